@@ -1,0 +1,88 @@
+// Builds dist: one CommonJS bundle a command group (they start fast), the library as ESM, and its types.
+import { spawnSync } from 'node:child_process';
+import { readFileSync, rmSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import * as esbuild from 'esbuild';
+
+/**
+ * Every dynamic import of a source file is a bundle of its own, loaded when used:
+ * what a command does not need is not even read.
+ */
+function splitAtDynamicImports(source, entry) {
+  return {
+    name: 'split-at-dynamic-imports',
+    setup(build) {
+      build.onResolve({ filter: /^\.{1,2}\// }, (args) => {
+        if (args.kind !== 'dynamic-import') return undefined;
+        const target = relative(source, join(args.resolveDir, args.path)).replace(/\.ts$/, '.cjs');
+        const path = relative(dirname(entry), target).replaceAll('\\', '/');
+        return { path: path.startsWith('.') ? path : `./${path}`, external: true };
+      });
+    },
+  };
+}
+
+/** The source files that are bundles: the command line's main, and whatever is imported dynamically. */
+function findEntries(source) {
+  const entries = new Set(['cli/main.ts']);
+  const queue = ['cli/main.ts'];
+  const seen = new Set(queue);
+  for (const file of queue) {
+    const text = readFileSync(join(source, file), 'utf8');
+    for (const [, dynamic, path] of text.matchAll(/(?:from|(import\())\s*'(\.{1,2}\/[^']+\.ts)'/g)) {
+      const target = join(dirname(file), path).replaceAll('\\', '/');
+      if (dynamic) entries.add(target);
+      if (!seen.has(target)) queue.push(target);
+      seen.add(target);
+    }
+  }
+  return [...entries];
+}
+
+export async function build(root) {
+  const source = join(root, 'src');
+  const dist = join(root, 'dist');
+  rmSync(dist, { recursive: true, force: true });
+  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  const common = {
+    bundle: true,
+    platform: 'node',
+    target: 'node20.19',
+    define: { __ORCH_VERSION__: JSON.stringify(version) },
+    logLevel: 'warning',
+    legalComments: 'none',
+  };
+  await Promise.all([
+    ...findEntries(source).map((entry) =>
+      esbuild.build({
+        ...common,
+        entryPoints: [join(source, entry)],
+        outfile: join(dist, entry.replace(/\.ts$/, '.cjs')),
+        format: 'cjs',
+        // Names stay, so that a stack trace in a bug report can be read.
+        minifyWhitespace: true,
+        minifySyntax: true,
+        // The dynamic imports stay as they are written, except that CommonJS loads them with require.
+        supported: { 'dynamic-import': false },
+        plugins: [splitAtDynamicImports(source, entry)],
+      }),
+    ),
+    esbuild.build({
+      ...common,
+      entryPoints: [join(source, 'index.ts')],
+      outdir: dist,
+      format: 'esm',
+      splitting: true,
+      packages: 'external',
+      chunkNames: 'chunks/[name]-[hash]',
+    }),
+  ]);
+  const tsc = join(root, 'node_modules', 'typescript', 'bin', 'tsc');
+  const args = ['--noEmit', 'false', '--declaration', '--emitDeclarationOnly', '--rootDir', 'src'];
+  const types = spawnSync(
+    process.execPath,
+    [tsc, '-p', join(root, 'tsconfig.build.json'), ...args, '--outDir', join(dist, 'types')],
+    { cwd: root, stdio: ['ignore', 2, 2] },
+  );
+  if (types.status !== 0) throw new Error('the types could not be built; the reasons are above');
+}

@@ -1,0 +1,72 @@
+import type { Event } from '../state/facts.ts';
+import { compareStamps } from '../state/join.ts';
+import { bounds, type List, type ListName, type State } from '../state/lists.ts';
+import { cutBytes } from '../text.ts';
+import { type DocumentContent, maxDocumentBytes } from './document.ts';
+
+/** What a checkpoint takes in at the most. */
+const maxEvents = 200;
+const maxEventBytes = 64 * 1024;
+
+/** Parts events into as many checkpoints as they need; none of them gives one empty part. */
+export function partEvents(events: readonly Event[]): Event[][] {
+  const parts: Event[][] = [[]];
+  let bytes = 0;
+  for (const event of events) {
+    const size = Buffer.byteLength(JSON.stringify(event));
+    const part = parts.at(-1);
+    if (part && part.length > 0 && (part.length >= maxEvents || bytes + size > maxEventBytes)) {
+      parts.push([event]);
+      bytes = size;
+    } else {
+      part?.push(event);
+      bytes += size;
+    }
+  }
+  return parts;
+}
+
+// First long texts are shortened, then old entries leave. The whole text stays in the history.
+const steps: readonly { textBytes: number; entries: number }[] = [
+  { textBytes: 1_024, entries: 100 },
+  { textBytes: 256, entries: 100 },
+  { textBytes: 256, entries: 50 },
+  { textBytes: 128, entries: 20 },
+  { textBytes: 64, entries: 5 },
+];
+
+/** Lists that nothing may be taken from: money, marks, and what the epic is at now. */
+const whole: readonly string[] = ['current', 'sessions', 'ledger', 'runs'] satisfies ListName[];
+
+/** Makes a document small enough to store. Nearly always it is, and stays as it was. */
+export function fitDocument(content: DocumentContent): DocumentContent {
+  let fitted = content;
+  for (const { textBytes, entries } of steps) {
+    if (Buffer.byteLength(JSON.stringify(fitted, null, 1)) <= maxDocumentBytes - 128) return fitted;
+    const state = Object.fromEntries(
+      Object.entries(fitted.state).map(([name, list]) =>
+        name in bounds && !whole.includes(name)
+          ? [name, shorten(keepNewest(list as List<unknown>, entries), textBytes)]
+          : [name, list],
+      ),
+    );
+    fitted = { ...fitted, state: state as State, events: shorten(fitted.events, textBytes) };
+  }
+  return fitted;
+}
+
+function keepNewest(list: List<unknown>, entries: number): List<unknown> {
+  const sorted = Object.entries(list).sort(([, a], [, b]) => compareStamps(b.stamp, a.stamp));
+  return Object.fromEntries(sorted.slice(0, entries));
+}
+
+/** Shortens every text in a value. */
+function shorten<T>(value: T, bytes: number): T {
+  const shortenAny = (part: unknown): unknown => {
+    if (typeof part === 'string') return cutBytes(part, bytes);
+    if (Array.isArray(part)) return part.map(shortenAny);
+    if (typeof part !== 'object' || part === null) return part;
+    return Object.fromEntries(Object.entries(part).map(([key, inner]) => [key, shortenAny(inner)]));
+  };
+  return shortenAny(value) as T; // only texts change, and they stay texts
+}

@@ -1,0 +1,116 @@
+import { hasCode, OrchError } from '../errors.ts';
+import type { Commit, GitEngine } from '../git/engine.ts';
+import { seqOf } from '../ids.ts';
+import type { CheckpointId, EpicId, GateColour, Oid, SessionId, Trigger } from '../types.ts';
+import { formatInstant, toUsd } from '../units.ts';
+import { parseMessage } from './message.ts';
+import { readTip, type StorePorts } from './tip.ts';
+import { epicRef } from './tree.ts';
+
+/** A checkpoint as a list shows it: read from its commit's message alone. */
+export type Checkpoint = {
+  readonly id: CheckpointId;
+  readonly seq: number;
+  readonly commit: Oid;
+  readonly epicId: EpicId;
+  readonly sessionId: SessionId;
+  readonly sessionNumber: number;
+  /** ISO 8601, UTC. */
+  readonly timestamp: string;
+  readonly trigger: Trigger;
+  readonly reason: string | null;
+  readonly summary: string;
+  /** All that the epic had cost by then. */
+  readonly costUsd: number;
+  readonly gates: GateColour;
+  readonly snapshot: Oid | null;
+};
+
+/** What a commit's message says of its checkpoint, or null where it is somebody else's commit. */
+export function describeCommit(commit: Pick<Commit, 'oid' | 'authoredAt' | 'message'>): Checkpoint | null {
+  const said = parseMessage(commit.message);
+  if (said === null) return null;
+  return {
+    id: said.id,
+    seq: seqOf(said.id),
+    commit: commit.oid,
+    epicId: said.epicId,
+    sessionId: said.sessionId,
+    sessionNumber: said.sessionNumber,
+    timestamp: formatInstant(commit.authoredAt),
+    trigger: said.trigger,
+    reason: said.reason,
+    summary: said.summary,
+    costUsd: toUsd(said.cost),
+    gates: said.gates,
+    snapshot: said.snapshot,
+  };
+}
+
+/** Where an epic's ref stands; `EPIC_NOT_FOUND` where there is none. */
+export async function findEpic(git: GitEngine, epic: EpicId): Promise<Oid> {
+  const oid = await git.readRef(epicRef(epic));
+  if (oid !== null) return oid;
+  throw new OrchError('EPIC_NOT_FOUND', `there is no epic ${epic} here`, {
+    hint: 'See what there is with: orch checkpoint list',
+    data: { epicId: epic },
+  });
+}
+
+/** A checkpoint in its place: 0 is the newest. */
+export type Found = { readonly checkpoint: Checkpoint; readonly commit: Commit; readonly index: number };
+
+/**
+ * An epic's checkpoints, newest first; somebody else's commits are passed over. Where the newest commit itself
+ * cannot be read, the walk begins at the newest that can, and `onDamage` is told why.
+ */
+export async function* walkEpic(
+  ports: StorePorts,
+  epic: EpicId,
+  onDamage: (error: OrchError) => void,
+): AsyncGenerator<Found> {
+  let index = 0;
+  let starts = [await findEpic(ports.git, epic)];
+  for (let start = starts.shift(); start !== undefined; start = starts.shift()) {
+    try {
+      for await (const commit of ports.git.walk(start)) {
+        const checkpoint = describeCommit(commit);
+        if (checkpoint) yield { checkpoint, commit, index: index++ };
+      }
+    } catch (error) {
+      if (index > 0 || !hasCode(error, 'INTEGRITY')) throw error;
+      const { parents } = await readTip(ports, epic);
+      if (parents.length === 0) throw error;
+      onDamage(error);
+      index = 1; // the place of the one that could not be read
+      starts = parents.map(({ oid }) => oid);
+    }
+  }
+}
+
+export type Listing = {
+  readonly checkpoints: readonly Checkpoint[];
+  /** The number of the newest one. */
+  readonly total: number;
+  /** What keeps some from being listed; null where all could be read. */
+  readonly damaged: { readonly message: string; readonly object: string | null } | null;
+};
+
+/** The newest checkpoints of an epic. A damaged one does not hide those that can be reached without it. */
+export async function listEpicCheckpoints(ports: StorePorts, epic: EpicId, limit: number): Promise<Listing> {
+  const checkpoints: Checkpoint[] = [];
+  let damaged: Listing['damaged'] = null;
+  const onDamage = ({ message, data }: OrchError) => {
+    damaged = { message, object: typeof data.object === 'string' ? data.object : null };
+  };
+  try {
+    for await (const { checkpoint } of walkEpic(ports, epic, onDamage)) {
+      if (checkpoints.length >= limit) break;
+      checkpoints.push(checkpoint);
+    }
+  } catch (error) {
+    if (!hasCode(error, 'INTEGRITY') || checkpoints.length === 0) throw error;
+    onDamage(error);
+  }
+  return { checkpoints, total: checkpoints[0]?.seq ?? 0, damaged };
+}

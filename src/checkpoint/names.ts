@@ -1,0 +1,115 @@
+import { add } from 'date-fns/add';
+import { hasCode, OrchError } from '../errors.ts';
+import type { EpicId, Millis } from '../types.ts';
+import { type Checkpoint, type Found, walkEpic } from './list.ts';
+import type { StorePorts } from './tip.ts';
+
+/** The ways to name a checkpoint. */
+export type Name =
+  | { readonly kind: 'latest'; readonly back: number }
+  | { readonly kind: 'green' }
+  | { readonly kind: 'number'; readonly seq: number }
+  | { readonly kind: 'session'; readonly number: number }
+  | { readonly kind: 'before'; readonly at: Millis }
+  | { readonly kind: 'prefix'; readonly text: string };
+
+const agoUnits: Record<string, string> = { s: 'seconds', m: 'minutes', h: 'hours', d: 'days', w: 'weeks' };
+
+/** Reads a name: `58`, `latest`, `latest~2`, `green`, `s7`, `2h ago`, an id, or the beginning of one. */
+export function parseName(text: string, now: Millis): Name {
+  const name = text.trim();
+  const latest = /^latest(?:~(\d{1,9}))?$/.exec(name);
+  if (latest) return { kind: 'latest', back: Number(latest[1] ?? 0) };
+  if (name === 'green') return { kind: 'green' };
+  if (/^\d{1,15}$/.test(name)) return { kind: 'number', seq: Number(name) };
+  const session = /^s(\d{1,9})$/.exec(name);
+  if (session) return { kind: 'session', number: Number(session[1]) };
+  const ago = /^(\d{1,6})\s*(s|m|h|d|w)[a-z]*\s+ago$/.exec(name);
+  const unit = agoUnits[ago?.[2] ?? ''];
+  if (ago && unit) return { kind: 'before', at: add(now, { [unit]: -Number(ago[1]) }).getTime() };
+  if (/^(ckpt-[0-9a-z-]*|[a-z0-9]{4,64})$/.test(name)) return { kind: 'prefix', text: name };
+  throw new OrchError('USAGE', `${JSON.stringify(text.slice(0, 80))} does not name a checkpoint`, {
+    hint: 'Use a number, latest, latest~2, green, s7, "2h ago", an id or the beginning of one',
+  });
+}
+
+/** Does a checkpoint's id begin like this, with or without its `ckpt-` and number? */
+function hasPrefix({ id }: Checkpoint, text: string): boolean {
+  return id.startsWith(text) || (id.split('-')[2] ?? '').startsWith(text);
+}
+
+/** Is this the checkpoint that is meant? */
+function matches(name: Name, { checkpoint, commit, index }: Found): boolean {
+  switch (name.kind) {
+    case 'latest':
+      return index === name.back;
+    case 'green':
+      return checkpoint.gates === 'green';
+    case 'number':
+      return checkpoint.seq === name.seq;
+    case 'session':
+      return checkpoint.sessionNumber === name.number;
+    case 'before':
+      return commit.authoredAt <= name.at;
+    case 'prefix':
+      return hasPrefix(checkpoint, name.text);
+  }
+}
+
+/**
+ * Finds a checkpoint by its name. Numbers are labels: two machines may have given the same one before they met.
+ * So where the history has a merge, the search goes on for a second one, and two are an error that lists them.
+ */
+export async function findCheckpoint(ports: StorePorts, epic: EpicId, text: string): Promise<Found> {
+  const name = parseName(text, ports.clock.now());
+  const found: Found[] = [];
+  const damage: OrchError[] = [];
+  let merged = false;
+  try {
+    for await (const next of walkEpic(ports, epic, (error) => damage.push(error))) {
+      merged ||= next.commit.parents.length > 1;
+      if (matches(name, next) && !found.some((other) => isSame(name, other, next))) found.push(next);
+      if (found.length > 0 && isAlone(name, next, merged)) break;
+    }
+  } catch (error) {
+    if (!hasCode(error, 'INTEGRITY') || found.length === 0) throw error;
+  }
+  const [first, ...others] = found;
+  // The one that is meant may be the one that cannot be read.
+  if (first === undefined) throw damage[0] ?? notFound(epic, text, name);
+  if (others.length > 0) throw ambiguous(epic, text, found);
+  return first;
+}
+
+/** Of a session only the last checkpoint counts. */
+function isSame(name: Name, a: Found, b: Found): boolean {
+  return name.kind === 'session' && a.checkpoint.sessionId === b.checkpoint.sessionId;
+}
+
+/** Can nothing older match as well? In an unmerged history numbers only fall. */
+function isAlone(name: Name, { checkpoint, commit }: Found, merged: boolean): boolean {
+  if (name.kind === 'latest' || name.kind === 'green' || name.kind === 'before') return true;
+  if (merged) return commit.parents.length === 0;
+  return name.kind !== 'prefix' || name.text === checkpoint.id;
+}
+
+function notFound(epic: EpicId, text: string, name: Name): OrchError {
+  const message =
+    name.kind === 'green' ? `${epic} has no green checkpoint yet` : `${epic} has no checkpoint "${text}"`;
+  return new OrchError('CHECKPOINT_NOT_FOUND', message, {
+    hint: `See what there is with: orch checkpoint list --epic ${epic}`,
+    data: { epicId: epic, name: text },
+  });
+}
+
+function ambiguous(epic: EpicId, text: string, found: readonly Found[]): OrchError {
+  const ids = found.map(({ checkpoint }) => checkpoint.id);
+  return new OrchError(
+    'CHECKPOINT_AMBIGUOUS',
+    `"${text}" names ${ids.length} checkpoints of ${epic}: ${ids.slice(0, 8).join(', ')}`,
+    {
+      hint: 'Name the one you mean by its id',
+      data: { epicId: epic, name: text, ids },
+    },
+  );
+}

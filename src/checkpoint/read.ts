@@ -1,0 +1,123 @@
+import { hasCode, isOrchError, OrchError } from '../errors.ts';
+import type { Commit, GitEngine } from '../git/engine.ts';
+import { listPath, readCommit } from '../git/read.ts';
+import type { TreeEntry } from '../git/tree.ts';
+import { join } from '../state/join.ts';
+import { emptyState, type State } from '../state/lists.ts';
+import type { EpicId, Oid } from '../types.ts';
+import { type CheckpointDocument, parseDocument } from './document.ts';
+import { parseMessage } from './message.ts';
+import { documentName, epicFolder, parseDocumentName } from './tree.ts';
+
+/** A checkpoint that is stored: its commit and its document. */
+export type Saved = { readonly commit: Commit; readonly document: CheckpointDocument };
+
+/** What of a commit could not be read, and why. Without the commit itself its parents are unknown too. */
+export type Damage = { readonly commit: Oid; readonly part: 'commit' | 'document'; readonly problem: string };
+
+/** What the next checkpoint stands on. */
+export type Base = {
+  /** Its parents; one, unless a merge is unreadable. */
+  readonly parents: readonly Commit[];
+  /** The newest checkpoint that can be read. */
+  readonly saved: Saved | null;
+  readonly state: State;
+  readonly seq: number;
+  readonly damage: readonly Damage[];
+};
+
+/** The document a commit of ours was made for; `INTEGRITY` where it is damaged or gone. */
+export async function readSaved(git: GitEngine, epic: EpicId, commit: Commit): Promise<Saved> {
+  const id = parseMessage(commit.message)?.id;
+  const entries = (await listPath(git, commit.tree, epicFolder(epic))) ?? [];
+  const entry = entries.find(({ name }) => id !== undefined && name === documentName(id));
+  if (id === undefined || entry === undefined) {
+    throw new OrchError(
+      'INTEGRITY',
+      `commit ${commit.oid} holds no checkpoint${id ? ` ${id}` : ''} of ${epic}`,
+      {
+        hint: `Look at it with: git show --stat ${commit.oid}`,
+        data: { commit: commit.oid },
+      },
+    );
+  }
+  const document = await readDocument(git, entry, commit.oid);
+  if (document.id !== id || document.epicId !== epic) {
+    throw new OrchError(
+      'INTEGRITY',
+      `commit ${commit.oid} says ${id} of ${epic}, its document ${document.id}`,
+      {
+        data: { commit: commit.oid },
+      },
+    );
+  }
+  return { commit, document };
+}
+
+async function readDocument(git: GitEngine, entry: TreeEntry, commit: Oid): Promise<CheckpointDocument> {
+  return parseDocument((await git.readObject(entry.oid)).bytes, `${entry.name} in ${commit.slice(0, 12)}`);
+}
+
+export const nothing: Base = { parents: [], saved: null, state: emptyState, seq: 0, damage: [] };
+
+/**
+ * What can be built on at a commit. A damaged checkpoint is passed over for its parents: what was in it comes again
+ * from the journals, and a history that leaves it out can be packed, pushed and collected again.
+ * A newer format is an error: passing it over would write over what a newer orch knows.
+ */
+export async function readBase(git: GitEngine, epic: EpicId, oid: Oid): Promise<Base> {
+  let commit: Commit;
+  try {
+    commit = await readCommit(git, oid);
+  } catch (error) {
+    return { ...nothing, damage: [damageOf(oid, 'commit', error)] };
+  }
+  try {
+    if (parseMessage(commit.message) === null) return await readForeign(git, epic, commit);
+    const saved = await readSaved(git, epic, commit);
+    const { state, seq } = saved.document;
+    return { parents: [commit], saved, state, seq, damage: [] };
+  } catch (error) {
+    const below = await readBases(git, epic, commit.parents);
+    return { ...below, damage: [damageOf(oid, 'document', error), ...below.damage] };
+  }
+}
+
+async function readBases(git: GitEngine, epic: EpicId, oids: readonly Oid[]): Promise<Base> {
+  let joined = nothing;
+  for (const oid of oids) joined = joinBases(joined, await readBase(git, epic, oid));
+  return joined;
+}
+
+function joinBases(a: Base, b: Base): Base {
+  const known = new Set(a.parents.map(({ oid }) => oid));
+  return {
+    parents: [...a.parents, ...b.parents.filter(({ oid }) => !known.has(oid))],
+    saved: a.saved && a.seq >= b.seq ? a.saved : (b.saved ?? a.saved),
+    state: join(a.state, b.state),
+    seq: Math.max(a.seq, b.seq),
+    damage: [...a.damage, ...b.damage],
+  };
+}
+
+/** Somebody else's commit on our ref: it stays, and what is known is what its parents and its files say. */
+async function readForeign(git: GitEngine, epic: EpicId, commit: Commit): Promise<Base> {
+  let known = await readBases(git, epic, commit.parents);
+  for (const entry of (await listPath(git, commit.tree, epicFolder(epic))) ?? []) {
+    if (parseDocumentName(entry.name) === null) continue;
+    try {
+      const document = await readDocument(git, entry, commit.oid);
+      const saved = { commit, document };
+      known = joinBases(known, { ...nothing, saved, state: document.state, seq: document.seq });
+    } catch (error) {
+      known = { ...known, damage: [...known.damage, damageOf(commit.oid, 'document', error)] };
+    }
+  }
+  return { ...known, parents: [commit] };
+}
+
+/** Passes on what is no damage at all. */
+function damageOf(commit: Oid, part: Damage['part'], error: unknown): Damage {
+  if (!isOrchError(error) || !hasCode(error, 'INTEGRITY')) throw error;
+  return { commit, part, problem: error.message };
+}

@@ -1,0 +1,162 @@
+import { join as joinPath } from 'node:path';
+import { hasCode, OrchError, systemCode, writeFailed } from '../errors.ts';
+import { append } from '../git/append.ts';
+import type { GitEngine } from '../git/engine.ts';
+import { listPath } from '../git/read.ts';
+import { sleep } from '../system/clock.ts';
+import { removeIfThere, statIfThere } from '../system/files.ts';
+import { withLock } from '../system/lock.ts';
+import type { EpicId, Millis, Oid } from '../types.ts';
+import { formatInstant } from '../units.ts';
+import { type Composed, composeCheckpoints, type Draft } from './compose.ts';
+import type { CheckpointDocument } from './document.ts';
+import { type Checkpoint, describeCommit } from './list.ts';
+import type { Base } from './read.ts';
+import { listEpics, readTip, remember, type StorePorts, type Tip } from './tip.ts';
+import { epicFolder, epicRef, trashRef } from './tree.ts';
+
+export type Stored = {
+  readonly checkpoint: Checkpoint;
+  readonly document: CheckpointDocument;
+  /** What was known before it. */
+  readonly base: Base;
+};
+
+const maxConflicts = 40;
+/** A lock on one of our refs that does not move for this long belongs to nobody. */
+const staleLockAge: Millis = 10_000;
+
+/**
+ * Saves a checkpoint: reads the newest one, has it drafted, writes it, and moves the ref from what was read.
+ * If somebody else was faster, it is drafted again on theirs; nothing is ever written over.
+ * The lock only saves writers the trouble of racing.
+ */
+export async function save(
+  ports: StorePorts,
+  epic: EpicId,
+  makeDraft: (tip: Tip) => Promise<Draft | null>,
+): Promise<Stored[]> {
+  const lock = joinPath(ports.home, 'locks', `${epic}.lock`);
+  try {
+    return await withLock(ports, lock, () => saveLocked(ports, epic, makeDraft));
+  } catch (error) {
+    throw systemCode(error) ? writeFailed('the checkpoint could not be written', error) : error;
+  }
+}
+
+async function saveLocked(
+  ports: StorePorts,
+  epic: EpicId,
+  makeDraft: (tip: Tip) => Promise<Draft | null>,
+): Promise<Stored[]> {
+  const staleLocks = watchLocks(ports);
+  for (let conflicts = 0; ; conflicts++) {
+    const tip = await readTip(ports, epic);
+    if (tip.oid === null) await refuseSameButForCase(ports.git, epic);
+    refuseToHide(epic, tip);
+    const draft = await makeDraft(tip);
+    if (draft === null) return [];
+    const tree = tip.parents[0]?.tree ?? null;
+    const beside = tree === null ? null : await listPath(ports.git, tree, epicFolder(epic));
+    const composed = composeCheckpoints(epic, tip, draft, beside?.map(({ name }) => name) ?? [], {
+      keep: ports.keep,
+      random: () => ports.random.id(6),
+    });
+    try {
+      return await write(ports, epic, tip, tree, composed);
+    } catch (error) {
+      if (!hasCode(error, 'REF_CONFLICT')) throw error;
+      const waits = await staleLocks(error);
+      if (!waits && conflicts >= maxConflicts) throw error;
+    }
+  }
+}
+
+async function write(
+  ports: StorePorts,
+  epic: EpicId,
+  tip: Tip,
+  tree: Oid | null,
+  composed: readonly Composed[],
+): Promise<Stored[]> {
+  const parents = tip.parents.map(({ oid }) => oid);
+  const drafts = composed.map(({ commit }) => commit);
+  const commits = await append(
+    ports.git,
+    { ref: epicRef(epic), expected: tip.oid, parents, base: tree },
+    drafts,
+  );
+  remember(ports, epic, commits, tip);
+  for (const { commit, problem } of tip.damage) {
+    ports.report(
+      `${epic}: a checkpoint could not be read (${commit.slice(0, 12)}: ${problem}); rebuilt without it`,
+    );
+  }
+  return composed.flatMap(({ document, commit }, index) => {
+    const oid = commits[index];
+    const checkpoint = oid && describeCommit({ ...commit, oid });
+    return checkpoint ? [{ checkpoint, document, base: tip }] : [];
+  });
+}
+
+/** Where not one older checkpoint can be found, a new one would cut off all of them: better none for now. */
+function refuseToHide(epic: EpicId, { oid, parents, damage }: Tip): void {
+  const lost = damage.find(({ part }) => part === 'commit');
+  if (oid === null || parents.length > 0 || lost === undefined) return;
+  throw new OrchError(
+    'INTEGRITY',
+    `the newest checkpoint of ${epic} cannot be read, nor where it came from: ${lost.problem}`,
+    {
+      hint: `Nothing was changed; recorded events are kept. Another clone may have it: git fetch <remote> ${epicRef(epic)}`,
+      data: { epicId: epic, commit: lost.commit },
+    },
+  );
+}
+
+/** On a file system that folds case, two such refs would be one file. */
+async function refuseSameButForCase(git: GitEngine, epic: EpicId): Promise<void> {
+  const same = (await listEpics(git)).find(
+    (other) => other !== epic && other.toLowerCase() === epic.toLowerCase(),
+  );
+  if (same === undefined) return;
+  throw new OrchError('EPIC_ID_INVALID', `there is an epic ${same}; ${epic} differs from it only by case`, {
+    hint: `Use --epic ${same}`,
+    data: { epicId: epic, existing: same },
+  });
+}
+
+/**
+ * Waits for a ref's lock to go. One below our own refs that stays the same for ten seconds was left by a git that
+ * died; it is removed. A lock of anything else is not ours to touch. Returns whether waiting made sense.
+ */
+function watchLocks({ disk, clock, report }: StorePorts): (conflict: OrchError) => Promise<boolean> {
+  let watched = { lock: '', identity: '', since: 0 };
+  return async ({ data }) => {
+    const lock = typeof data.lock === 'string' ? data.lock : null;
+    if (lock === null) return false;
+    const stat = statIfThere(lock);
+    const identity = stat ? `${stat.ino} ${stat.mtimeMs} ${stat.size}` : '';
+    const now = clock.now();
+    if (lock !== watched.lock || identity !== watched.identity) watched = { lock, identity, since: now };
+    const waited = now - watched.since;
+    if (waited >= staleLockAge) {
+      if (!lock.replaceAll('\\', '/').includes('/refs/orchestration')) return false;
+      removeIfThere(disk, lock);
+      report(`removed ${lock}: nobody had touched it for ${Math.round(waited / 1_000)} seconds`);
+    } else await sleep(20);
+    return true;
+  };
+}
+
+/** Moves an epic's ref to the trash. Returns where it is now, or null where there was none. */
+export async function trashEpic(ports: StorePorts, epic: EpicId): Promise<string | null> {
+  const { git, clock, random } = ports;
+  const oid = await git.readRef(epicRef(epic));
+  if (oid === null) return null;
+  const trash = trashRef(epic, formatInstant(clock.now()), random.id(4));
+  await git.moveRefs([
+    { ref: trash, from: null, to: oid },
+    { ref: epicRef(epic), from: oid, to: null },
+  ]);
+  return trash;
+}

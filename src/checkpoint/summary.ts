@@ -1,0 +1,72 @@
+import { noUsage, totalUsage } from '../cost/ledger.ts';
+import type { Event, Fact } from '../state/facts.ts';
+import type { State } from '../state/lists.ts';
+import { cleanLine } from '../text.ts';
+import type { Trigger } from '../types.ts';
+import { count, formatUsd } from '../units.ts';
+
+const nouns: { readonly [K in Fact['kind']]?: string } = {
+  note: 'note',
+  decision: 'decision',
+  blocker: 'blocker',
+  tried: 'failed attempt',
+  file: 'file',
+  issue: 'issue update',
+  gate: 'gate result',
+  cost: 'cost',
+  task: 'task update',
+  effect: 'effect update',
+};
+
+const triggerWords: { readonly [T in Trigger]: string } = {
+  session_start: 'Session started',
+  interval: 'Work goes on',
+  cost: 'Cost threshold reached',
+  budget: 'Budget used up',
+  error: 'An error',
+  issue_complete: 'Issue done',
+  task: 'Task done',
+  batch: 'Batch done',
+  context_tier: 'Context window fills up',
+  pre_compact: 'Before compaction',
+  pause: 'Paused',
+  complete: 'Completed',
+  manual: 'Saved by hand',
+  recovery: 'Recovered after a crash',
+  merge: 'Merged with another machine',
+};
+
+/** What happened, in a line: the reason given, else the newest note, else what was recorded. */
+export function summarize(trigger: Trigger, reason: string | null, events: readonly Event[]): string {
+  if (reason && cleanLine(reason)) return cleanLine(reason, 400);
+  const note = events.findLast(({ fact }) => fact.kind === 'note' && cleanLine(fact.text) !== '');
+  if (note?.fact.kind === 'note') return cleanLine(note.fact.text, 400);
+  const counts = new Map<string, number>();
+  for (const { fact } of events) {
+    const noun = nouns[fact.kind];
+    if (noun) counts.set(noun, (counts.get(noun) ?? 0) + 1);
+  }
+  const said = [...counts].map(([noun, amount]) => count(amount, noun)).join(', ');
+  return said ? `${triggerWords[trigger]}: ${said}` : triggerWords[trigger];
+}
+
+/** The line of figures below the subject: what came since the checkpoint before. */
+export function describeFigures(
+  sessionNumber: number,
+  events: readonly Event[],
+  before: State,
+  after: State,
+  rebuiltOver: number,
+): string {
+  const files = events.flatMap(({ fact }) => (fact.kind === 'file' && fact.change !== 'read' ? [fact] : []));
+  const sum = (part: 'added' | 'removed') => files.reduce((total, file) => total + (file[part] ?? 0), 0);
+  const lines = sum('added') + sum('removed') > 0 ? ` +${sum('added')} −${sum('removed')}` : '';
+  const spent = totalUsage(after.ledger).micros - (totalUsage(before.ledger).micros ?? noUsage.micros);
+  const figures = [
+    `Session ${sessionNumber}`,
+    files.length > 0 && `${count(new Set(files.map(({ path }) => path)).size, 'file')}${lines}`,
+    spent > 0 && `+${formatUsd(spent)}`,
+    rebuiltOver > 0 && `rebuilt: ${count(rebuiltOver, 'checkpoint')} before this could not be read`,
+  ];
+  return figures.filter((figure) => figure !== false).join(' · ');
+}

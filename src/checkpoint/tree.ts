@@ -1,0 +1,33 @@
+import { formatSeq, parseCheckpointId, seqOf } from '../ids.ts';
+import type { CheckpointId, EpicId } from '../types.ts';
+
+const refPrefix = 'refs/orchestration/epics/';
+const trashPrefix = 'refs/orchestration-local/trash/';
+
+/** The ref an epic's checkpoints are on. */
+export function epicRef(epic: EpicId): string {
+  return `${refPrefix}${epic}`;
+}
+
+/** Where a deleted epic goes, so that it can come back. */
+export function trashRef(epic: EpicId, instant: string, random: string): string {
+  return `${trashPrefix}${epic}/${instant.replace(/[^0-9TZ]/g, '')}-${random}`;
+}
+
+export { refPrefix as epicsPrefix, trashPrefix };
+
+/** The folder of an epic's checkpoints in the tree of its commits. */
+export function epicFolder(epic: EpicId): string[] {
+  return ['.orchestration', 'checkpoints', epic];
+}
+
+/** `00000058-ckpt-00000058-k3f9qz.json` */
+export function documentName(id: CheckpointId): string {
+  return `${formatSeq(seqOf(id))}-${id}.json`;
+}
+
+/** The checkpoint a file in that folder holds, or null where it is some other file. */
+export function parseDocumentName(name: string): CheckpointId | null {
+  const id = /^\d{8,}-(ckpt-\d{8,}-[a-z0-9]{4,64})\.json$/.exec(name)?.[1];
+  return id !== undefined && documentName(parseCheckpointId(id)) === name ? parseCheckpointId(id) : null;
+}

@@ -1,0 +1,110 @@
+import type { Checkpoint, LoadedCheckpoint, Verification } from '../index.ts';
+import type { List, Note } from '../state/lists.ts';
+import { cutColumns } from '../text.ts';
+import type { EpicId, GateColour, Millis } from '../types.ts';
+import { count, formatAge } from '../units.ts';
+import { type Colour, formatTable, type Output } from './output.ts';
+
+const gateColours: { readonly [G in GateColour]: Colour } = { green: 'green', red: 'red', unknown: 'dim' };
+
+export function paintGates({ paint }: Output, gates: GateColour): string {
+  return paint(gateColours[gates], gates === 'unknown' ? '–' : gates);
+}
+
+/** A line a checkpoint, cut to the width of the terminal. */
+export function showList(
+  out: Output,
+  { epicId, checkpoints, total }: { epicId: EpicId; checkpoints: readonly Checkpoint[]; total: number },
+  now: Millis,
+): string {
+  const rows = checkpoints.map((checkpoint) => [
+    String(checkpoint.seq),
+    `s${checkpoint.sessionNumber}`,
+    `${formatAge(Math.max(0, now - Date.parse(checkpoint.timestamp)))} ago`.replace('now ago', 'now'),
+    checkpoint.trigger,
+    `$${checkpoint.costUsd.toFixed(2)}`,
+    checkpoint.gates === 'unknown' ? '–' : checkpoint.gates,
+    checkpoint.summary,
+  ]);
+  const header = ['#', 'SESS', 'AGE', 'TRIGGER', 'COST', 'GATES', 'SUMMARY'];
+  const all = [header, ...rows];
+  const before = [0, 1, 2, 3, 4, 5].reduce(
+    (sum, index) => sum + Math.max(...all.map((row) => [...(row[index] ?? '')].length)) + 2,
+    0,
+  );
+  const room = Math.max(12, out.columns - before);
+  const cut = all.map((row) => row.map((cell, index) => (index === 6 ? cutColumns(cell, room) : cell)));
+  const table = formatTable(cut, [
+    { align: 'right' },
+    {},
+    { align: 'right' },
+    {},
+    { align: 'right' },
+    { paint: (text) => (text === 'green' || text === 'red' ? out.paint(text, text) : text) },
+    {},
+  ]);
+  const [head = '', ...lines] = table.split('\n');
+  const more =
+    total > checkpoints.length && checkpoints.length > 0 ? `\n… ${checkpoints.length} shown; all: --all` : '';
+  return `${out.paint('bold', epicId)}\n${out.paint('dim', head)}\n${lines.join('\n')}${out.paint('dim', more)}`;
+}
+
+/** A checkpoint as a person reads it. */
+export function showCheckpoint(out: Output, { checkpoint, document }: LoadedCheckpoint): string {
+  const { state } = document;
+  const facts: [string, string | null][] = [
+    ['checkpoint', `${checkpoint.id} (${checkpoint.trigger})`],
+    ['session', `${checkpoint.sessionId}, number ${checkpoint.sessionNumber}`],
+    ['time', checkpoint.timestamp],
+    ['cost', `$${checkpoint.costUsd.toFixed(2)}`],
+    ['gates', paintGates(out, checkpoint.gates)],
+    [
+      'head',
+      document.gitCommit &&
+        `${document.gitCommit.slice(0, 12)}${document.branch ? ` (${document.branch})` : ''}`,
+    ],
+    ['commit', checkpoint.commit.slice(0, 12)],
+    ['snapshot', checkpoint.snapshot?.slice(0, 12) ?? null],
+    ['events', document.events.length > 0 ? String(document.events.length) : null],
+    [
+      'rebuilt',
+      document.rebuiltOver ? `over ${count(document.rebuiltOver.length, 'damaged checkpoint')}` : null,
+    ],
+  ];
+  const rows = facts.flatMap(([name, value]) => (value === null ? [] : [[name, value]]));
+  const sections = [
+    showNotes(out, 'Blockers', state.blockers, ({ resolvedAt }) => resolvedAt === null),
+    showNotes(out, 'Decisions', state.decisions),
+    showNotes(out, 'Tried, failed', state.tried),
+    showNotes(out, 'Notes', state.notes),
+  ];
+  const title = `${out.paint('bold', `ckpt ${checkpoint.seq} of ${checkpoint.epicId}`)}: ${checkpoint.summary}`;
+  const table = formatTable(rows, [{ paint: (text) => out.paint('dim', text) }, {}]);
+  return [title, '', table, ...sections.filter((section) => section !== '')].join('\n');
+}
+
+/** The newest few of a list of texts. */
+function showNotes<T extends Pick<Note, 'text'>>(
+  out: Output,
+  title: string,
+  list: List<T>,
+  isShown: (note: T) => boolean = () => true,
+): string {
+  const shown = Object.values(list).filter(({ value }) => isShown(value));
+  if (shown.length === 0) return '';
+  const newest = shown.sort((a, b) => b.stamp[0] - a.stamp[0]).slice(0, 10);
+  const lines = newest.map(
+    ({ value }) => `  ${cutColumns(value.text.replaceAll('\n', ' '), out.columns - 2)}`,
+  );
+  return `\n${out.paint('bold', title)}\n${lines.join('\n')}`;
+}
+
+export function showVerification(out: Output, { checked, damaged }: Verification): string {
+  if (damaged.length === 0)
+    return `${out.paint('green', '✓')} ${count(checked, 'checkpoint')} read, all as they were written`;
+  const rows = damaged.map(({ epicId, id, commit, problem }) => [
+    out.paint('red', '✗'),
+    `${epicId} ${id ?? commit.slice(0, 12)}: ${problem}`,
+  ]);
+  return formatTable(rows, [{}, {}]);
+}

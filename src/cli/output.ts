@@ -1,0 +1,69 @@
+import fs from 'node:fs';
+import { isatty } from 'node:tty';
+import { systemCode } from '../errors.ts';
+
+const colours = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33, cyan: 36 } as const;
+export type Colour = keyof typeof colours;
+
+export type Output = {
+  /** Data: standard output. */
+  print(text: string): void;
+  /** Everything else: standard error. */
+  tell(text: string): void;
+  paint(colour: Colour, text: string): string;
+  readonly columns: number;
+};
+
+/** Writes all of it, also to a pipe that is slow; a reader who left (`| head`) is no error. */
+function writeTo(fd: number, text: string): void {
+  let bytes = Buffer.from(text);
+  while (bytes.length > 0) {
+    try {
+      bytes = bytes.subarray(fs.writeSync(fd, bytes));
+    } catch (error) {
+      if (systemCode(error) === 'EPIPE') return;
+      if (systemCode(error) !== 'EAGAIN') throw error;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
+    }
+  }
+}
+
+export type OutputOptions = { readonly color: boolean; readonly quiet: boolean };
+
+/** The terminal, or whatever stands in its place. */
+export function openOutput(
+  env: { readonly [name: string]: string | undefined },
+  options: OutputOptions,
+): Output {
+  const coloured = options.color && !env.NO_COLOR && env.TERM !== 'dumb' && isatty(1);
+  return {
+    print: (text) => writeTo(1, `${text}\n`),
+    tell: (text) => {
+      if (!options.quiet) writeTo(2, `${text}\n`);
+    },
+    paint: (colour, text) => (coloured ? `\u001b[${colours[colour]}m${text}\u001b[0m` : text),
+    columns: Math.max(40, Math.min(Number(env.COLUMNS) || terminalColumns() || 80, 200)),
+  };
+}
+
+function terminalColumns(): number | null {
+  return isatty(1) ? process.stdout.columns : null;
+}
+
+export type Column = { readonly align?: 'right'; readonly paint?: (text: string) => string };
+
+/** Rows in aligned columns. The last column takes what is left of the line. */
+export function formatTable(rows: readonly (readonly string[])[], columns: readonly Column[]): string {
+  const widths = columns.map((_, index) => Math.max(...rows.map((row) => [...(row[index] ?? '')].length)));
+  const lines = rows.map((row) => {
+    const cells = columns.map(({ align, paint }, index) => {
+      const text = row[index] ?? '';
+      const padding = ' '.repeat(Math.max(0, (widths[index] ?? 0) - [...text].length));
+      const last = index === columns.length - 1;
+      const painted = paint ? paint(text) : text;
+      return align === 'right' ? padding + painted : last ? painted : painted + padding;
+    });
+    return cells.join('  ').trimEnd();
+  });
+  return lines.join('\n');
+}

@@ -1,0 +1,87 @@
+/** Every way orch can fail, with the exit status that scripts rely on. */
+export const exitStatuses = {
+  SESSION_NOT_FOUND: 1,
+  EPIC_NOT_FOUND: 1,
+  CHECKPOINT_NOT_FOUND: 1,
+  REPOSITORY_UNSUPPORTED: 1,
+  GIT_FAILED: 1,
+  WRITE_FAILED: 1,
+  REMOTE_UNREACHABLE: 1,
+  REMOTE_NOT_FOUND: 1,
+  REMOTE_REFUSED: 1,
+  USAGE: 2,
+  CONFIG_INVALID: 2,
+  PLAN_INVALID: 2,
+  EPIC_ID_INVALID: 2,
+  SESSION_AMBIGUOUS: 2,
+  CHECKPOINT_AMBIGUOUS: 2,
+  BUDGET_REFUSED: 2,
+  NOT_A_REPOSITORY: 2,
+  GATE_FAILED: 3,
+  TASK_FAILED: 3,
+  BUDGET_EXCEEDED: 4,
+  SESSION_ACTIVE: 5,
+  REF_CONFLICT: 5,
+  INTEGRITY: 6,
+  FORMAT_UNSUPPORTED: 6,
+  INTERNAL: 70,
+  RESUME_NEEDED: 75,
+} as const satisfies Record<string, number>;
+
+export type ErrorCode = keyof typeof exitStatuses;
+
+export type ErrorDetails = {
+  /** What to do next; safe to follow blindly. */
+  hint?: string;
+  data?: Record<string, unknown>;
+  cause?: unknown;
+};
+
+/** The one error orch throws on purpose. */
+export class OrchError extends Error {
+  readonly code: ErrorCode;
+  readonly hint: string | null;
+  readonly data: Record<string, unknown>;
+
+  constructor(code: ErrorCode, message: string, { hint, data, cause }: ErrorDetails = {}) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.name = 'OrchError';
+    this.code = code;
+    this.hint = hint ?? null;
+    this.data = data ?? {};
+  }
+}
+
+/** Tells ours from others'; by name, because each bundle has its own copy of the class. */
+export function isOrchError(error: unknown): error is OrchError {
+  return error instanceof Error && error.name === 'OrchError';
+}
+
+export function hasCode(error: unknown, ...codes: ErrorCode[]): error is OrchError {
+  return isOrchError(error) && codes.includes(error.code);
+}
+
+/** The code of a failed system call (`ENOENT`), or null for any other error. */
+export function systemCode(error: unknown): string | null {
+  if (!(error instanceof Error) || !('code' in error)) return null;
+  return typeof error.code === 'string' ? error.code : null;
+}
+
+/** Turns a failed write into the user's words: a full disk and a read-only folder need different help. */
+export function writeFailed(what: string, error: unknown): OrchError {
+  if (isOrchError(error)) return error;
+  const code = systemCode(error);
+  const reasons: Record<string, [reason: string, hint: string]> = {
+    ENOSPC: ['the disk is full', 'Free some space, then run the same command again.'],
+    EDQUOT: ['the disk quota is used up', 'Free some space, then run the same command again.'],
+    EROFS: ['the file system is read-only', 'Run it in a copy of the repository that can be written.'],
+    EACCES: ['permission denied', 'Run it as the user who owns the repository.'],
+    EPERM: ['permission denied', 'Run it as the user who owns the repository.'],
+  };
+  const detail = error instanceof Error ? error.message : String(error);
+  const [reason, hint] = (code && reasons[code]) || [
+    detail,
+    'Nothing was changed. Run the same command again.',
+  ];
+  return new OrchError('WRITE_FAILED', `${what}: ${reason}`, { hint, data: { code }, cause: error });
+}

@@ -1,0 +1,71 @@
+import { OrchError } from '../errors.ts';
+import type { Millis, Oid } from '../types.ts';
+
+export type ObjectKind = 'blob' | 'tree' | 'commit' | 'tag';
+export type ObjectFormat = 'sha1' | 'sha256';
+export type GitObject = { readonly kind: ObjectKind; readonly bytes: Buffer };
+
+export type Commit = {
+  readonly oid: Oid;
+  readonly tree: Oid;
+  readonly parents: readonly Oid[];
+  readonly authoredAt: Millis;
+  readonly committedAt: Millis;
+  readonly message: string;
+};
+
+export type Head = { readonly commit: Oid | null; readonly branch: string | null };
+
+/** A ref from one value to another; null stands for "is not there". */
+export type RefUpdate = { readonly ref: string; readonly from: Oid | null; readonly to: Oid | null };
+
+/**
+ * What orch needs of git, and all it uses of it. Each implementation passes the suite in test/conformance.
+ * Reading a missing or damaged object is `INTEGRITY`, never an empty answer.
+ */
+export type GitEngine = {
+  readonly name: 'native' | 'isomorphic' | 'memory';
+  readonly format: ObjectFormat;
+  /** Where the user's worktree stands. */
+  readHead(): Promise<Head>;
+  readRef(ref: string): Promise<Oid | null>;
+  /** The refs below a prefix that ends with a slash. */
+  listRefs(prefix: string): Promise<ReadonlyMap<string, Oid>>;
+  readObject(oid: Oid): Promise<GitObject>;
+  /** From a commit back, newest first. Ends the work when the caller stops asking. */
+  walk(from: Oid): AsyncIterable<Commit>;
+  /** Returns once the objects are on disk to stay. */
+  writeObjects(objects: readonly GitObject[]): Promise<void>;
+  /** All or none, each only from its expected value, else `REF_CONFLICT`. On disk when it returns. */
+  moveRefs(updates: readonly RefUpdate[]): Promise<void>;
+  /** Packs loose objects in the background; prunes nothing. */
+  tidy(): Promise<void>;
+  /** Lets go of what it holds open. */
+  close(): void;
+};
+
+export function damaged(oid: Oid, problem: string, cause?: unknown): OrchError {
+  return new OrchError('INTEGRITY', `git object ${oid} is ${problem}`, {
+    hint: 'See what is affected with: orch checkpoint verify',
+    data: { object: oid },
+    cause,
+  });
+}
+
+/** A ref is not where it was when it was read. */
+export function refConflict(update: RefUpdate, actual: Oid | null): OrchError {
+  const { ref, from } = update;
+  return new OrchError('REF_CONFLICT', `${ref} was moved by somebody else meanwhile`, {
+    hint: 'Nothing was overwritten. Run the same command again.',
+    data: { ref, expected: from, actual },
+  });
+}
+
+/** A ref's own lock file is held: by a git that is at work, or by one that died. */
+export function refLocked(ref: string, lock: string, cause?: unknown): OrchError {
+  return new OrchError('REF_CONFLICT', `${ref} is locked by another process`, {
+    hint: 'Nothing was changed. Run the same command again in a moment.',
+    data: { ref, lock },
+    cause,
+  });
+}

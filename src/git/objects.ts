@@ -1,0 +1,132 @@
+import { createHash } from 'node:crypto';
+import fs from 'node:fs';
+import { dirname, join } from 'node:path';
+import { deflateSync, inflateSync } from 'node:zlib';
+import { systemCode, writeFailed } from '../errors.ts';
+import { parseOid } from '../ids.ts';
+import type { Random } from '../system/clock.ts';
+import { type Disk, makeFolder, readIfThere, removeIfThere, syncFolder, writeAll } from '../system/files.ts';
+import type { Oid } from '../types.ts';
+import { damaged, type GitObject, type ObjectFormat } from './engine.ts';
+
+function frame({ kind, bytes }: GitObject): Buffer {
+  return Buffer.concat([Buffer.from(`${kind} ${bytes.length}\0`), bytes]);
+}
+
+/** The id git gives to an object. */
+export function hashObject(object: GitObject, format: ObjectFormat): Oid {
+  return parseOid(createHash(format).update(frame(object)).digest('hex'));
+}
+
+export type ObjectStore = {
+  /** `<common git dir>/objects` */
+  readonly folder: string;
+  readonly format: ObjectFormat;
+  readonly disk: Disk;
+  readonly random: Random;
+};
+
+type Pending = { readonly fd: number; readonly temporary: string; readonly path: string };
+
+/**
+ * Writes loose objects the way git does (a temporary file, then a rename), and waits for the disk:
+ * first for all files at once, then for the folders. git's own pruning removes what a crash leaves behind.
+ */
+export async function writeLooseObjects(store: ObjectStore, objects: readonly GitObject[]): Promise<void> {
+  const { disk } = store;
+  const pending: Pending[] = [];
+  const folders = new Set<string>();
+  try {
+    for (const object of objects) {
+      const oid = hashObject(object, store.format);
+      const path = join(store.folder, oid.slice(0, 2), oid.slice(2));
+      if (folders.has(dirname(path)) === false) await makeFolder(disk, dirname(path));
+      folders.add(dirname(path));
+      if (pending.some((other) => other.path === path)) continue;
+      pending.push(isWhole(path, object) ? openExisting(disk, path) : writeTemporary(store, path, object));
+    }
+    await Promise.all(pending.map(({ fd }) => disk.sync(fd)));
+    for (const { temporary, path } of pending) if (temporary !== path) disk.rename(temporary, path);
+    await Promise.all([...folders].map((folder) => syncFolder(disk, folder)));
+  } catch (error) {
+    for (const { temporary, path } of pending) if (temporary !== path) removeIfThere(disk, temporary);
+    throw writeFailed('the checkpoint could not be written', error);
+  } finally {
+    for (const { fd } of pending) disk.close(fd);
+  }
+}
+
+/** Is the object there, and not a torn leftover? One that is torn is written again. */
+function isWhole(path: string, object: GitObject): boolean {
+  const found = readIfThere(path);
+  return found !== null && inflateIfWhole(found)?.equals(frame(object)) === true;
+}
+
+function inflateIfWhole(bytes: Buffer): Buffer | null {
+  try {
+    return inflateSync(bytes);
+  } catch {
+    return null; // torn: the caller writes it again
+  }
+}
+
+/** Somebody wrote it before us, perhaps without waiting for the disk. */
+function openExisting(disk: Disk, path: string): Pending {
+  return { fd: disk.open(path, 'r'), temporary: path, path };
+}
+
+function writeTemporary({ disk, random }: ObjectStore, path: string, object: GitObject): Pending {
+  const temporary = join(dirname(path), `tmp_obj_${random.id(8)}`);
+  const fd = disk.open(temporary, 'wx', 0o444);
+  try {
+    writeAll(disk, fd, deflateSync(frame(object)));
+  } catch (error) {
+    disk.close(fd);
+    removeIfThere(disk, temporary);
+    throw error;
+  }
+  return { fd, temporary, path };
+}
+
+/** A loose object of this id, or null where it is packed or not there. */
+export function readLooseObject(folder: string, oid: Oid): GitObject | null {
+  const bytes = readIfThere(join(folder, oid.slice(0, 2), oid.slice(2)));
+  const whole = bytes && inflateIfWhole(bytes);
+  const header = whole && /^(blob|tree|commit|tag) (\d+)\0/.exec(whole.toString('latin1', 0, 32));
+  if (!whole || !header) return null;
+  const body = whole.subarray(header[0].length);
+  return body.length === Number(header[2]) ? { kind: header[1] as GitObject['kind'], bytes: body } : null;
+}
+
+/** The object folders this one borrows from (`git clone --reference`), theirs included. */
+export function findAlternates(folder: string, seen = new Set<string>()): string[] {
+  seen.add(folder);
+  const lines =
+    readIfThere(join(folder, 'info', 'alternates'))
+      ?.toString('utf8')
+      .split('\n') ?? [];
+  const found: string[] = [];
+  for (const line of lines) {
+    const path = line.trim();
+    if (path === '' || path.startsWith('#')) continue;
+    const alternate = canonicalPath(join(folder, '.'), path);
+    if (alternate === null || seen.has(alternate)) continue;
+    found.push(alternate, ...findAlternates(alternate, seen));
+  }
+  return found;
+}
+
+function canonicalPath(base: string, path: string): string | null {
+  try {
+    return fs.realpathSync(path.startsWith('/') ? path : join(base, path));
+  } catch (error) {
+    if (systemCode(error) === 'ENOENT') return null;
+    throw error;
+  }
+}
+
+/** Hands an object on if it is what its id says. */
+export function checkObject(oid: Oid, object: GitObject, format: ObjectFormat): GitObject {
+  if (hashObject(object, format) !== oid) throw damaged(oid, 'damaged: its content does not match its id');
+  return object;
+}

@@ -1,0 +1,101 @@
+import fs from 'node:fs';
+import { dirname, join } from 'node:path';
+import { systemCode, writeFailed } from '../errors.ts';
+import { type Disk, makeFolder, readIfThere, removeIfThere, syncFolder, writeAll } from '../system/files.ts';
+import { type RefUpdate, refConflict, refLocked } from './engine.ts';
+import { lockPathOf, readFileRef } from './refs.ts';
+
+/**
+ * Moves refs by git's own protocol, without git: take `<ref>.lock` (it must not exist), read the ref again under
+ * the lock, write the new value there, wait for the disk, rename it into place. git and this exclude each other.
+ */
+export async function moveFileRefs(
+  disk: Disk,
+  commonDir: string,
+  updates: readonly RefUpdate[],
+): Promise<void> {
+  const held: string[] = [];
+  try {
+    // In a fixed order, so that two of these never wait for each other.
+    const ordered = [...updates].sort((a, b) => (a.ref < b.ref ? -1 : 1));
+    for (const { ref, to } of ordered)
+      held.push(await takeLock(disk, commonDir, ref, () => (to === null ? '' : `${to}\n`)));
+    for (const update of ordered) {
+      const actual = readFileRef(commonDir, update.ref);
+      if (actual !== update.from) throw refConflict(update, actual);
+    }
+    // What is made is made before anything is taken away: a crash in between leaves both, never neither.
+    for (const { ref, to } of ordered)
+      if (to !== null) disk.rename(lockPathOf(commonDir, ref), join(commonDir, ref));
+    await syncFolders(
+      disk,
+      commonDir,
+      ordered.filter(({ to }) => to !== null),
+    );
+    const removed = ordered.filter(({ to }) => to === null).map(({ ref }) => ref);
+    if (removed.length > 0) await removeRefs(disk, commonDir, removed);
+    await syncFolders(
+      disk,
+      commonDir,
+      ordered.filter(({ to }) => to === null),
+    );
+  } catch (error) {
+    throw writeFailed('the ref could not be moved', error);
+  } finally {
+    for (const lock of held) removeIfThere(disk, lock);
+  }
+}
+
+async function syncFolders(disk: Disk, commonDir: string, updates: readonly RefUpdate[]): Promise<void> {
+  const folders = new Set(updates.map(({ ref }) => dirname(join(commonDir, ref))));
+  await Promise.all([...folders].map((folder) => syncFolder(disk, folder)));
+}
+
+/** Makes the lock file; what goes into it is asked for once it is held. */
+async function takeLock(disk: Disk, commonDir: string, ref: string, content: () => string): Promise<string> {
+  const lock = lockPathOf(commonDir, ref);
+  await makeFolder(disk, dirname(lock));
+  let fd: number;
+  try {
+    fd = disk.open(lock, 'wx', 0o644);
+  } catch (error) {
+    throw systemCode(error) === 'EEXIST' ? refLocked(ref, lock, error) : error;
+  }
+  try {
+    writeAll(disk, fd, Buffer.from(content(), 'latin1'));
+    await disk.sync(fd);
+  } catch (error) {
+    removeIfThere(disk, lock);
+    throw error;
+  } finally {
+    disk.close(fd);
+  }
+  return lock;
+}
+
+/** Out of packed-refs first, or the old packed value would come back to life. */
+async function removeRefs(disk: Disk, commonDir: string, refs: readonly string[]): Promise<void> {
+  const packed = join(commonDir, 'packed-refs');
+  const lock = `${packed}.lock`;
+  const text = readIfThere(packed)?.toString('latin1') ?? '';
+  const kept = withoutRefs(text, refs);
+  if (kept !== text) {
+    await takeLock(disk, commonDir, 'packed-refs', () =>
+      withoutRefs(fs.readFileSync(packed, 'latin1'), refs),
+    );
+    disk.rename(lock, packed);
+    await syncFolder(disk, commonDir);
+  }
+  for (const ref of refs) removeIfThere(disk, join(commonDir, ref));
+}
+
+function withoutRefs(text: string, refs: readonly string[]): string {
+  const lines: string[] = [];
+  let dropping = false;
+  for (const line of text.split('\n')) {
+    // `^<oid>` says what the tag on the line before it points to.
+    dropping = line.startsWith('^') ? dropping : refs.includes(line.slice(line.indexOf(' ') + 1));
+    if (!dropping) lines.push(line);
+  }
+  return lines.join('\n');
+}

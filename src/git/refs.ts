@@ -1,0 +1,94 @@
+import fs from 'node:fs';
+import { join } from 'node:path';
+import { OrchError } from '../errors.ts';
+import { parseOid } from '../ids.ts';
+import { readIfThere, readTextIfThere } from '../system/files.ts';
+import type { Oid } from '../types.ts';
+import type { Head } from './engine.ts';
+import type { Repository } from './repository.ts';
+
+const oidShape = /^([0-9a-f]{40}|[0-9a-f]{64})$/;
+
+/**
+ * A ref as git's file storage has it: its own file, else its line in packed-refs.
+ * In this order, because packing writes the line before it removes the file.
+ */
+export function readFileRef(commonDir: string, ref: string): Oid | null {
+  const text = readLooseRef(commonDir, ref);
+  if (text === null) return readPackedRefs(commonDir, (name) => name === ref).get(ref) ?? null;
+  if (oidShape.test(text)) return parseOid(text);
+  throw new OrchError(
+    'INTEGRITY',
+    `${ref} does not hold a commit id but ${JSON.stringify(text.slice(0, 80))}`,
+    {
+      hint: `Look at it with: git for-each-ref ${ref}`,
+      data: { ref },
+    },
+  );
+}
+
+function readLooseRef(commonDir: string, ref: string): string | null {
+  try {
+    return readTextIfThere(join(commonDir, ref));
+  } catch (error) {
+    // A folder of this name: there are refs below it, so there is none of it.
+    if (error instanceof Error && 'code' in error && error.code === 'EISDIR') return null;
+    throw error;
+  }
+}
+
+/** The packed refs whose names are wanted. */
+export function readPackedRefs(commonDir: string, isWanted: (name: string) => boolean): Map<string, Oid> {
+  const found = new Map<string, Oid>();
+  const text = readIfThere(join(commonDir, 'packed-refs'))?.toString('latin1') ?? '';
+  for (const line of text.split('\n')) {
+    if (line === '' || line.startsWith('#') || line.startsWith('^')) continue;
+    const space = line.indexOf(' ');
+    const name = line.slice(space + 1);
+    if (isWanted(name)) found.set(name, parseOid(line.slice(0, space)));
+  }
+  return found;
+}
+
+/** All refs below a prefix that ends with a slash, sorted by name. */
+export function listFileRefs(commonDir: string, prefix: string): Map<string, Oid> {
+  const names = new Set(readPackedRefs(commonDir, (name) => name.startsWith(prefix)).keys());
+  const folder = join(commonDir, prefix);
+  if (fs.existsSync(folder)) {
+    for (const entry of fs.readdirSync(folder, { withFileTypes: true, recursive: true })) {
+      const path = join(entry.parentPath, entry.name);
+      if (entry.isFile() && !entry.name.endsWith('.lock')) names.add(toRefName(commonDir, path));
+    }
+  }
+  const refs = new Map<string, Oid>();
+  for (const name of [...names].sort()) {
+    const oid = readFileRef(commonDir, name);
+    if (oid !== null) refs.set(name, oid);
+  }
+  return refs;
+}
+
+function toRefName(commonDir: string, path: string): string {
+  return path.slice(commonDir.length + 1).replaceAll('\\', '/');
+}
+
+/** The commit and branch a worktree stands on, as git's file storage has them. */
+export function readFileHead(repository: Repository): Head {
+  const text = readTextIfThere(join(repository.gitDir, 'HEAD')) ?? '';
+  const target = /^ref: (refs\/\S+)$/.exec(text)?.[1];
+  if (target === undefined) return { commit: oidShape.test(text) ? parseOid(text) : null, branch: null };
+  const branch = target.startsWith('refs/heads/') ? target.slice('refs/heads/'.length) : null;
+  return { commit: readFileRef(repository.commonDir, target), branch };
+}
+
+/** Where git puts a ref's lock. */
+export function lockPathOf(commonDir: string, ref: string): string {
+  return join(commonDir, `${ref}.lock`);
+}
+
+/** The branch others start from: what the remote calls its head, else a name that usually means it. */
+export function isDefaultBranch(commonDir: string, branch: string): boolean {
+  const remote = readTextIfThere(join(commonDir, 'refs/remotes/origin/HEAD'));
+  const target = /^ref: refs\/remotes\/origin\/(\S+)$/.exec(remote ?? '')?.[1];
+  return target === undefined ? ['main', 'master', 'trunk'].includes(branch) : branch === target;
+}

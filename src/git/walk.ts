@@ -1,0 +1,29 @@
+import { readTextIfThere } from '../system/files.ts';
+import type { Oid } from '../types.ts';
+import type { Commit } from './engine.ts';
+
+/** The commits a shallow clone ends at: their parents are known by name only. */
+export function readShallow(commonDir: string): ReadonlySet<string> {
+  return new Set(readTextIfThere(`${commonDir}/shallow`)?.split('\n') ?? []);
+}
+
+/** From a commit back in the order of `git log`: always the newest of those that can be next. */
+export async function* walkByDate(
+  from: Oid,
+  read: (oid: Oid) => Promise<Commit>,
+  isShallow: (oid: Oid) => boolean = () => false,
+): AsyncGenerator<Commit> {
+  const queue: Commit[] = [await read(from)];
+  const seen = new Set<Oid>([from]);
+  for (let commit = queue.shift(); commit !== undefined; commit = queue.shift()) {
+    yield isShallow(commit.oid) ? { ...commit, parents: [] } : commit;
+    if (isShallow(commit.oid)) continue;
+    for (const parent of commit.parents) {
+      if (seen.has(parent)) continue;
+      seen.add(parent);
+      const next = await read(parent);
+      const place = queue.findIndex((other) => other.committedAt < next.committedAt);
+      queue.splice(place < 0 ? queue.length : place, 0, next);
+    }
+  }
+}

@@ -1,0 +1,72 @@
+import { constants } from 'node:fs';
+import { join } from 'node:path';
+import type { GitEngine } from './git/engine.ts';
+import { type EngineChoice, openEngine } from './git/open.ts';
+import { discoverRepository, type Repository } from './git/repository.ts';
+import type { SessionPorts } from './session/record.ts';
+import { identifyWriter } from './session/writer.ts';
+import { type Clock, type Random, realClock, realRandom } from './system/clock.ts';
+import { type Disk, makeFolder, realDisk } from './system/files.ts';
+import type { WriterId } from './types.ts';
+
+export type OrchOptions = {
+  /** A folder in the repository; the current one by default. */
+  readonly cwd?: string;
+  readonly engine?: EngineChoice;
+  /** Pins the writer id, for machines that are made anew for every run. */
+  readonly writer?: WriterId;
+  /** How many documents stay in the tree. */
+  readonly keep?: number;
+  /** Told of what went on behind the scenes. */
+  readonly onReport?: (what: string) => void;
+  readonly clock?: Clock;
+  readonly random?: Random;
+  readonly disk?: Disk;
+  /** Puts something between orch and git; tests die there. */
+  readonly wrapEngine?: (git: GitEngine) => GitEngine;
+};
+
+/** An open repository: every port, wired. */
+export type Orch = SessionPorts & {
+  readonly repository: Repository;
+  close(): void;
+};
+
+const defaultKeep = 5;
+
+/** Opens the repository a folder is in. The only place where ports are wired. */
+export async function openOrch(options: OrchOptions = {}): Promise<Orch> {
+  const { clock = realClock, random = realRandom, disk = realDisk, engine = 'auto' } = options;
+  const repository = discoverRepository(options.cwd ?? '.');
+  const home = join(repository.commonDir, 'orchestration');
+  const opened = await openEngine(engine, { repository, disk, random });
+  const git = options.wrapEngine?.(opened) ?? opened;
+  return {
+    repository,
+    git,
+    disk,
+    clock,
+    random,
+    home,
+    keep: options.keep ?? defaultKeep,
+    identifyWriter: async () => options.writer ?? identifyWriter(disk, random, home, repository.commonDir),
+    report: (what) => {
+      options.onReport?.(what);
+      void log(disk, clock, home, what);
+    },
+    close: () => git.close(),
+  };
+}
+
+/** Keeps what was reported, for `doctor` and for people. */
+async function log(disk: Disk, clock: Clock, home: string, what: string): Promise<void> {
+  try {
+    await makeFolder(disk, join(home, 'logs'));
+    const { O_APPEND, O_CREAT, O_WRONLY } = constants;
+    const fd = disk.open(join(home, 'logs', 'orch.log'), O_APPEND | O_CREAT | O_WRONLY, 0o644);
+    disk.write(fd, Buffer.from(`${new Date(clock.now()).toISOString()} ${what}\n`));
+    disk.close(fd);
+  } catch {
+    // The listener was told; a log that cannot be written must not stop what it tells about.
+  }
+}

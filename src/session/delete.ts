@@ -1,0 +1,32 @@
+import { join } from 'node:path';
+import { trashEpic } from '../checkpoint/store.ts';
+import { readTip } from '../checkpoint/tip.ts';
+import { makeFolder } from '../system/files.ts';
+import type { EpicId } from '../types.ts';
+import { journalFolder, journalPath } from './journal.ts';
+import { readPending } from './pending.ts';
+import { type SessionPorts, saveByHand } from './record.ts';
+
+/**
+ * Moves an epic to the trash, whole: what was recorded and not yet saved is saved first.
+ * Returns the ref it is under now, or null where there was no such epic.
+ */
+export async function deleteEpic(ports: SessionPorts, epic: EpicId): Promise<string | null> {
+  const folder = journalFolder(ports.home);
+  const { state } = await readTip(ports, epic);
+  if (readPending(folder, epic, state).events.length > 0) {
+    await saveByHand(ports, epic, {
+      trigger: 'manual',
+      reason: 'Saved before the epic was deleted',
+      facts: [],
+      agent: null,
+    });
+  }
+  // The journals go before the ref: a crash in between leaves an epic that knows all of them.
+  const aside = join(ports.home, 'trash');
+  await makeFolder(ports.disk, aside);
+  for (const session of readPending(folder, epic, state).journals) {
+    ports.disk.rename(journalPath(folder, session), journalPath(aside, session));
+  }
+  return trashEpic(ports, epic);
+}

@@ -1,0 +1,70 @@
+import { lookUp } from '../keyed.ts';
+import type { Event } from '../state/facts.ts';
+import type { State } from '../state/lists.ts';
+import { hasEnded, transition } from '../state/transition.ts';
+import type { Disk } from '../system/files.ts';
+import type { EpicId, SessionId, Status } from '../types.ts';
+import {
+  type JournalHeader,
+  listJournals,
+  readJournal,
+  readJournalHeader,
+  releaseJournal,
+  restoreHalfReleased,
+} from './journal.ts';
+
+/** What stands in this clone's journals and in no checkpoint yet. */
+export type Pending = {
+  /** Of all journals, each in its order, the journals in the order of their first event. */
+  readonly events: readonly Event[];
+  readonly journals: readonly SessionId[];
+  /** Lines that a crash tore; what stood there was never acknowledged. */
+  readonly torn: number;
+};
+
+function markOf(state: State, { writer, session }: JournalHeader): number {
+  return lookUp(lookUp(state.ledger, writer)?.value.folded ?? {}, session) ?? 0;
+}
+
+/** Reads an epic's journals from where the state says that they are folded. */
+export function readPending(folder: string, epic: EpicId, state: State): Pending {
+  const journals: SessionId[] = [];
+  const groups: (readonly Event[])[] = [];
+  let torn = 0;
+  for (const session of listJournals(folder)) {
+    const header = readJournalHeader(folder, session)?.header;
+    if (header === undefined || header.epic !== epic) continue;
+    journals.push(session);
+    const journal = readJournal(folder, session, markOf(state, header));
+    if (journal === null) continue;
+    torn += journal.torn;
+    if (journal.events.length > 0) groups.push(journal.events);
+  }
+  groups.sort(([a], [b]) => (a?.at ?? 0) - (b?.at ?? 0));
+  return { events: groups.flat(), journals, torn };
+}
+
+/**
+ * Removes the journals that nothing needs: the session has ended, all of it was folded into `before`, and another
+ * checkpoint stands on that one. So even if the newest is lost, it can be made again from the one before it.
+ */
+export function releaseFolded(disk: Disk, folder: string, epic: EpicId, before: State): SessionId[] {
+  restoreHalfReleased(disk, folder);
+  return listJournals(folder).filter((session) => {
+    const found = readJournalHeader(folder, session);
+    if (found === null || found.header.epic !== epic || markOf(before, found.header) < found.size)
+      return false;
+    if (!isOver(folder, session, before)) return false;
+    return releaseJournal(disk, folder, session, found.size);
+  });
+}
+
+/** Has the session ended, by the state, or, where that forgot it, by its own journal? */
+function isOver(folder: string, session: SessionId, state: State): boolean {
+  const known = lookUp(state.sessions, session)?.value;
+  if (known) return hasEnded(known.status);
+  let status: Status = 'initializing';
+  for (const { fact } of readJournal(folder, session)?.events ?? [])
+    status = transition(status, fact) ?? status;
+  return hasEnded(status);
+}

@@ -1,0 +1,41 @@
+import { join } from 'node:path';
+import * as z from 'zod/mini';
+import { systemCode, writeFailed } from '../errors.ts';
+import { parseWriterId } from '../ids.ts';
+import type { Random } from '../system/clock.ts';
+import { type Disk, readTextIfThere, realPath, writeAtomically } from '../system/files.ts';
+import { machineId } from '../system/process.ts';
+import type { WriterId } from '../types.ts';
+
+const shape = z.object({ id: z.string(), machine: z.string(), path: z.string() });
+
+/**
+ * Who writes from this clone on this machine. A clone that was copied or moved gets a new id,
+ * so that no two that live have the same.
+ */
+export async function identifyWriter(
+  disk: Disk,
+  random: Random,
+  home: string,
+  commonDir: string,
+): Promise<WriterId> {
+  const file = join(home, 'writer.json');
+  const here = { machine: machineId(), path: realPath(commonDir) };
+  const known = parseWriter(readTextIfThere(file));
+  if (known && known.machine === here.machine && known.path === here.path) return parseWriterId(known.id);
+  const id = parseWriterId(`w-${random.id(8)}`);
+  try {
+    await writeAtomically(disk, file, Buffer.from(`${JSON.stringify({ id, ...here })}\n`), random.id(8));
+  } catch (error) {
+    throw systemCode(error) ? writeFailed('the writer id could not be stored', error) : error;
+  }
+  return id;
+}
+
+function parseWriter(text: string | null): z.infer<typeof shape> | null {
+  try {
+    return text === null ? null : shape.parse(JSON.parse(text));
+  } catch {
+    return null; // damaged: a new one is as good
+  }
+}

@@ -1,0 +1,24 @@
+/**
+ * JSON with sorted keys and no spaces: one text for one value, whoever wrote it.
+ * A key whose value is undefined is left out, as JSON does.
+ */
+export function canonicalJson(value: unknown): string {
+  if (value === null || typeof value !== 'object') {
+    if (typeof value === 'number' && !Number.isFinite(value)) throw new TypeError(`${value} is not JSON`);
+    const text = JSON.stringify(value);
+    if (text === undefined) throw new TypeError(`${typeof value} is not JSON`);
+    return text;
+  }
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
+  const parts: string[] = [];
+  for (const [key, part] of Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))) {
+    if (part !== undefined) parts.push(`${JSON.stringify(key)}:${canonicalJson(part)}`);
+  }
+  return `{${parts.join(',')}}`;
+}
+
+/** A total order over JSON values; what it means does not matter, that everyone agrees does. */
+export function compareJson(a: unknown, b: unknown): number {
+  const [x, y] = [canonicalJson(a), canonicalJson(b)];
+  return x === y ? 0 : x < y ? -1 : 1;
+}

@@ -1,0 +1,145 @@
+import {
+  addUsage,
+  byHand,
+  emptyRow,
+  type LedgerRow,
+  meterName,
+  noUsage,
+  type Usage,
+} from '../cost/ledger.ts';
+import { lookUp } from '../keyed.ts';
+import { type Event, type Fact, stampOf } from './facts.ts';
+import { join } from './join.ts';
+import type { Entry, List, ListName, Lists, PartialState, Session, State } from './lists.ts';
+import type { RunPart } from './run.ts';
+import { hasEnded, transition } from './transition.ts';
+
+/** Has this event been counted? The mark stands in the same state as the totals. */
+export function isFolded(state: State, event: Event): boolean {
+  return (lookUp(lookUp(state.ledger, event.by)?.value.folded ?? {}, event.session) ?? 0) >= event.end;
+}
+
+/** Takes an event into a state, once. */
+export function fold(state: State, event: Event): State {
+  return isFolded(state, event) ? state : join(state, atom(state, event));
+}
+
+/** The smallest state that holds an event: what it says, its session's last word, and the mark that it is counted. */
+export function atom(state: State, event: Event): PartialState {
+  const { fact } = event;
+  return {
+    clock: event.at,
+    ...entryOf(event, fact),
+    ...sessionEntry(lookUp(state.sessions, event.session), event),
+    ...entry(event, 'ledger', event.by, rowAfter(lookUp(state.ledger, event.by)?.value ?? emptyRow, event)),
+  };
+}
+
+function entry<L extends ListName>(
+  event: Event,
+  list: L,
+  key: string,
+  value: Lists[L],
+): { [K in L]?: List<Lists[L]> } {
+  const entries: List<Lists[L]> = { [key]: { value, stamp: stampOf(event) } };
+  return { [list]: entries } as { [K in L]?: List<Lists[L]> }; // a computed key loses its literal type
+}
+
+/** Events of a journal come in its order, so each one has the last word on its session, whatever its clock said. */
+function sessionEntry(known: Entry<Session> | undefined, event: Event): { sessions?: List<Session> } {
+  const value = sessionAfter(known?.value, event);
+  if (value === null) return {};
+  const at = known ? Math.max(event.at, known.stamp[0] + 1) : event.at;
+  return { sessions: { [event.session]: { value, stamp: [at, event.by, event.offset] } } };
+}
+
+function sessionAfter(known: Session | undefined, { fact, at, by }: Event): Session | null {
+  if (fact.kind === 'session_started') {
+    const { number, agent, parentSessionId } = fact;
+    const begun = { number, agent, parentSessionId, writer: by, startedAt: at, seenAt: at };
+    return {
+      ...begun,
+      status: 'initializing',
+      endedAt: null,
+      reason: null,
+      checkpoints: 0,
+      latestCheckpointId: null,
+    };
+  }
+  if (known === undefined) return null; // it was cut from the list long ago
+  const status = transition(known.status, fact) ?? known.status;
+  const ends = status !== known.status && hasEnded(status);
+  const reason = ends && 'reason' in fact && fact.reason ? fact.reason : known.reason;
+  return { ...known, status, reason, endedAt: ends ? at : known.endedAt, seenAt: at };
+}
+
+/** Only what changes: the merge keeps the rest of the row. */
+function rowAfter(row: LedgerRow, { session, end, fact }: Event): LedgerRow {
+  const folded = { [session]: end };
+  const meters: { [name: string]: Usage } = {};
+  if (fact.kind === 'cost') {
+    const name = meterName(session, fact.model ?? byHand);
+    meters[name] = addUsage(lookUp(row.meters, name) ?? noUsage, fact.usage);
+  } else if (fact.kind === 'meter') {
+    meters[meterName(session, fact.model)] = fact.usage;
+  }
+  return { generation: row.generation, folded, meters };
+}
+
+function entryOf(event: Event, fact: Fact): { readonly [L in ListName]?: List<Lists[L]> } {
+  const { session, at, by } = event;
+  switch (fact.kind) {
+    case 'budget_set':
+      return entry(event, 'current', 'budget', fact.limit);
+    case 'current_set':
+      return entry(event, 'current', fact.key, fact.value);
+    case 'note':
+      return entry(event, 'notes', fact.id, { text: fact.text, resolvedAt: null, session });
+    case 'tried':
+      return entry(event, 'tried', fact.id, { text: fact.text, resolvedAt: null, session });
+    case 'blocker':
+      return entry(event, 'blockers', fact.id, { text: fact.text, resolvedAt: fact.resolvedAt, session });
+    case 'decision':
+      return entry(event, 'decisions', fact.id, { text: fact.text, rationale: fact.rationale, session });
+    case 'file': {
+      const { kind: _, path, ...change } = fact;
+      return entry(event, 'files', path, { ...change, session });
+    }
+    case 'issue': {
+      const { kind: _, id, ...update } = fact;
+      return entry(event, 'issues', id, { ...update, session });
+    }
+    case 'gate': {
+      const { kind: _, name, ...result } = fact;
+      return entry(event, 'gates', name, { ...result, session });
+    }
+    case 'run': {
+      const { kind: _, run, ...head } = fact;
+      return entry(event, 'runs', `${run}@${by}`, { ...emptyPart, head: { ...head, at } });
+    }
+    case 'task': {
+      const { kind: _, run, id, ...record } = fact;
+      return entry(event, 'runs', `${run}@${by}`, { ...emptyPart, tasks: { [id]: { ...record, at } } });
+    }
+    case 'effect': {
+      const { kind: _, run, id, ...record } = fact;
+      return entry(event, 'runs', `${run}@${by}`, { ...emptyPart, effects: { [id]: { ...record, at } } });
+    }
+    case 'session_started':
+    case 'session_running':
+    case 'session_paused':
+    case 'session_completed':
+    case 'session_failed':
+    case 'session_recovered':
+    case 'budget_exceeded':
+    case 'cost':
+    case 'meter':
+      return {}; // these are in the session and the ledger
+    default: {
+      fact satisfies never;
+      return {}; // a fact of a later version of orch: counted, kept in the history, not understood
+    }
+  }
+}
+
+const emptyPart: RunPart = { head: null, tasks: {}, effects: {} };

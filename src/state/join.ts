@@ -1,0 +1,61 @@
+import { mergeRows } from '../cost/ledger.ts';
+import { type Keyed, lookUp, mergeKeyed } from '../keyed.ts';
+import { compareJson } from './canonical.ts';
+import {
+  bounds,
+  type Entry,
+  foreignBound,
+  type List,
+  type PartialState,
+  type Stamp,
+  type State,
+} from './lists.ts';
+import { mergeRunParts } from './run.ts';
+
+/** Earlier or later; by writer and place where the times are equal. */
+export function compareStamps(a: Stamp, b: Stamp): number {
+  return a[0] - b[0] || (a[1] < b[1] ? -1 : a[1] > b[1] ? 1 : 0) || a[2] - b[2];
+}
+
+type Merge<T> = (a: Entry<T>, b: Entry<T>) => Entry<T>;
+
+function newest<T>(a: Entry<T>, b: Entry<T>): Entry<T> {
+  return (compareStamps(a.stamp, b.stamp) || compareJson(a.value, b.value)) >= 0 ? a : b;
+}
+
+function mergedBy<T>(merge: (a: T, b: T) => T): Merge<T> {
+  return (a, b) => ({
+    value: merge(a.value, b.value),
+    stamp: compareStamps(a.stamp, b.stamp) >= 0 ? a.stamp : b.stamp,
+  });
+}
+
+// Rows that one writer adds to part by part; in every other list the newer entry replaces the older.
+const merges: Keyed<unknown> = { ledger: mergedBy(mergeRows), runs: mergedBy(mergeRunParts) };
+
+/** The newest entries. By stamp alone: cutting by anything that can shrink again would not be associative. */
+function cut<T>(list: List<T>, bound: number): List<T> {
+  const entries = Object.entries(list);
+  if (entries.length <= bound) return list;
+  entries.sort(([x, a], [y, b]) => compareStamps(b.stamp, a.stamp) || (x < y ? 1 : -1));
+  return Object.fromEntries(entries.slice(0, bound));
+}
+
+/**
+ * Everything both know: per key the newer word, then each list's newest entries.
+ * Commutative, associative and idempotent. Lists of a later version of orch are carried along.
+ */
+export function join(a: State, b: PartialState): State {
+  const joined: Record<string, unknown> = { ...a, clock: Math.max(a.clock, b.clock) };
+  for (const [name, theirs] of Object.entries(b)) {
+    if (name === 'clock') continue;
+    // The entries of one list are all of one type; which one is known only by its name.
+    const mine = (lookUp(joined, name) ?? {}) as List<unknown>;
+    const merge = (lookUp(merges, name) ?? newest) as Merge<unknown>;
+    joined[name] = cut(
+      mergeKeyed(mine, theirs as List<unknown>, merge),
+      lookUp(bounds, name) ?? foreignBound,
+    );
+  }
+  return joined as State;
+}

@@ -1,0 +1,39 @@
+import { lookUp } from '../keyed.ts';
+import type { Status } from '../types.ts';
+import type { Fact } from './facts.ts';
+
+type Lifecycle = Extract<Fact['kind'], `session_${string}` | 'budget_exceeded'>;
+
+/** Where each lifecycle fact leads from each status. What is not here changes nothing. */
+const table: { readonly [S in Status]: { readonly [K in Lifecycle]?: Status } } = {
+  initializing: {
+    session_running: 'running',
+    session_paused: 'paused',
+    session_completed: 'completed',
+    session_failed: 'failed',
+    session_recovered: 'failed',
+    budget_exceeded: 'budget_exceeded',
+  },
+  running: {
+    session_paused: 'paused',
+    session_completed: 'completed',
+    session_failed: 'failed',
+    session_recovered: 'failed',
+    budget_exceeded: 'budget_exceeded',
+  },
+  // What is over for now can still be called done.
+  paused: { session_completed: 'completed' },
+  budget_exceeded: { session_completed: 'completed' },
+  failed: { session_completed: 'completed' },
+  completed: {},
+};
+
+/** The status a fact leads to, or null where it leads nowhere from here. */
+export function transition(from: Status, fact: { readonly kind: string }): Status | null {
+  return lookUp<Status>(table[from], fact.kind) ?? null;
+}
+
+/** Is a session with this status over, as far as anyone recorded? */
+export function hasEnded(status: Status): boolean {
+  return status !== 'initializing' && status !== 'running';
+}

@@ -1,0 +1,160 @@
+import fs from 'node:fs';
+import { dirname, join } from 'node:path';
+import { systemCode } from '../errors.ts';
+
+/**
+ * The few file operations everything durable is made of.
+ * Tests put one between orch and the disk that dies at the n-th operation.
+ */
+export type Disk = {
+  open(path: string, flags: string | number, mode?: number): number;
+  write(fd: number, bytes: Uint8Array): number;
+  /** Waits for the disk; several may wait at once. */
+  sync(fd: number): Promise<void>;
+  close(fd: number): void;
+  rename(from: string, to: string): void;
+  link(from: string, to: string): void;
+  unlink(path: string): void;
+  /** Makes a folder; its parent must be there. */
+  mkdir(path: string): void;
+};
+
+export const realDisk: Disk = {
+  open: (path, flags, mode) => fs.openSync(path, flags, mode),
+  write: (fd, bytes) => fs.writeSync(fd, bytes),
+  sync: (fd) =>
+    new Promise((resolve, reject) => fs.fsync(fd, (error) => (error ? reject(error) : resolve()))),
+  close: (fd) => fs.closeSync(fd),
+  rename: (from, to) => fs.renameSync(from, to),
+  link: (from, to) => fs.linkSync(from, to),
+  unlink: (path) => fs.unlinkSync(path),
+  mkdir: (path) => {
+    fs.mkdirSync(path);
+    // In a repository that several users share, what one makes the others must be able to write.
+    const wanted = fs.statSync(dirname(path)).mode;
+    if (fs.statSync(path).mode !== wanted) fs.chmodSync(path, wanted & 0o7777);
+  },
+};
+
+/** Runs `work`; a system error of one of these codes gives `otherwise` instead. */
+function unless<T, O>(codes: readonly string[], otherwise: O, work: () => T): T | O {
+  try {
+    return work();
+  } catch (error) {
+    if (codes.includes(systemCode(error) ?? '')) return otherwise;
+    throw error;
+  }
+}
+
+const absent = ['ENOENT', 'ENOTDIR'];
+
+/** A file's bytes, or null where there is none. */
+export function readIfThere(path: string): Buffer | null {
+  return unless(absent, null, () => fs.readFileSync(path));
+}
+
+/** A file's text without the white space around it, or null where there is none. */
+export function readTextIfThere(path: string): string | null {
+  return readIfThere(path)?.toString('utf8').trim() ?? null;
+}
+
+/** The names in a folder; none where there is no folder. */
+export function listFolder(path: string): string[] {
+  return unless(absent, [], () => fs.readdirSync(path));
+}
+
+export function statIfThere(path: string): fs.Stats | null {
+  return unless(absent, null, () => fs.statSync(path));
+}
+
+export function realPath(path: string): string {
+  return fs.realpathSync(path);
+}
+
+/** What stands in a file from a byte on, and how long the file is; null where there is none. */
+export function readFrom(
+  path: string,
+  offset: number,
+  most = Number.POSITIVE_INFINITY,
+): { bytes: Buffer; size: number; inode: number } | null {
+  const fd = unless(absent, null, () => fs.openSync(path, 'r'));
+  if (fd === null) return null;
+  try {
+    const { size, ino } = fs.fstatSync(fd);
+    const bytes = Buffer.alloc(Math.min(Math.max(0, size - offset), most));
+    let length = 0;
+    while (length < bytes.length) {
+      const read = fs.readSync(fd, bytes, length, bytes.length - length, offset + length);
+      if (read === 0) break;
+      length += read;
+    }
+    return { bytes: bytes.subarray(0, length), size, inode: ino };
+  } finally {
+    fs.closeSync(fd);
+  }
+}
+
+/** Removes a file that may be gone already. */
+export function removeIfThere(disk: Disk, path: string): boolean {
+  return unless(absent, false, () => {
+    disk.unlink(path);
+    return true;
+  });
+}
+
+/** Writes all of it: a disk that fills up may take a part without an error. */
+export function writeAll(disk: Disk, fd: number, bytes: Uint8Array): void {
+  const written = disk.write(fd, bytes);
+  if (written !== bytes.length) {
+    throw Object.assign(new Error(`only ${written} of ${bytes.length} bytes were written`), {
+      code: 'ENOSPC',
+    });
+  }
+}
+
+/** Waits until a folder's own entries are on disk. Some systems cannot open a folder; there it is a no-op. */
+export async function syncFolder(disk: Disk, path: string): Promise<void> {
+  const fd = unless(['EISDIR', 'EPERM', 'EACCES'], null, () => disk.open(path, 'r'));
+  if (fd === null) return;
+  try {
+    await disk.sync(fd);
+  } catch (error) {
+    if (!['EINVAL', 'EBADF', 'EPERM'].includes(systemCode(error) ?? '')) throw error;
+  } finally {
+    disk.close(fd);
+  }
+}
+
+/** Makes a folder and its parents; the ones made are on disk when this returns. */
+export async function makeFolder(disk: Disk, path: string): Promise<void> {
+  const made: string[] = [];
+  for (let missing = path; statIfThere(missing) === null; missing = dirname(missing)) made.unshift(missing);
+  for (const folder of made) unless(['EEXIST'], undefined, () => disk.mkdir(folder));
+  await Promise.all(made.map((folder) => syncFolder(disk, dirname(folder))));
+}
+
+/** Writes a new file, waits for the disk, and puts it in its place in one step: readers see the old or the new. */
+export async function writeAtomically(
+  disk: Disk,
+  path: string,
+  bytes: Uint8Array,
+  random: string,
+): Promise<void> {
+  const folder = dirname(path);
+  await makeFolder(disk, folder);
+  const temporary = join(folder, `.tmp-${random}`);
+  try {
+    const fd = disk.open(temporary, 'wx', 0o644);
+    try {
+      writeAll(disk, fd, bytes);
+      await disk.sync(fd);
+    } finally {
+      disk.close(fd);
+    }
+    disk.rename(temporary, path);
+  } catch (error) {
+    removeIfThere(disk, temporary);
+    throw error;
+  }
+  await syncFolder(disk, folder);
+}

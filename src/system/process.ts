@@ -1,0 +1,69 @@
+import { createHash } from 'node:crypto';
+import fs from 'node:fs';
+import { hostname } from 'node:os';
+import { systemCode } from '../errors.ts';
+import { readTextIfThere } from './files.ts';
+
+/** Which process this is, so that a later one can tell whether it still runs. */
+export type ProcessIdentity = {
+  readonly host: string;
+  readonly boot: string | null;
+  readonly pidNamespace: string | null;
+  readonly pid: number;
+  /** In the system's own ticks; a pid that is used again has another. */
+  readonly startedAt: string | null;
+};
+
+function startTimeOf(pid: number): string | null {
+  // The second field is the command in parentheses, which may itself hold spaces and parentheses.
+  const stat = readTextIfThere(`/proc/${pid}/stat`);
+  return stat?.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? null;
+}
+
+function readLinkIfThere(path: string): string | null {
+  try {
+    return fs.readlinkSync(path);
+  } catch {
+    return null; // no /proc here: the namespace is unknown, and unknown never matches as "elsewhere"
+  }
+}
+
+export function identifyThisProcess(): ProcessIdentity {
+  return {
+    host: machineId(),
+    boot: readTextIfThere('/proc/sys/kernel/random/boot_id'),
+    pidNamespace: readLinkIfThere('/proc/self/ns/pid'),
+    pid: process.pid,
+    startedAt: startTimeOf(process.pid),
+  };
+}
+
+/**
+ * Does the process still run? `elsewhere` where this one cannot tell:
+ * another machine, or another container on this one.
+ */
+export function checkProcess(
+  other: ProcessIdentity,
+  self = identifyThisProcess(),
+): 'alive' | 'dead' | 'elsewhere' {
+  if (other.host !== self.host) return 'elsewhere';
+  if (other.boot !== self.boot) return 'dead';
+  if (other.pidNamespace !== self.pidNamespace) return 'elsewhere';
+  if (!pidExists(other.pid)) return 'dead';
+  return other.startedAt === startTimeOf(other.pid) ? 'alive' : 'dead';
+}
+
+function pidExists(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return systemCode(error) === 'EPERM'; // it exists, and is another user's
+  }
+}
+
+/** One word for this machine, the same after a restart, and not its name. */
+export function machineId(): string {
+  const known = readTextIfThere('/etc/machine-id') || hostname();
+  return createHash('sha256').update(`orch\0${known}`).digest('hex').slice(0, 16);
+}

@@ -1,0 +1,72 @@
+import { OrchError } from './errors.ts';
+import type { Micros, Millis } from './types.ts';
+
+const microsPerDollar = 1_000_000;
+
+/** Dollars from outside to whole micro-dollars; half a micro rounds up. */
+export function toMicros(usd: number): Micros {
+  const micros = Math.round(usd * microsPerDollar);
+  if (!Number.isSafeInteger(micros) || micros < 0) {
+    throw new OrchError('USAGE', `${usd} is not an amount of money`, {
+      hint: 'Give a number of dollars that is zero or more, such as 0.25',
+    });
+  }
+  return micros;
+}
+
+export function toUsd(micros: Micros): number {
+  return micros / microsPerDollar;
+}
+
+/** `4100000` → `4.100000`: exact, for trailers. */
+export function formatMicros(micros: Micros): string {
+  const digits = String(micros).padStart(7, '0');
+  return `${digits.slice(0, -6)}.${digits.slice(-6)}`;
+}
+
+/** The reverse of `formatMicros`; null for anything else. */
+export function parseMicros(text: string): Micros | null {
+  return /^\d{1,9}\.\d{6}$/.test(text) ? Number(text.replace('.', '')) : null;
+}
+
+/** `4100000` → `$4.10`: for people. */
+export function formatUsd(micros: Micros): string {
+  return `$${toUsd(micros).toFixed(2)}`;
+}
+
+/** ISO 8601, UTC, whole seconds: what a commit can hold, so that a list and a document agree. */
+export function formatInstant(at: Millis): string {
+  return `${new Date(at).toISOString().slice(0, -5)}Z`;
+}
+
+const unitMillis: Record<string, number> = {
+  ms: 1,
+  s: 1_000,
+  m: 60_000,
+  h: 3_600_000,
+  d: 86_400_000,
+  w: 604_800_000,
+};
+
+/** `15m`, `2h`, `90 s`; null for anything else. */
+export function parseDuration(text: string): Millis | null {
+  const match = /^(\d+(?:\.\d+)?)\s*(ms|s|m|h|d|w)$/.exec(text.trim());
+  const [, amount, unit] = match ?? [];
+  const scale = unitMillis[unit ?? ''];
+  return amount === undefined || scale === undefined ? null : Number(amount) * scale;
+}
+
+/** A short age for people: `now`, `45s`, `12m`, `3h`, `9d`. */
+export function formatAge(elapsed: Millis): string {
+  const seconds = Math.floor(elapsed / 1_000);
+  if (seconds < 1) return 'now';
+  if (seconds < 60) return `${seconds}s`;
+  if (seconds < 3_600) return `${Math.floor(seconds / 60)}m`;
+  if (seconds < 48 * 3_600) return `${Math.floor(seconds / 3_600)}h`;
+  return `${Math.floor(seconds / 86_400)}d`;
+}
+
+/** `1 note`, `3 notes`. */
+export function count(amount: number, noun: string): string {
+  return `${amount} ${noun}${amount === 1 ? '' : 's'}`;
+}
