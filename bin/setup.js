@@ -42,7 +42,9 @@ function install() {
     shell: windows,
   });
   if (status !== 0)
-    throw new Error('npm install failed; its output is above. Run the same command again once that is mended.');
+    throw new Error(
+      'npm install failed; its output is above. Run the same command again once that is mended.',
+    );
 }
 
 /** Makes the checkout ready to run: packages, then dist. */

@@ -1,0 +1,65 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach } from 'vitest';
+
+const made: string[] = [];
+
+afterEach(() => {
+  for (const folder of made.splice(0)) rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
+});
+
+/** A folder that is gone after the test. */
+export function makeFolder(): string {
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'orch-test-')));
+  made.push(folder);
+  return folder;
+}
+
+/** An environment in which nothing of the developer's is visible. */
+export function cleanEnvironment(home: string, extra: Record<string, string> = {}): Record<string, string> {
+  return {
+    PATH: process.env.PATH ?? '',
+    HOME: home,
+    XDG_CONFIG_HOME: join(home, '.config'),
+    GIT_CONFIG_NOSYSTEM: '1',
+    ...extra,
+  };
+}
+
+export type TestRepository = {
+  readonly folder: string;
+  readonly home: string;
+  /** Runs git there; its output without the last newline. */
+  git(...args: string[]): string;
+  /** Runs git there, whatever comes of it. */
+  tryGit(...args: string[]): { status: number | null; stdout: string; stderr: string };
+  write(path: string, content: string): void;
+};
+
+/** A real repository with an identity of its own; `init` are arguments of `git init`. */
+export function makeRepository(...init: string[]): TestRepository {
+  const home = makeFolder();
+  const folder = join(home, 'repository');
+  const env = cleanEnvironment(home, {
+    GIT_AUTHOR_NAME: 'A User',
+    GIT_AUTHOR_EMAIL: 'user@example.com',
+    GIT_COMMITTER_NAME: 'A User',
+    GIT_COMMITTER_EMAIL: 'user@example.com',
+  });
+  execFileSync('git', ['init', '--quiet', '--initial-branch=main', ...init, folder], { env });
+  const git = (...args: string[]) =>
+    execFileSync('git', args, { cwd: folder, env, encoding: 'utf8', stdio: 'pipe' }).replace(/\n$/, '');
+  const tryGit = (...args: string[]) => spawnSync('git', args, { cwd: folder, env, encoding: 'utf8' });
+  return { folder, home, git, tryGit, write: (path, content) => writeFileSync(join(folder, path), content) };
+}
+
+/** The same, with one commit on main. */
+export function makeRepositoryWithCommit(...init: string[]): TestRepository {
+  const repository = makeRepository(...init);
+  repository.write('README', 'hello\n');
+  repository.git('add', '.');
+  repository.git('commit', '--quiet', '--message', 'first');
+  return repository;
+}
