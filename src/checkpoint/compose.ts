@@ -3,7 +3,7 @@ import type { CommitDraft } from '../git/append.ts';
 import { makeCheckpointId } from '../ids.ts';
 import { lookUp } from '../keyed.ts';
 import type { Event } from '../state/facts.ts';
-import { fold } from '../state/fold.ts';
+import { foldAll } from '../state/fold.ts';
 import { join } from '../state/join.ts';
 import type { State } from '../state/lists.ts';
 import { cleanText } from '../text.ts';
@@ -62,7 +62,7 @@ export function composeCheckpoints(
     const before = state;
     seq += 1;
     const id = makeCheckpointId(seq, options.random());
-    const folded = countCheckpoint(events.reduce(fold, state), draft, id);
+    const folded = countCheckpoint(foldAll(state, events), draft, id);
     const session = lookUp(folded.sessions, draft.sessionId)?.value;
     const rebuiltOver = index === 0 ? base.damage.map(({ commit, problem }) => ({ commit, problem })) : [];
     const content = {

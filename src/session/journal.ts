@@ -54,7 +54,11 @@ function checksum(text: string): string {
 export function parseRecord(line: string): Record<string, unknown> | null {
   const match = /^\{"sum":"([0-9a-f]{8})",/.exec(line);
   if (match === null || checksum(line.slice(match[0].length)) !== match[1]) return null;
-  return JSON.parse(line); // the checksum says it is what was written
+  try {
+    return JSON.parse(line);
+  } catch {
+    return null; // torn, and its checksum fits by chance
+  }
 }
 
 /** Where a session's journal is. */

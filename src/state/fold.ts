@@ -8,9 +8,20 @@ import {
   type Usage,
 } from '../cost/ledger.ts';
 import { lookUp } from '../keyed.ts';
+import type { Millis } from '../types.ts';
 import { type Event, type Fact, stampOf } from './facts.ts';
 import { join } from './join.ts';
-import type { Entry, List, ListName, Lists, PartialState, Session, State } from './lists.ts';
+import {
+  bounds,
+  type Entry,
+  type Limits,
+  type List,
+  type ListName,
+  type Lists,
+  type PartialState,
+  type Session,
+  type State,
+} from './lists.ts';
 import type { RunPart } from './run.ts';
 import { hasEnded, transition } from './transition.ts';
 
@@ -20,8 +31,12 @@ export function isFolded(state: State, event: Event): boolean {
 }
 
 /** Takes an event into a state, once. */
-export function fold(state: State, event: Event): State {
-  return isFolded(state, event) ? state : join(state, atom(state, event));
+export function fold(state: State, event: Event, limits: Limits = bounds): State {
+  return isFolded(state, event) ? state : join(state, atom(state, event), limits);
+}
+
+export function foldAll(state: State, events: readonly Event[], limits: Limits = bounds): State {
+  return events.reduce((folded, event) => fold(folded, event, limits), state);
 }
 
 /** The smallest state that holds an event: what it says, its session's last word, and the mark that it is counted. */
@@ -31,6 +46,7 @@ export function atom(state: State, event: Event): PartialState {
     clock: event.at,
     ...entryOf(event, fact),
     ...sessionEntry(lookUp(state.sessions, event.session), event),
+    ...runEntry(state.runs, event),
     ...entry(event, 'ledger', event.by, rowAfter(lookUp(state.ledger, event.by)?.value ?? emptyRow, event)),
   };
 }
@@ -45,12 +61,45 @@ function entry<L extends ListName>(
   return { [list]: entries } as { [K in L]?: List<Lists[L]> }; // a computed key loses its literal type
 }
 
-/** Events of a journal come in its order, so each one has the last word on its session, whatever its clock said. */
+/**
+ * An entry that only its own session's journal writes. Its events come in the journal's order, so each has the last
+ * word, whatever its clock said.
+ */
+function lastWord<T>(known: Entry<T> | undefined, event: Event, value: T): Entry<T> {
+  const at = known ? Math.max(event.at, known.stamp[0] + 1) : event.at;
+  return { value, stamp: [at, event.by, event.offset] };
+}
+
 function sessionEntry(known: Entry<Session> | undefined, event: Event): { sessions?: List<Session> } {
   const value = sessionAfter(known?.value, event);
-  if (value === null) return {};
-  const at = known ? Math.max(event.at, known.stamp[0] + 1) : event.at;
-  return { sessions: { [event.session]: { value, stamp: [at, event.by, event.offset] } } };
+  return value === null ? {} : { sessions: { [event.session]: lastWord(known, event, value) } };
+}
+
+function runEntry(runs: List<RunPart>, event: Event): { runs?: List<RunPart> } {
+  const { fact, session } = event;
+  if (fact.kind !== 'run' && fact.kind !== 'task' && fact.kind !== 'effect') return {};
+  const key = `${fact.run}@${session}`;
+  const known = lookUp(runs, key);
+  return { runs: { [key]: lastWord(known, event, runAfter(known?.value ?? emptyPart, fact, event.at)) } };
+}
+
+const emptyPart: RunPart = { head: null, tasks: {}, effects: {} };
+
+function runAfter(part: RunPart, fact: Extract<Fact, { run: string }>, at: Millis): RunPart {
+  switch (fact.kind) {
+    case 'run': {
+      const { kind: _, run: __, ...head } = fact;
+      return { ...part, head: { ...head, at } };
+    }
+    case 'task': {
+      const { kind: _, run: __, id, ...record } = fact;
+      return { ...part, tasks: { ...part.tasks, [id]: { ...record, at } } };
+    }
+    case 'effect': {
+      const { kind: _, run: __, id, ...record } = fact;
+      return { ...part, effects: { ...part.effects, [id]: { ...record, at } } };
+    }
+  }
 }
 
 function sessionAfter(known: Session | undefined, { fact, at, by }: Event): Session | null {
@@ -87,7 +136,7 @@ function rowAfter(row: LedgerRow, { session, end, fact }: Event): LedgerRow {
 }
 
 function entryOf(event: Event, fact: Fact): { readonly [L in ListName]?: List<Lists[L]> } {
-  const { session, at, by } = event;
+  const { session } = event;
   switch (fact.kind) {
     case 'budget_set':
       return entry(event, 'current', 'budget', fact.limit);
@@ -113,18 +162,6 @@ function entryOf(event: Event, fact: Fact): { readonly [L in ListName]?: List<Li
       const { kind: _, name, ...result } = fact;
       return entry(event, 'gates', name, { ...result, session });
     }
-    case 'run': {
-      const { kind: _, run, ...head } = fact;
-      return entry(event, 'runs', `${run}@${by}`, { ...emptyPart, head: { ...head, at } });
-    }
-    case 'task': {
-      const { kind: _, run, id, ...record } = fact;
-      return entry(event, 'runs', `${run}@${by}`, { ...emptyPart, tasks: { [id]: { ...record, at } } });
-    }
-    case 'effect': {
-      const { kind: _, run, id, ...record } = fact;
-      return entry(event, 'runs', `${run}@${by}`, { ...emptyPart, effects: { [id]: { ...record, at } } });
-    }
     case 'session_started':
     case 'session_running':
     case 'session_paused':
@@ -134,12 +171,13 @@ function entryOf(event: Event, fact: Fact): { readonly [L in ListName]?: List<Li
     case 'budget_exceeded':
     case 'cost':
     case 'meter':
-      return {}; // these are in the session and the ledger
+    case 'run':
+    case 'task':
+    case 'effect':
+      return {}; // these are in the session, the ledger and the runs
     default: {
       fact satisfies never;
       return {}; // a fact of a later version of orch: counted, kept in the history, not understood
     }
   }
 }
-
-const emptyPart: RunPart = { head: null, tasks: {}, effects: {} };

@@ -5,12 +5,12 @@ import {
   bounds,
   type Entry,
   foreignBound,
+  type Limits,
   type List,
   type PartialState,
   type Stamp,
   type State,
 } from './lists.ts';
-import { mergeRunParts } from './run.ts';
 
 /** Earlier or later; by writer and place where the times are equal. */
 export function compareStamps(a: Stamp, b: Stamp): number {
@@ -30,8 +30,9 @@ function mergedBy<T>(merge: (a: T, b: T) => T): Merge<T> {
   });
 }
 
-// Rows that one writer adds to part by part; in every other list the newer entry replaces the older.
-const merges: Keyed<unknown> = { ledger: mergedBy(mergeRows), runs: mergedBy(mergeRunParts) };
+// In every other list the newer entry replaces the older. Only a list that is never cut may be merged by parts:
+// an entry that was cut and comes back in part would depend on the order of joining.
+const merges: Keyed<unknown> = { ledger: mergedBy(mergeRows) };
 
 /** The newest entries. By stamp alone: cutting by anything that can shrink again would not be associative. */
 function cut<T>(list: List<T>, bound: number): List<T> {
@@ -45,7 +46,7 @@ function cut<T>(list: List<T>, bound: number): List<T> {
  * Everything both know: per key the newer word, then each list's newest entries.
  * Commutative, associative and idempotent. Lists of a later version of orch are carried along.
  */
-export function join(a: State, b: PartialState): State {
+export function join(a: State, b: PartialState, limits: Limits = bounds): State {
   const joined: Record<string, unknown> = { ...a, clock: Math.max(a.clock, b.clock) };
   for (const [name, theirs] of Object.entries(b)) {
     if (name === 'clock') continue;
@@ -54,7 +55,7 @@ export function join(a: State, b: PartialState): State {
     const merge = (lookUp(merges, name) ?? newest) as Merge<unknown>;
     joined[name] = cut(
       mergeKeyed(mine, theirs as List<unknown>, merge),
-      lookUp(bounds, name) ?? foreignBound,
+      lookUp<number>(limits, name) ?? foreignBound,
     );
   }
   return joined as State;

@@ -97,7 +97,7 @@ export type Lists = {
   issues: IssueUpdate;
   /** By the gate's name. */
   gates: GateResult;
-  /** By `<run>@<writer>`. */
+  /** By `<run>@<session>`. */
   runs: RunPart;
   /** By writer. */
   ledger: LedgerRow;
@@ -106,7 +106,8 @@ export type Lists = {
 export type ListName = keyof Lists;
 
 /** How many entries each list keeps, newest first. A list without a bound does not compile. */
-export const bounds: { readonly [L in ListName]: number } = {
+export type Limits = { readonly [L in ListName]: number };
+export const bounds: Limits = {
   current: Number.POSITIVE_INFINITY,
   sessions: 20,
   notes: 100,

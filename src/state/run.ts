@@ -1,7 +1,5 @@
 import * as z from 'zod/mini';
-import { mergeKeyed } from '../keyed.ts';
-import type { Millis, SessionId } from '../types.ts';
-import { compareJson } from './canonical.ts';
+import type { SessionId } from '../types.ts';
 
 const text = z.string();
 const number = z.number();
@@ -45,20 +43,5 @@ export const runPart = z.object({
 export type TaskRecord = z.infer<typeof taskRecord>;
 export type EffectRecord = z.infer<typeof effectRecord>;
 export type RunHead = z.infer<typeof runHead>;
-/** What one writer finished, planned or acknowledged in a run. */
+/** What one session finished, planned or acknowledged in a run. A session that resumes a run says again what was done. */
 export type RunPart = z.infer<typeof runPart>;
-
-/** The newer of two; equal times are told apart by content, so that the order of asking never matters. */
-function newer<T extends { readonly at: Millis }>(a: T, b: T): T {
-  if (a.at !== b.at) return a.at > b.at ? a : b;
-  return compareJson(a, b) >= 0 ? a : b;
-}
-
-/** Per task and per effect the newer word. Commutative, associative, idempotent. */
-export function mergeRunParts(a: RunPart, b: RunPart): RunPart {
-  return {
-    head: a.head && b.head ? newer(a.head, b.head) : (a.head ?? b.head),
-    tasks: mergeKeyed(a.tasks, b.tasks, newer),
-    effects: mergeKeyed(a.effects, b.effects, newer),
-  };
-}

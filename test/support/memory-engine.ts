@@ -1,0 +1,57 @@
+import { parseCommit } from '../../src/git/commit.ts';
+import {
+  damaged,
+  type GitEngine,
+  type GitObject,
+  type Head,
+  type RefUpdate,
+  refConflict,
+} from '../../src/git/engine.ts';
+import { hashObject } from '../../src/git/objects.ts';
+import { walkByDate } from '../../src/git/walk.ts';
+import type { Oid } from '../../src/types.ts';
+
+export type MemoryRepository = {
+  readonly objects: Map<Oid, GitObject>;
+  readonly refs: Map<string, Oid>;
+  head: Head;
+};
+
+export function makeMemoryRepository(): MemoryRepository {
+  return { objects: new Map(), refs: new Map(), head: { commit: null, branch: 'main' } };
+}
+
+/** Git as it ought to be: the model the real engines are compared with. */
+export function openMemoryEngine(repository: MemoryRepository): GitEngine {
+  const { objects, refs } = repository;
+  const readObject = async (oid: Oid): Promise<GitObject> => {
+    const found = objects.get(oid);
+    if (found === undefined) throw damaged(oid, 'missing');
+    return found;
+  };
+  return {
+    name: 'memory',
+    format: 'sha1',
+    readHead: async () => repository.head,
+    readRef: async (ref) => refs.get(ref) ?? null,
+    listRefs: async (prefix) =>
+      new Map([...refs].filter(([ref]) => ref.startsWith(prefix)).sort(([a], [b]) => (a < b ? -1 : 1))),
+    readObject,
+    walk: (from) => walkByDate(from, async (oid) => parseCommit(oid, await readObject(oid))),
+    writeObjects: async (written) => {
+      for (const object of written) objects.set(hashObject(object, 'sha1'), object);
+    },
+    moveRefs: async (updates: readonly RefUpdate[]) => {
+      for (const update of updates) {
+        const actual = refs.get(update.ref) ?? null;
+        if (actual !== update.from) throw refConflict(update, actual);
+      }
+      for (const { ref, to } of updates) {
+        if (to === null) refs.delete(ref);
+        else refs.set(ref, to);
+      }
+    },
+    tidy: async () => {},
+    close: () => {},
+  };
+}
