@@ -122,7 +122,7 @@ function normalizeReason(reason: string): string {
 }
 
 /** The files that stay: the newest documents, and whatever is not one. */
-function keepNewest(names: readonly string[], keep: number): Set<string> {
+export function keepNewest(names: readonly string[], keep: number): Set<string> {
   const documents = names.filter((name) => parseDocumentName(name) !== null).sort();
   const dropped = new Set(documents.slice(0, Math.max(0, documents.length - Math.max(1, keep))));
   return new Set(names.filter((name) => !dropped.has(name)));

@@ -54,6 +54,10 @@ export async function readSaved(git: GitEngine, epic: EpicId, commit: Commit): P
   return { commit, document };
 }
 
+export async function readCommitAndDocument(git: GitEngine, epic: EpicId, oid: Oid): Promise<Saved> {
+  return readSaved(git, epic, await readCommit(git, oid));
+}
+
 async function readDocument(git: GitEngine, entry: TreeEntry, commit: Oid): Promise<CheckpointDocument> {
   return parseDocument((await git.readObject(entry.oid)).bytes, `${entry.name} in ${commit.slice(0, 12)}`);
 }

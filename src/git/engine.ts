@@ -34,6 +34,8 @@ export type GitEngine = {
   readObject(oid: Oid): Promise<GitObject>;
   /** From a commit back, newest first. Ends the work when the caller stops asking. */
   walk(from: Oid): AsyncIterable<Commit>;
+  /** Can one commit be reached from another? Every commit can be reached from itself. */
+  isAncestor(ancestor: Oid, descendant: Oid): Promise<boolean>;
   /** Returns once the objects are on disk to stay. */
   writeObjects(objects: readonly GitObject[]): Promise<void>;
   /** All or none, each only from its expected value, else `REF_CONFLICT`. On disk when it returns. */

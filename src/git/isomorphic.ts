@@ -10,7 +10,7 @@ import { checkObject, findAlternates, readLooseObject, writeLooseObjects } from 
 import { moveFileRefs } from './ref-lock.ts';
 import { listFileRefs, readFileHead, readFileRef } from './refs.ts';
 import type { Repository } from './repository.ts';
-import { readShallow, walkByDate } from './walk.ts';
+import { isInHistory, readShallow, walkByDate } from './walk.ts';
 
 /** Extensions that change nothing of what is read or written here. */
 const harmless = [
@@ -42,6 +42,10 @@ export function openIsomorphicEngine({ repository, disk, random }: EnginePorts):
     throw damaged(oid, 'missing');
   };
   const readCommit = async (oid: Oid) => parseCommit(oid, await readObject(oid));
+  const walk = (from: Oid) => {
+    const shallow = readShallow(commonDir);
+    return walkByDate(from, readCommit, (oid) => shallow.has(oid));
+  };
 
   return {
     name: 'isomorphic',
@@ -50,10 +54,8 @@ export function openIsomorphicEngine({ repository, disk, random }: EnginePorts):
     readRef: async (ref) => readFileRef(commonDir, ref),
     listRefs: async (prefix) => listFileRefs(commonDir, prefix),
     readObject,
-    walk: (from) => {
-      const shallow = readShallow(commonDir);
-      return walkByDate(from, readCommit, (oid) => shallow.has(oid));
-    },
+    walk,
+    isAncestor: (ancestor, descendant) => isInHistory(ancestor, walk(descendant)),
     writeObjects: (objects) => writeLooseObjects({ folder, format, disk, random }, objects),
     moveRefs: (updates) => moveFileRefs(disk, commonDir, updates),
     tidy: async () => {}, // needs git itself

@@ -39,6 +39,15 @@ export function openNativeEngine({ repository, disk, random }: EnginePorts): Git
     readHead: async () => (inFiles ? readFileHead(repository) : askHead(repository, readRef)),
     readObject: async (oid) => checkObject(oid, await catFile.read(oid), format),
     walk: (from) => walkLog(repository, from),
+    isAncestor: async (ancestor, descendant) => {
+      const args = ['merge-base', '--is-ancestor', ancestor, descendant];
+      const asked = startGit(repository, args);
+      asked.stdin.end();
+      const result = await finished(asked);
+      if (result.status !== 0 && result.status !== 1)
+        throw brokenHistory(descendant, result.status, result.stderr);
+      return result.status === 0;
+    },
     writeObjects: (written) => writeLooseObjects(objects, written),
     moveRefs: async (updates) => {
       await updateRefs(repository, updates, readRef);

@@ -5,7 +5,7 @@ import { deflateSync, inflateSync } from 'node:zlib';
 import { systemCode, writeFailed } from '../errors.ts';
 import { parseOid } from '../ids.ts';
 import type { Random } from '../system/clock.ts';
-import { type Disk, makeFolder, readIfThere, removeIfThere, syncFolder, writeAll } from '../system/files.ts';
+import { type Disk, inFolder, readIfThere, removeIfThere, syncFolder, writeAll } from '../system/files.ts';
 import type { Oid } from '../types.ts';
 import { damaged, type GitObject, type ObjectFormat } from './engine.ts';
 
@@ -40,10 +40,11 @@ export async function writeLooseObjects(store: ObjectStore, objects: readonly Gi
     for (const object of objects) {
       const oid = hashObject(object, store.format);
       const path = join(store.folder, oid.slice(0, 2), oid.slice(2));
-      if (folders.has(dirname(path)) === false) await makeFolder(disk, dirname(path));
-      folders.add(dirname(path));
       if (pending.some((other) => other.path === path)) continue;
-      pending.push(isWhole(path, object) ? openExisting(disk, path) : writeTemporary(store, path, object));
+      folders.add(dirname(path));
+      const write = () =>
+        isWhole(path, object) ? openExisting(disk, path) : writeTemporary(store, path, object);
+      pending.push(await inFolder(disk, dirname(path), write));
     }
     await Promise.all(pending.map(({ fd }) => disk.sync(fd)));
     for (const { temporary, path } of pending) if (temporary !== path) disk.rename(temporary, path);

@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import { dirname, join } from 'node:path';
 import { systemCode, writeFailed } from '../errors.ts';
-import { type Disk, makeFolder, readIfThere, removeIfThere, syncFolder, writeAll } from '../system/files.ts';
+import { type Disk, inFolder, readIfThere, removeIfThere, syncFolder, writeAll } from '../system/files.ts';
 import { type RefUpdate, refConflict, refLocked } from './engine.ts';
 import { lockPathOf, readFileRef } from './refs.ts';
 
@@ -54,10 +54,9 @@ async function syncFolders(disk: Disk, commonDir: string, updates: readonly RefU
 /** Makes the lock file; what goes into it is asked for once it is held. */
 async function takeLock(disk: Disk, commonDir: string, ref: string, content: () => string): Promise<string> {
   const lock = lockPathOf(commonDir, ref);
-  await makeFolder(disk, dirname(lock));
   let fd: number;
   try {
-    fd = disk.open(lock, 'wx', 0o644);
+    fd = await inFolder(disk, dirname(lock), () => disk.open(lock, 'wx', 0o644));
   } catch (error) {
     throw systemCode(error) === 'EEXIST' ? refLocked(ref, lock, error) : error;
   }

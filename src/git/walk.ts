@@ -27,3 +27,9 @@ export async function* walkByDate(
     }
   }
 }
+
+/** The same question without git: walks back until it is found. */
+export async function isInHistory(ancestor: Oid, walk: AsyncIterable<Commit>): Promise<boolean> {
+  for await (const { oid } of walk) if (oid === ancestor) return true;
+  return false;
+}

@@ -31,8 +31,8 @@ export const realDisk: Disk = {
   mkdir: (path) => {
     fs.mkdirSync(path);
     // In a repository that several users share, what one makes the others must be able to write.
-    const wanted = fs.statSync(dirname(path)).mode;
-    if (fs.statSync(path).mode !== wanted) fs.chmodSync(path, wanted & 0o7777);
+    const { mode } = fs.statSync(dirname(path));
+    if (mode & 0o020) unless(absent, undefined, () => fs.chmodSync(path, mode & 0o7777));
   },
 };
 
@@ -112,9 +112,12 @@ export function writeAll(disk: Disk, fd: number, bytes: Uint8Array): void {
   }
 }
 
-/** Waits until a folder's own entries are on disk. Some systems cannot open a folder; there it is a no-op. */
+/**
+ * Waits until a folder's own entries are on disk. A no-op where the system cannot open a folder, and where it is gone:
+ * git removes a folder when it has packed all that was in it.
+ */
 export async function syncFolder(disk: Disk, path: string): Promise<void> {
-  const fd = unless(['EISDIR', 'EPERM', 'EACCES'], null, () => disk.open(path, 'r'));
+  const fd = unless(['ENOENT', 'EISDIR', 'EPERM', 'EACCES'], null, () => disk.open(path, 'r'));
   if (fd === null) return;
   try {
     await disk.sync(fd);
@@ -131,6 +134,21 @@ export async function makeFolder(disk: Disk, path: string): Promise<void> {
   for (let missing = path; statIfThere(missing) === null; missing = dirname(missing)) made.unshift(missing);
   for (const folder of made) unless(['EEXIST'], undefined, () => disk.mkdir(folder));
   await Promise.all(made.map((folder) => syncFolder(disk, dirname(folder))));
+}
+
+/**
+ * Makes a folder and does something in it; again if the folder went in between,
+ * because git removes folders it finds empty.
+ */
+export async function inFolder<T>(disk: Disk, folder: string, work: () => T): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await makeFolder(disk, folder);
+      return work();
+    } catch (error) {
+      if (systemCode(error) !== 'ENOENT' || attempt >= 10) throw error;
+    }
+  }
 }
 
 /** Writes a new file, waits for the disk, and puts it in its place in one step: readers see the old or the new. */

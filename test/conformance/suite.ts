@@ -207,6 +207,9 @@ export function describeEngine(name: string, open: () => Subject): void {
       const merge = await make('merge', [later, right], 500);
       await engine.moveRefs([{ ref, from: null, to: merge }]);
       expect(await messages(engine, merge)).toEqual(['merge', 'left again', 'right', 'left', 'root']);
+      expect(await engine.isAncestor(right, merge)).toBe(true);
+      expect(await engine.isAncestor(merge, merge)).toBe(true);
+      expect(await engine.isAncestor(right, later)).toBe(false);
     });
 
     it('says INTEGRITY of an object that is not there, and goes on answering', async () => {

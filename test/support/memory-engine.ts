@@ -8,7 +8,7 @@ import {
   refConflict,
 } from '../../src/git/engine.ts';
 import { hashObject } from '../../src/git/objects.ts';
-import { walkByDate } from '../../src/git/walk.ts';
+import { isInHistory, walkByDate } from '../../src/git/walk.ts';
 import type { Oid } from '../../src/types.ts';
 
 export type MemoryRepository = {
@@ -29,6 +29,7 @@ export function openMemoryEngine(repository: MemoryRepository): GitEngine {
     if (found === undefined) throw damaged(oid, 'missing');
     return found;
   };
+  const walk = (from: Oid) => walkByDate(from, async (oid) => parseCommit(oid, await readObject(oid)));
   return {
     name: 'memory',
     format: 'sha1',
@@ -37,7 +38,8 @@ export function openMemoryEngine(repository: MemoryRepository): GitEngine {
     listRefs: async (prefix) =>
       new Map([...refs].filter(([ref]) => ref.startsWith(prefix)).sort(([a], [b]) => (a < b ? -1 : 1))),
     readObject,
-    walk: (from) => walkByDate(from, async (oid) => parseCommit(oid, await readObject(oid))),
+    walk,
+    isAncestor: (ancestor, descendant) => isInHistory(ancestor, walk(descendant)),
     writeObjects: async (written) => {
       for (const object of written) objects.set(hashObject(object, 'sha1'), object);
     },

@@ -1,0 +1,112 @@
+import { createHash } from 'node:crypto';
+import { totalUsage } from '../cost/ledger.ts';
+import { hasCode } from '../errors.ts';
+import { append } from '../git/append.ts';
+import type { Commit, GitEngine } from '../git/engine.ts';
+import { listPath } from '../git/read.ts';
+import { idAlphabet, makeCheckpointId } from '../ids.ts';
+import { join } from '../state/join.ts';
+import type { EpicId, Oid } from '../types.ts';
+import { formatInstant, toUsd } from '../units.ts';
+import { budgetOf, type Composed, keepNewest } from './compose.ts';
+import { formatDocument, sealDocument } from './document.ts';
+import { fitDocument } from './fit.ts';
+import { formatMessage } from './message.ts';
+import { readCommitAndDocument, type Saved } from './read.ts';
+import { documentName, epicFolder, epicRef } from './tree.ts';
+
+/** Documents that stay beside a merge. Not a setting: two machines must make the same commit. */
+const keptBesideMerge = 5;
+
+export type Merged = {
+  readonly tip: Oid;
+  /** Nothing to do, theirs was taken as it is, or both were joined. */
+  readonly how: 'contained' | 'fast-forward' | 'merged';
+};
+
+/** Brings another line of an epic's history into ours. Whoever does it, and in whichever order, makes the same commit. */
+export async function mergeHistory(git: GitEngine, epic: EpicId, theirs: Oid): Promise<Merged> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await mergeOnce(git, epic, theirs);
+    } catch (error) {
+      if (!hasCode(error, 'REF_CONFLICT') || attempt >= 20) throw error;
+    }
+  }
+}
+
+async function mergeOnce(git: GitEngine, epic: EpicId, theirs: Oid): Promise<Merged> {
+  const ref = epicRef(epic);
+  const ours = await git.readRef(ref);
+  if (ours !== null && (await git.isAncestor(theirs, ours))) return { tip: ours, how: 'contained' };
+  if (ours === null || (await git.isAncestor(ours, theirs))) {
+    await git.moveRefs([{ ref, from: ours, to: theirs }]);
+    return { tip: theirs, how: 'fast-forward' };
+  }
+  const both = [await readCommitAndDocument(git, epic, ours), await readCommitAndDocument(git, epic, theirs)];
+  const [newer, older] = both.sort((a, b) => compareCommits(b.commit, a.commit));
+  if (newer === undefined || older === undefined) throw new Error('a merge of fewer than two');
+  const beside = (await listPath(git, newer.commit.tree, epicFolder(epic))) ?? [];
+  const { commit } = composeMerge(
+    epic,
+    newer,
+    older,
+    beside.map(({ name }) => name),
+  );
+  const parents = [ours, theirs].sort();
+  const [tip] = await append(git, { ref, expected: ours, parents, base: newer.commit.tree }, [commit]);
+  return { tip: tip ?? ours, how: 'merged' };
+}
+
+function compareCommits(a: Commit, b: Commit): number {
+  return a.committedAt - b.committedAt || (a.oid < b.oid ? -1 : 1);
+}
+
+/** The checkpoint that joins two: everything in it follows from its parents, time and id included. */
+export function composeMerge(epic: EpicId, newer: Saved, older: Saved, beside: readonly string[]): Composed {
+  const at = newer.commit.committedAt;
+  const state = join(newer.document.state, older.document.state);
+  const seq = Math.max(newer.document.seq, older.document.seq) + 1;
+  const id = makeCheckpointId(seq, idFromParents([newer.commit.oid, older.commit.oid]));
+  const { sessionId, sessionNumber, writer, gitCommit, branch, snapshot } = newer.document;
+  const cost = totalUsage(state.ledger).micros;
+  const document = sealDocument(
+    fitDocument({
+      format: 1,
+      id,
+      seq,
+      epicId: epic,
+      sessionId,
+      sessionNumber,
+      writer,
+      timestamp: formatInstant(at),
+      trigger: 'merge',
+      reason: null,
+      summary: `Merged ckpt ${newer.document.seq} and ckpt ${older.document.seq} of another clone`,
+      gitCommit,
+      branch,
+      snapshot,
+      costUsd: toUsd(cost),
+      events: [],
+      state,
+    }),
+  );
+  const name = documentName(id);
+  const kept = keepNewest([...beside, name], keptBesideMerge);
+  const edits = new Map<string, Buffer | null>(
+    beside.filter((other) => !kept.has(other)).map((other) => [other, null]),
+  );
+  edits.set(name, formatDocument(document));
+  const message = formatMessage(
+    { ...document, cost, budget: budgetOf(state), gates: 'unknown', head: gitCommit, agent: null },
+    `${newer.document.id} · ${older.document.id}`,
+  );
+  return { document, commit: { folder: epicFolder(epic), edits, message, authoredAt: at, committedAt: at } };
+}
+
+function idFromParents(parents: readonly Oid[]): string {
+  const hash = createHash('sha256')
+    .update([...parents].sort().join('\n'))
+    .digest();
+  return [...hash.subarray(0, 8)].map((byte) => idAlphabet[byte % idAlphabet.length]).join('');
+}
