@@ -1,0 +1,100 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+
+const source = fileURLToPath(new URL('../../src', import.meta.url));
+
+const files = readdirSync(source, { recursive: true, withFileTypes: true })
+  .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
+  .map((entry) => {
+    const path = relative(source, join(entry.parentPath, entry.name)).replaceAll('\\', '/');
+    const text = readFileSync(join(source, path), 'utf8');
+    return { path, text, code: withoutComments(text) };
+  });
+
+function withoutComments(text: string): string {
+  return text.replace(/\/\*[\s\S]*?\*\//g, '').replace(/^\s*\/\/.*$|\s\/\/ .*$/gm, '');
+}
+
+/** The room a file is in: its folder, or the file itself where it stands at the top. */
+function roomOf(path: string): string {
+  return path.includes('/') ? (path.split('/')[0] ?? '') : path;
+}
+
+const words = ['types.ts', 'errors.ts', 'ids.ts', 'units.ts', 'keyed.ts', 'text.ts'];
+const below = (...rooms: string[]) => [...rooms, ...words];
+
+/** Who may use whom. What is not here may not be. */
+const allowed: { readonly [room: string]: readonly string[] } = {
+  'types.ts': [],
+  'errors.ts': ['types.ts'],
+  'ids.ts': ['types.ts', 'errors.ts'],
+  'units.ts': ['types.ts', 'errors.ts'],
+  'keyed.ts': [],
+  'text.ts': [],
+  cost: below(),
+  state: below('cost'),
+  system: below(),
+  git: below('system'),
+  checkpoint: below('git', 'system', 'state', 'cost'),
+  session: below('checkpoint', 'git', 'system', 'state', 'cost'),
+  'orch.ts': below('session', 'checkpoint', 'git', 'system'),
+  'index.ts': below('orch.ts', 'session', 'checkpoint', 'state', 'cost'),
+  cli: below('index.ts', 'orch.ts', 'session', 'git', 'system', 'state'),
+};
+
+describe('the house', () => {
+  it('has only rooms that are in the plan', () => {
+    expect(files.map(({ path }) => roomOf(path)).filter((room) => !(room in allowed))).toEqual([]);
+  });
+
+  it('is entered from above only', () => {
+    const wrong = files.flatMap(({ path, text }) =>
+      [...text.matchAll(/(?:from|import\()\s*'(\.[^']+)'/g)].flatMap(([, target]) => {
+        const imported = join(dirname(path), target ?? '').replaceAll('\\', '/');
+        const [from, to] = [roomOf(path), roomOf(imported)];
+        return from === to || allowed[from]?.includes(to) ? [] : [`${path} → ${imported}`];
+      }),
+    );
+    expect(wrong).toEqual([]);
+  });
+
+  it.each<[rule: string, pattern: RegExp, rooms: readonly string[]]>([
+    ['only cli/ and system/ touch the process', /(?<!\/)\bprocess\./, ['cli', 'system']],
+    ['only cli/ writes to the terminal', /\bconsole\.|process\.std(out|err)|writeSync\([12],/, ['cli']],
+    ['only cli/ reads settings from the environment', /\bORCH_[A-Z]+\b(?!=)/, ['cli']],
+    ['only system/ knows the time', /\bDate\.now\b|\bnew Date\(\)/, ['system']],
+    ['only system/ is random', /\bMath\.random\b|\brandomBytes\b|\brandomUUID\b/, ['system']],
+    ['only git/ knows isomorphic-git', /from 'isomorphic-git'/, ['git']],
+    ['only cli/ knows commander', /from 'commander'/, ['cli']],
+    ['only system/ starts processes', /from 'node:child_process'/, ['system']],
+    ['nobody uses a shell', /shell: true|\bexecSync\b|(?<!\.)\bexec\(/, []],
+    [
+      'nothing is written past the disk port',
+      /\bfs\.(write|append|rename|unlink|rm|mkdir|truncate)\w*\(/,
+      ['system', 'cli'],
+    ],
+    ['nothing is swallowed without a word', /catch( *\([^)]*\))? *\{\s*\}/, []],
+  ])('%s', (_, pattern, rooms) => {
+    const found = files.filter(({ path, code }) => !rooms.includes(roomOf(path)) && pattern.test(code));
+    // A hint may name a variable to the user; setting it is the user's part.
+    const real = found.filter(({ code }) =>
+      code.split('\n').some((line) => pattern.test(line) && !line.includes('hint:')),
+    );
+    expect(real.map(({ path }) => path)).toEqual([]);
+  });
+
+  it('writes checkpoints from the pump and from merging, and from nowhere else', () => {
+    const savers = files.filter(({ text }) => /import[^;]*\bsave\b[^;]*from '[^']*store\.ts'/.test(text));
+    expect(savers.map(({ path }) => path)).toEqual(['session/record.ts']);
+    const appenders = files.filter(({ text }) =>
+      /import[^;]*\bappend\b[^;]*from '[^']*append\.ts'/.test(text),
+    );
+    expect(appenders.map(({ path }) => path).sort()).toEqual(['checkpoint/merge.ts', 'checkpoint/store.ts']);
+  });
+
+  it('keeps its files short', () => {
+    expect(files.filter(({ text }) => text.split('\n').length > 251).map(({ path }) => path)).toEqual([]);
+  });
+});

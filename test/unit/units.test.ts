@@ -1,0 +1,90 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { cleanText, cutBytes } from '../../src/text.ts';
+import {
+  formatAge,
+  formatInstant,
+  formatMicros,
+  formatUsd,
+  parseDuration,
+  parseMicros,
+  toMicros,
+  toUsd,
+} from '../../src/units.ts';
+
+describe('money', () => {
+  it('is exact through every form', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 0, max: 999_999_999_999_999 }), (micros) => {
+        expect(parseMicros(formatMicros(micros))).toBe(micros);
+        expect(toMicros(toUsd(micros))).toBe(micros);
+      }),
+    );
+    expect(formatMicros(4_100_000)).toBe('4.100000');
+    expect(formatUsd(4_100_000)).toBe('$4.10');
+  });
+
+  it.each([-1, Number.NaN, Number.POSITIVE_INFINITY, 1e15])('refuses %d', (usd) => {
+    expect(() => toMicros(usd)).toThrow(expect.objectContaining({ code: 'USAGE' }));
+  });
+
+  it.each(['', '1', '1.0', '-1.000000', '1.0000000', '١.000000', '1e3'])(
+    'does not read %j from a trailer',
+    (text) => {
+      expect(parseMicros(text)).toBeNull();
+    },
+  );
+});
+
+describe('time', () => {
+  it.each([
+    ['15m', 900_000],
+    ['2h', 7_200_000],
+    ['1.5s', 1_500],
+    ['10 ms', 10],
+    ['1d', 86_400_000],
+    ['15', null],
+    ['m', null],
+    ['-5m', null],
+  ])('%s is %s ms', (text, expected) => {
+    expect(parseDuration(text)).toBe(expected);
+  });
+
+  it.each([
+    [0, 'now'],
+    [59_999, '59s'],
+    [60_000, '1m'],
+    [47 * 3_600_000, '47h'],
+    [48 * 3_600_000, '2d'],
+  ])('%d ms ago is %s', (elapsed, expected) => {
+    expect(formatAge(elapsed)).toBe(expected);
+  });
+
+  it('is stored in whole seconds, UTC', () => {
+    expect(formatInstant(1_700_000_000_999)).toBe('2023-11-14T22:13:20Z');
+  });
+});
+
+describe('outside text', () => {
+  it('is cut at a character, within its bytes', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'grapheme' }), fc.integer({ min: 3, max: 40 }), (text, bytes) => {
+        const cut = cutBytes(text, bytes);
+        expect(Buffer.byteLength(cut)).toBeLessThanOrEqual(bytes);
+        expect(cut).not.toContain('\uFFFD');
+        if (Buffer.byteLength(text) <= bytes) expect(cut).toBe(text);
+      }),
+    );
+  });
+
+  it('I9: loses what could fool a terminal or a reader, and stays the same when cleaned again', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), (text) => {
+        const clean = cleanText(text);
+        expect(clean).not.toMatch(/[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u202A-\u202E\u2066-\u2069]/);
+        expect(clean.isWellFormed()).toBe(true);
+        expect(cleanText(clean)).toBe(clean);
+      }),
+    );
+  });
+});
