@@ -1,2 +1,2 @@
 #!/usr/bin/env node
-import '../dist/cli/main.cjs';
+require('../dist/cli/main.cjs');

@@ -27,7 +27,12 @@ export type Base = {
 };
 
 /** The document a commit of ours was made for; `INTEGRITY` where it is damaged or gone. */
-export async function readSaved(git: GitEngine, epic: EpicId, commit: Commit): Promise<Saved> {
+export async function readSaved(
+  git: GitEngine,
+  epic: EpicId,
+  commit: Commit,
+  isOurs = false,
+): Promise<Saved> {
   const id = parseMessage(commit.message)?.id;
   const entries = (await listPath(git, commit.tree, epicFolder(epic))) ?? [];
   const entry = entries.find(({ name }) => id !== undefined && name === documentName(id));
@@ -41,7 +46,7 @@ export async function readSaved(git: GitEngine, epic: EpicId, commit: Commit): P
       },
     );
   }
-  const document = await readDocument(git, entry, commit.oid);
+  const document = await readDocument(git, entry, commit.oid, isOurs);
   if (document.id !== id || document.epicId !== epic) {
     throw new OrchError(
       'INTEGRITY',
@@ -58,8 +63,14 @@ export async function readCommitAndDocument(git: GitEngine, epic: EpicId, oid: O
   return readSaved(git, epic, await readCommit(git, oid));
 }
 
-async function readDocument(git: GitEngine, entry: TreeEntry, commit: Oid): Promise<CheckpointDocument> {
-  return parseDocument((await git.readObject(entry.oid)).bytes, `${entry.name} in ${commit.slice(0, 12)}`);
+async function readDocument(
+  git: GitEngine,
+  entry: TreeEntry,
+  commit: Oid,
+  isOurs = false,
+): Promise<CheckpointDocument> {
+  const { bytes } = await git.readObject(entry.oid);
+  return parseDocument(bytes, `${entry.name} in ${commit.slice(0, 12)}`, isOurs);
 }
 
 export const nothing: Base = { parents: [], saved: null, state: emptyState, seq: 0, damage: [] };
@@ -68,8 +79,14 @@ export const nothing: Base = { parents: [], saved: null, state: emptyState, seq:
  * What can be built on at a commit. A damaged checkpoint is passed over for its parents: what was in it comes again
  * from the journals, and a history that leaves it out can be packed, pushed and collected again.
  * A newer format is an error: passing it over would write over what a newer orch knows.
+ * `ours` are commits that this clone wrote or has checked before.
  */
-export async function readBase(git: GitEngine, epic: EpicId, oid: Oid): Promise<Base> {
+export async function readBase(
+  git: GitEngine,
+  epic: EpicId,
+  oid: Oid,
+  ours: readonly Oid[] = [],
+): Promise<Base> {
   let commit: Commit;
   try {
     commit = await readCommit(git, oid);
@@ -78,7 +95,7 @@ export async function readBase(git: GitEngine, epic: EpicId, oid: Oid): Promise<
   }
   try {
     if (parseMessage(commit.message) === null) return await readForeign(git, epic, commit);
-    const saved = await readSaved(git, epic, commit);
+    const saved = await readSaved(git, epic, commit, ours.includes(oid));
     const { state, seq } = saved.document;
     return { parents: [commit], saved, state, seq, damage: [] };
   } catch (error) {

@@ -33,10 +33,11 @@ export async function listEpics(git: GitEngine): Promise<EpicId[]> {
 export async function readTip(ports: StorePorts, epic: EpicId): Promise<Tip> {
   const oid = await ports.git.readRef(epicRef(epic));
   if (oid === null) return { ...nothing, oid };
-  const base = await readBase(ports.git, epic, oid);
+  const remembered = readRemembered(ports, epic);
+  const base = await readBase(ports.git, epic, oid, remembered);
   if (base.parents.length > 0 || base.damage.length === 0) return { ...base, oid };
   // Not even its parents can be read: this clone remembers where the ref stood before.
-  for (const earlier of readRemembered(ports, epic)) {
+  for (const earlier of remembered) {
     if (earlier === oid) continue;
     const found = await readBase(ports.git, epic, earlier);
     if (found.parents.length > 0) return { ...found, damage: [...base.damage, ...found.damage], oid };

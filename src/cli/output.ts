@@ -1,5 +1,4 @@
 import fs from 'node:fs';
-import { isatty } from 'node:tty';
 import { systemCode } from '../errors.ts';
 
 const colours = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33, cyan: 36 } as const;
@@ -28,6 +27,16 @@ function writeTo(fd: number, text: string): void {
   }
 }
 
+/** Is this a terminal? Asked in two steps: loading what knows it takes longer than to see that it is a pipe or a file. */
+function isTerminal(fd: number): boolean {
+  try {
+    if (!fs.fstatSync(fd).isCharacterDevice()) return false;
+  } catch {
+    return false; // closed
+  }
+  return fd === 1 ? process.stdout.isTTY === true : process.stderr.isTTY === true;
+}
+
 export type OutputOptions = { readonly color: boolean; readonly quiet: boolean };
 
 /** The terminal, or whatever stands in its place. */
@@ -35,7 +44,7 @@ export function openOutput(
   env: { readonly [name: string]: string | undefined },
   options: OutputOptions,
 ): Output {
-  const coloured = options.color && !env.NO_COLOR && env.TERM !== 'dumb' && isatty(1);
+  const coloured = options.color && !env.NO_COLOR && env.TERM !== 'dumb' && isTerminal(1);
   return {
     print: (text) => writeTo(1, `${text}\n`),
     tell: (text) => {
@@ -47,7 +56,7 @@ export function openOutput(
 }
 
 function terminalColumns(): number | null {
-  return isatty(1) ? process.stdout.columns : null;
+  return isTerminal(1) ? process.stdout.columns : null;
 }
 
 export type Column = { readonly align?: 'right'; readonly paint?: (text: string) => string };

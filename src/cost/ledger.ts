@@ -1,35 +1,16 @@
-import * as z from 'zod/mini';
+import type { infer as Infer } from 'zod/mini';
 import { type Keyed, mergeKeyed } from '../keyed.ts';
 import type { SessionId } from '../types.ts';
-
-const usage = z.object({
-  micros: z.number(),
-  input: z.number(),
-  output: z.number(),
-  cacheRead: z.number(),
-  cacheWrite: z.number(),
-  /** Tokens of models without a price. */
-  unpriced: z.number(),
-});
+import type { ledgerRow, usage } from './shape.ts';
 
 /** What was used up so far: a meter reading. Readings only grow. */
-export type Usage = z.infer<typeof usage>;
-
-/** The shape of a row; what it means stands at its type. */
-export const ledgerRow = z.object({
-  /** Grows when the writer sums up its ended sessions; the higher one replaces the lower. */
-  generation: z.number(),
-  /** Session → how many bytes of its journal are in the totals. */
-  folded: z.record(z.string(), z.number()),
-  /** `<session>/<model>` → what its meter reads. */
-  meters: z.record(z.string(), usage),
-});
+export type Usage = Infer<typeof usage>;
 
 /**
  * What one writer has folded and counted. Only that writer adds to it, and each part only grows,
  * so two copies of a row are merged part by part, and neither can hide the other.
  */
-export type LedgerRow = z.infer<typeof ledgerRow>;
+export type LedgerRow = Infer<typeof ledgerRow>;
 
 /** By writer. */
 export type Ledger = Keyed<{ readonly value: LedgerRow }>;

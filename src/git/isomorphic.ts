@@ -6,7 +6,13 @@ import type { Oid } from '../types.ts';
 import { parseCommit } from './commit.ts';
 import { damaged, type GitEngine, type GitObject } from './engine.ts';
 import type { EnginePorts } from './native.ts';
-import { checkObject, findAlternates, readLooseObject, writeLooseObjects } from './objects.ts';
+import {
+  checkObject,
+  findAlternates,
+  readLooseObject,
+  rememberObjects,
+  writeLooseObjects,
+} from './objects.ts';
 import { moveFileRefs } from './ref-lock.ts';
 import { listFileRefs, readFileHead, readFileRef } from './refs.ts';
 import type { Repository } from './repository.ts';
@@ -30,7 +36,7 @@ export function openIsomorphicEngine({ repository, disk, random }: EnginePorts):
   const folders = [folder, ...findAlternates(folder)];
   const cache = {};
 
-  const readObject = async (oid: Oid): Promise<GitObject> => {
+  const readObject = rememberObjects(async (oid: Oid): Promise<GitObject> => {
     for (const place of folders) {
       const loose = readLooseObject(place, oid);
       if (loose) return checkObject(oid, loose, format);
@@ -40,7 +46,7 @@ export function openIsomorphicEngine({ repository, disk, random }: EnginePorts):
       if (packed) return checkObject(oid, packed, format);
     }
     throw damaged(oid, 'missing');
-  };
+  });
   const readCommit = async (oid: Oid) => parseCommit(oid, await readObject(oid));
   const walk = (from: Oid) => {
     const shallow = readShallow(commonDir);

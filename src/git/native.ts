@@ -1,187 +1,60 @@
 import { dirname, join } from 'node:path';
-import { OrchError, writeFailed } from '../errors.ts';
-import { parseOid } from '../ids.ts';
 import type { Random } from '../system/clock.ts';
 import { type Disk, statIfThere, syncFolder } from '../system/files.ts';
-import { startDetached } from '../system/spawn.ts';
 import type { Oid } from '../types.ts';
-import { CatFile } from './cat-file.ts';
-import { type Commit, type GitEngine, type Head, type RefUpdate, refConflict, refLocked } from './engine.ts';
-import { checkObject, writeLooseObjects } from './objects.ts';
+import type { CatFile } from './cat-file.ts';
+import type { Commit, GitEngine, GitObject } from './engine.ts';
+import { checkObject, readLooseObject, rememberObjects, writeLooseObjects } from './objects.ts';
+import { moveFileRefs } from './ref-lock.ts';
 import { listFileRefs, readFileHead, readFileRef } from './refs.ts';
 import type { Repository } from './repository.ts';
-import { finished, gitEnvironment, gitFailed, gitNotStarted, runGit, startGit, workFolder } from './spawn.ts';
 
 export type EnginePorts = { readonly repository: Repository; readonly disk: Disk; readonly random: Random };
 
-/** Git through the git binary; only loose objects are written by this process itself. */
+/**
+ * Git with the git binary at hand. What is a plain file is read and written by this process (loose objects, refs and
+ * their locks, by git's own protocol): starting a git costs more than all the rest of a checkpoint. Git itself is
+ * asked for what only it does well: packs, long histories, other storage of refs.
+ */
 export function openNativeEngine({ repository, disk, random }: EnginePorts): GitEngine {
   const { commonDir, format } = repository;
   const inFiles = repository.refStorage === 'files';
-  const catFile = new CatFile(() => startGit(repository, ['cat-file', '--batch']));
   const objects = { folder: join(commonDir, 'objects'), format, disk, random };
+  const git = () => import('./native-process.ts');
+  let catFile: CatFile | null = null;
 
-  const askRefs = async (pattern: string): Promise<Map<string, Oid>> => {
-    const lines = await runGit(repository, ['for-each-ref', '--format=%(objectname) %(refname)', pattern]);
-    const pairs = lines.split('\n').filter((line) => line !== '');
-    return new Map(
-      pairs.map((line) => [line.slice(line.indexOf(' ') + 1), parseOid(line.slice(0, line.indexOf(' ')))]),
-    );
+  const readPacked = async (oid: Oid): Promise<GitObject> => {
+    const { openCatFile } = await git();
+    catFile ??= openCatFile(repository);
+    return catFile.read(oid);
   };
   const readRef = async (ref: string): Promise<Oid | null> =>
-    inFiles ? readFileRef(commonDir, ref) : ((await askRefs(ref)).get(ref) ?? null);
+    inFiles ? readFileRef(commonDir, ref) : ((await (await git()).askRefs(repository, ref)).get(ref) ?? null);
 
   return {
     name: 'native',
     format,
     readRef,
-    listRefs: async (prefix) => (inFiles ? listFileRefs(commonDir, prefix) : askRefs(prefix)),
-    readHead: async () => (inFiles ? readFileHead(repository) : askHead(repository, readRef)),
-    readObject: async (oid) => checkObject(oid, await catFile.read(oid), format),
-    walk: (from) => walkLog(repository, from),
-    isAncestor: async (ancestor, descendant) => {
-      const args = ['merge-base', '--is-ancestor', ancestor, descendant];
-      const asked = startGit(repository, args);
-      asked.stdin.end();
-      const result = await finished(asked);
-      if (result.status !== 0 && result.status !== 1)
-        throw brokenHistory(descendant, result.status, result.stderr);
-      return result.status === 0;
+    readHead: async () => (inFiles ? readFileHead(repository) : (await git()).askHead(repository, readRef)),
+    listRefs: async (prefix) =>
+      inFiles ? listFileRefs(commonDir, prefix) : (await git()).askRefs(repository, prefix),
+    readObject: rememberObjects(async (oid) =>
+      checkObject(oid, readLooseObject(objects.folder, oid) ?? (await readPacked(oid)), format),
+    ),
+    walk: async function* (from): AsyncGenerator<Commit> {
+      yield* (await git()).walkLog(repository, from);
     },
+    isAncestor: async (ancestor, descendant) => (await git()).isAncestor(repository, ancestor, descendant),
     writeObjects: (written) => writeLooseObjects(objects, written),
     moveRefs: async (updates) => {
-      await updateRefs(repository, updates, readRef);
+      // Taking a ref away may mean to rewrite packed-refs, which is git's own.
+      if (inFiles && updates.every(({ to }) => to !== null)) return moveFileRefs(disk, commonDir, updates);
+      await (await git()).updateRefs(repository, updates, readRef);
       const folders = updates.map(({ ref }) => dirname(join(commonDir, ref)));
       const existing = [...new Set([commonDir, ...folders])].filter((folder) => statIfThere(folder));
       await Promise.all(existing.map((folder) => syncFolder(disk, folder)));
     },
-    tidy: () => tidy(repository),
-    close: () => catFile.close(),
+    tidy: async () => (await git()).tidy(repository),
+    close: () => catFile?.close(),
   };
-}
-
-async function askHead(repository: Repository, readRef: (ref: string) => Promise<Oid | null>): Promise<Head> {
-  const child = startGit(repository, ['symbolic-ref', '--quiet', 'HEAD']);
-  child.stdin.end();
-  const target = (await finished(child)).stdout.trim();
-  if (target.startsWith('refs/heads/')) {
-    return { commit: await readRef(target), branch: target.slice('refs/heads/'.length) };
-  }
-  return {
-    commit: parseOid((await runGit(repository, ['rev-parse', '--verify', 'HEAD'])).trim()),
-    branch: null,
-  };
-}
-
-/** Leaves the packing to git, in a process of its own. A user who switched `gc.auto` off meant this too. */
-async function tidy(repository: Repository): Promise<void> {
-  const asked = startGit(repository, ['config', '--type=int', '--default=1', 'gc.auto']);
-  asked.stdin.end();
-  if ((await finished(asked)).stdout.trim() === '0') return;
-  startDetached(
-    'git',
-    ['maintenance', 'run', '--quiet', '--task=loose-objects'],
-    workFolder(repository),
-    gitEnvironment(),
-  );
-}
-
-/** One transaction of `git update-ref`: all refs move, each from its expected value, or none does. */
-async function updateRefs(
-  repository: Repository,
-  updates: readonly RefUpdate[],
-  readRef: (ref: string) => Promise<Oid | null>,
-): Promise<void> {
-  // no-deref: a symbolic ref in our namespace must never move the branch it points to.
-  const zero = '0'.repeat(repository.format === 'sha1' ? 40 : 64);
-  const commands = updates.map(({ ref, from, to }) =>
-    to === null
-      ? `option no-deref\0delete ${ref}\0${from ?? zero}\0`
-      : `option no-deref\0update ${ref}\0${to}\0${from ?? zero}\0`,
-  );
-  const child = startGit(repository, ['update-ref', '--stdin', '-z']);
-  child.stdin.end(commands.join(''));
-  const result = await finished(child);
-  if (result.status === 0) return;
-  for (const update of updates) {
-    const actual = await readRef(update.ref);
-    if (actual !== update.from) throw refConflict(update, actual);
-  }
-  const lock = /Unable to create '(.*\.lock)': File exists/.exec(result.stderr)?.[1];
-  if (lock) throw refLocked(updates[0]?.ref ?? '', lock);
-  const reason = /(No space left on device|Read-only file system|Permission denied)/.exec(result.stderr)?.[1];
-  const codes: Record<string, string> = { N: 'ENOSPC', R: 'EROFS', P: 'EACCES' };
-  if (reason)
-    throw writeFailed(
-      'the ref could not be moved',
-      Object.assign(new Error(reason), { code: codes[reason[0] ?? ''] }),
-    );
-  throw gitFailed(['update-ref'], result);
-}
-
-const logFormat = '%H%n%T%n%P%n%at%n%ct%n%B';
-
-/** Streams `git log`; a caller that stops early ends it. */
-async function* walkLog(repository: Repository, from: Oid): AsyncGenerator<Commit> {
-  const args = [
-    'log',
-    '-z',
-    '--no-patch',
-    '--no-notes',
-    '--no-color',
-    '--encoding=UTF-8',
-    `--format=${logFormat}`,
-  ];
-  const child = startGit(repository, [...args, from, '--']);
-  child.stdin.on('error', () => {}); // it reads nothing; that it is gone is told by its status
-  child.stdin.end();
-  let stderr = '';
-  child.stderr.on('data', (chunk: Buffer) => {
-    stderr = (stderr + chunk.toString()).slice(-4_000);
-  });
-  const ended = new Promise<number | null>((resolve, reject) => {
-    child.on('error', (error) => reject(gitNotStarted(error)));
-    child.on('close', resolve);
-  });
-  ended.catch(() => {}); // awaited below, unless the caller stops first
-  let finishedReading = false;
-  try {
-    let rest = '';
-    child.stdout.setEncoding('utf8');
-    for await (const chunk of child.stdout) {
-      const records = (rest + chunk).split('\0');
-      rest = records.pop() ?? '';
-      for (const record of records) yield parseRecord(record);
-    }
-    finishedReading = true;
-    const status = await ended;
-    if (rest !== '' && status === 0) yield parseRecord(rest);
-    if (status !== 0) throw brokenHistory(from, status, stderr);
-  } finally {
-    if (!finishedReading) child.kill('SIGKILL');
-  }
-}
-
-function parseRecord(record: string): Commit {
-  const lines = record.split('\n', 5);
-  const [oid = '', tree = '', parents = '', authored, committed] = lines;
-  const message = record.slice(lines.join('\n').length + 1);
-  return {
-    oid: parseOid(oid),
-    tree: parseOid(tree),
-    parents: parents === '' ? [] : parents.split(' ').map(parseOid),
-    authoredAt: Number(authored) * 1_000,
-    committedAt: Number(committed) * 1_000,
-    message,
-  };
-}
-
-function brokenHistory(from: Oid, status: number | null, stderr: string): OrchError {
-  const object = /\b([0-9a-f]{40}|[0-9a-f]{64})\b/.exec(stderr)?.[1] ?? null;
-  if (object === null) return gitFailed(['log'], { status, stderr });
-  return new OrchError('INTEGRITY', `the history of ${from} cannot be read past ${object}`, {
-    hint: 'See what is affected with: orch checkpoint verify',
-    data: { object },
-    cause: new Error(stderr.trim()),
-  });
 }

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import fs from 'node:fs';
 import { dirname, join } from 'node:path';
 import { deflateSync, inflateSync } from 'node:zlib';
@@ -15,7 +15,7 @@ function frame({ kind, bytes }: GitObject): Buffer {
 
 /** The id git gives to an object. */
 export function hashObject(object: GitObject, format: ObjectFormat): Oid {
-  return parseOid(createHash(format).update(frame(object)).digest('hex'));
+  return parseOid(hash(format, frame(object)));
 }
 
 export type ObjectStore = {
@@ -80,13 +80,22 @@ function writeTemporary({ disk, random }: ObjectStore, path: string, object: Git
   const temporary = join(dirname(path), `tmp_obj_${random.id(8)}`);
   const fd = disk.open(temporary, 'wx', 0o444);
   try {
-    writeAll(disk, fd, deflateSync(frame(object)));
+    writeAll(disk, fd, compress(frame(object)));
   } catch (error) {
     disk.close(fd);
     removeIfThere(disk, temporary);
     throw error;
   }
   return { fd, temporary, path };
+}
+
+/** As git does by default, fast rather than small; most objects are far smaller than zlib's usual tables. */
+function compress(bytes: Buffer): Buffer {
+  const small = bytes.length < 8_192;
+  return deflateSync(
+    bytes,
+    small ? { level: 1, windowBits: 13, memLevel: 5, chunkSize: 4_096 } : { level: 1 },
+  );
 }
 
 /** A loose object of this id, or null where it is packed or not there. */
@@ -130,4 +139,18 @@ function canonicalPath(base: string, path: string): string | null {
 export function checkObject(oid: Oid, object: GitObject, format: ObjectFormat): GitObject {
   if (hashObject(object, format) !== oid) throw damaged(oid, 'damaged: its content does not match its id');
   return object;
+}
+
+/** The objects read last, by id: they never change, and one checkpoint reads the same few again and again. */
+export function rememberObjects(read: (oid: Oid) => Promise<GitObject>): (oid: Oid) => Promise<GitObject> {
+  const known = new Map<Oid, GitObject>();
+  return async (oid) => {
+    const found = known.get(oid);
+    if (found) return found;
+    const object = await read(oid);
+    if (object.bytes.length <= 65_536) known.set(oid, object);
+    const [oldest] = known.size > 64 ? known.keys() : [];
+    if (oldest !== undefined) known.delete(oldest);
+    return object;
+  };
 }

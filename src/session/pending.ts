@@ -4,14 +4,8 @@ import type { State } from '../state/lists.ts';
 import { hasEnded, transition } from '../state/transition.ts';
 import type { Disk } from '../system/files.ts';
 import type { EpicId, SessionId, Status } from '../types.ts';
-import {
-  type JournalHeader,
-  listJournals,
-  readJournal,
-  readJournalHeader,
-  releaseJournal,
-  restoreHalfReleased,
-} from './journal.ts';
+import { listJournals, readJournal, releaseJournal, restoreHalfReleased } from './journal.ts';
+import type { JournalHeader } from './journal-record.ts';
 
 /** What stands in this clone's journals and in no checkpoint yet. */
 export type Pending = {
@@ -32,11 +26,9 @@ export function readPending(folder: string, epic: EpicId, state: State): Pending
   const groups: (readonly Event[])[] = [];
   let torn = 0;
   for (const session of listJournals(folder)) {
-    const header = readJournalHeader(folder, session)?.header;
-    if (header === undefined || header.epic !== epic) continue;
+    const journal = readJournal(folder, session, (header) => markOf(state, header));
+    if (journal === null || journal.header.epic !== epic) continue;
     journals.push(session);
-    const journal = readJournal(folder, session, markOf(state, header));
-    if (journal === null) continue;
     torn += journal.torn;
     if (journal.events.length > 0) groups.push(journal.events);
   }
@@ -51,7 +43,7 @@ export function readPending(folder: string, epic: EpicId, state: State): Pending
 export function releaseFolded(disk: Disk, folder: string, epic: EpicId, before: State): SessionId[] {
   restoreHalfReleased(disk, folder);
   return listJournals(folder).filter((session) => {
-    const found = readJournalHeader(folder, session);
+    const found = readJournal(folder, session);
     if (found === null || found.header.epic !== epic || markOf(before, found.header) < found.size)
       return false;
     if (!isOver(folder, session, before)) return false;

@@ -1,5 +1,4 @@
 import { join } from 'node:path';
-import * as z from 'zod/mini';
 import { systemCode, writeFailed } from '../errors.ts';
 import { parseWriterId } from '../ids.ts';
 import type { Random } from '../system/clock.ts';
@@ -7,7 +6,7 @@ import { type Disk, readTextIfThere, realPath, writeAtomically } from '../system
 import { machineId } from '../system/process.ts';
 import type { WriterId } from '../types.ts';
 
-const shape = z.object({ id: z.string(), machine: z.string(), path: z.string() });
+type WriterFile = { readonly id: string; readonly machine: string; readonly path: string };
 
 /**
  * Who writes from this clone on this machine. A clone that was copied or moved gets a new id,
@@ -32,10 +31,16 @@ export async function identifyWriter(
   return id;
 }
 
-function parseWriter(text: string | null): z.infer<typeof shape> | null {
+function parseWriter(text: string | null): WriterFile | null {
   try {
-    return text === null ? null : shape.parse(JSON.parse(text));
+    const parsed: unknown = JSON.parse(text ?? 'null');
+    return isWriterFile(parsed) ? parsed : null;
   } catch {
     return null; // damaged: a new one is as good
   }
+}
+
+function isWriterFile(value: unknown): value is WriterFile {
+  const fields: (keyof WriterFile)[] = ['id', 'machine', 'path'];
+  return typeof value === 'object' && value !== null && fields.every((field) => field in value);
 }

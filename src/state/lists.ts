@@ -1,86 +1,16 @@
-import * as z from 'zod/mini';
-import { type LedgerRow, ledgerRow } from '../cost/ledger.ts';
+import type { infer as Infer } from 'zod/mini';
+import type { LedgerRow } from '../cost/ledger.ts';
 import type { Keyed } from '../keyed.ts';
-import {
-  type CheckpointId,
-  type Json,
-  type Millis,
-  type Oid,
-  type SessionId,
-  statuses,
-  type WriterId,
-} from '../types.ts';
-import { type RunPart, runPart } from './run.ts';
+import type { Json, Millis, WriterId } from '../types.ts';
+import type { RunPart } from './run.ts';
+import type { decision, fileChange, gateResult, issueUpdate, note, session } from './shape.ts';
 
-// The shapes are checked where a document comes in; the types are what the shapes say.
-const text = z.string();
-const textOrNull = z.nullable(text);
-const number = z.number();
-const numberOrNull = z.nullable(number);
-const id = <Id extends string>() => z.custom<Id>((value) => typeof value === 'string');
-
-const session = z.object({
-  number,
-  status: z.enum(statuses),
-  writer: id<WriterId>(),
-  agent: textOrNull,
-  parentSessionId: z.nullable(id<SessionId>()),
-  startedAt: number,
-  endedAt: numberOrNull,
-  /** Why it ended, in a person's words. */
-  reason: textOrNull,
-  /** When it last recorded anything. */
-  seenAt: number,
-  checkpoints: number,
-  latestCheckpointId: z.nullable(id<CheckpointId>()),
-});
-
-/** A note, a blocker, or something that was tried and failed. */
-const note = z.object({
-  text,
-  session: id<SessionId>(),
-  /** When a blocker was resolved; null while it stands. */
-  resolvedAt: numberOrNull,
-});
-
-const decision = z.object({ text, rationale: textOrNull, session: id<SessionId>() });
-
-const fileChange = z.object({
-  change: z.enum(['added', 'modified', 'deleted', 'read']),
-  added: numberOrNull,
-  removed: numberOrNull,
-  /** 1 is read first; null where nobody said. */
-  priority: numberOrNull,
-  why: textOrNull,
-  session: id<SessionId>(),
-});
-
-const issueUpdate = z.object({
-  title: textOrNull,
-  status: z.enum(['open', 'in_progress', 'done', 'deferred']),
-  severity: z.nullable(z.enum(['critical', 'high', 'medium', 'low'])),
-  location: textOrNull,
-  session: id<SessionId>(),
-});
-
-const gateResult = z.object({
-  status: z.enum(['passed', 'failed', 'timed_out', 'skipped']),
-  durationMs: number,
-  /** The tree it ran on: the result is true of no other. */
-  tree: z.nullable(id<Oid>()),
-  /** The end of what it printed. */
-  output: text,
-  /** It failed in the same way before this session began. */
-  knownBefore: z.boolean(),
-  session: id<SessionId>(),
-});
-
-export type Session = z.infer<typeof session>;
-export type Note = z.infer<typeof note>;
-export type Decision = z.infer<typeof decision>;
-export type FileChange = z.infer<typeof fileChange>;
-export type IssueUpdate = z.infer<typeof issueUpdate>;
-export type GateResult = z.infer<typeof gateResult>;
+export type Session = Infer<typeof session>;
+export type Note = Infer<typeof note>;
+export type Decision = Infer<typeof decision>;
+export type FileChange = Infer<typeof fileChange>;
+export type IssueUpdate = Infer<typeof issueUpdate>;
+export type GateResult = Infer<typeof gateResult>;
 
 /** Everything an epic knows, as lists of keyed entries. */
 export type Lists = {
@@ -136,25 +66,6 @@ export type State = {
 
 /** A state that holds only a few entries: what an event becomes. */
 export type PartialState = { readonly clock: Millis } & { readonly [L in ListName]?: List<Lists[L]> };
-
-const list = (value: z.ZodMiniType) =>
-  z.record(text, z.object({ value, stamp: z.tuple([number, id<WriterId>(), number]) }));
-
-/** What a stored state must look like; what it holds beyond that is left alone. */
-export const stateShape = z.object({
-  clock: number,
-  current: list(z.json()),
-  sessions: list(session),
-  notes: list(note),
-  blockers: list(note),
-  tried: list(note),
-  decisions: list(decision),
-  files: list(fileChange),
-  issues: list(issueUpdate),
-  gates: list(gateResult),
-  runs: list(runPart),
-  ledger: list(ledgerRow),
-} satisfies { [K in keyof State]: z.ZodMiniType });
 
 export const emptyState: State = {
   clock: 0,

@@ -50,6 +50,7 @@ const absent = ['ENOENT', 'ENOTDIR'];
 
 /** A file's bytes, or null where there is none. */
 export function readIfThere(path: string): Buffer | null {
+  if (!fs.existsSync(path)) return null; // an error that is caught costs more than this look
   return unless(absent, null, () => fs.readFileSync(path));
 }
 
@@ -60,11 +61,12 @@ export function readTextIfThere(path: string): string | null {
 
 /** The names in a folder; none where there is no folder. */
 export function listFolder(path: string): string[] {
+  if (!fs.existsSync(path)) return [];
   return unless(absent, [], () => fs.readdirSync(path));
 }
 
 export function statIfThere(path: string): fs.Stats | null {
-  return unless(absent, null, () => fs.statSync(path));
+  return unless(absent, null, () => fs.statSync(path, { throwIfNoEntry: false })) ?? null;
 }
 
 export function realPath(path: string): string {

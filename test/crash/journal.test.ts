@@ -5,13 +5,12 @@ import { parseSessionId } from '../../src/ids.ts';
 import {
   appendToJournal,
   createJournal,
-  formatRecord,
   journalPath,
-  parseEvents,
   readJournal,
   releaseJournal,
   restoreHalfReleased,
 } from '../../src/session/journal.ts';
+import { formatRecord, parseEvents } from '../../src/session/journal-record.ts';
 import { type Disk, realDisk } from '../../src/system/files.ts';
 import { makeCrashingDisk } from '../support/crash-disk.ts';
 import { makeForgetfulDisk } from '../support/power-loss-disk.ts';

@@ -61,7 +61,7 @@ describe('the house', () => {
   });
 
   it.each<[rule: string, pattern: RegExp, rooms: readonly string[]]>([
-    ['only cli/ and system/ touch the process', /(?<!\/)\bprocess\./, ['cli', 'system']],
+    ['only cli/ and system/ touch the process', /(?<![/-])\bprocess\./, ['cli', 'system']],
     ['only cli/ writes to the terminal', /\bconsole\.|process\.std(out|err)|writeSync\([12],/, ['cli']],
     ['only cli/ reads settings from the environment', /\bORCH_[A-Z]+\b(?!=)/, ['cli']],
     ['only system/ knows the time', /\bDate\.now\b|\bnew Date\(\)/, ['system']],

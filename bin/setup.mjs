@@ -58,7 +58,7 @@ export async function setUp() {
   const sources = [...filesBelow(join(root, 'src')), ...filesBelow(join(root, 'bin'))];
   const buildInput = digest([...sources, join(root, 'package.json'), join(root, 'tsconfig.json'), lock]);
   const built = await unlessDone(join(root, 'dist', '.built'), buildInput, async () => {
-    const { build } = await import('./build.js');
+    const { build } = await import('./build.mjs');
     await build(root);
   });
   if (installed || built) {

@@ -1,7 +1,7 @@
 // `npm start`: sets up, then runs `orch` with the arguments given.
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { setUp } from './setup.js';
+import { setUp } from './setup.mjs';
 
 await setUp();
 const orch = fileURLToPath(new URL('orch.js', import.meta.url));

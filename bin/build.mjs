@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync, rmSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import * as esbuild from 'esbuild';
+import { addCodeCache } from './code-cache.mjs';
 
 /**
  * Every dynamic import of a source file is a bundle of its own, loaded when used:
@@ -22,6 +23,17 @@ function splitAtDynamicImports(source, entry) {
   };
 }
 
+/** Commander can start programs as subcommands. We have none, and loading what starts them takes time. */
+const withoutSubprograms = {
+  name: 'without-subprograms',
+  setup(build) {
+    build.onResolve({ filter: /^node:child_process$/ }, ({ importer }) =>
+      /[\\/]commander[\\/]/.test(importer) ? { path: 'none', namespace: 'nothing' } : undefined,
+    );
+    build.onLoad({ filter: /.*/, namespace: 'nothing' }, () => ({ contents: 'module.exports = {};' }));
+  },
+};
+
 /** The source files that are bundles: the command line's main, and whatever is imported dynamically. */
 function findEntries(source) {
   const entries = new Set(['cli/main.ts']);
@@ -38,6 +50,15 @@ function findEntries(source) {
   }
   return [...entries];
 }
+
+/** The command groups that are started often, and what is typed most. */
+const warmUps = {
+  checkpoint: [
+    ['checkpoint', 'create', '--epic', 'e'],
+    ['checkpoint', 'create', '--epic', 'e', '--json'],
+    ['checkpoint', 'list', '--epic', 'e'],
+  ],
+};
 
 export async function build(root) {
   const source = join(root, 'src');
@@ -64,7 +85,7 @@ export async function build(root) {
         minifySyntax: true,
         // The dynamic imports stay as they are written, except that CommonJS loads them with require.
         supported: { 'dynamic-import': false },
-        plugins: [splitAtDynamicImports(source, entry)],
+        plugins: [splitAtDynamicImports(source, entry), withoutSubprograms],
       }),
     ),
     esbuild.build({
@@ -77,6 +98,8 @@ export async function build(root) {
       chunkNames: 'chunks/[name]-[hash]',
     }),
   ]);
+  for (const [group, warmUp] of Object.entries(warmUps))
+    addCodeCache(join(dist, 'cli', `${group}.cjs`), warmUp);
   const tsc = join(root, 'node_modules', 'typescript', 'bin', 'tsc');
   const args = ['--noEmit', 'false', '--declaration', '--emitDeclarationOnly', '--rootDir', 'src'];
   const types = spawnSync(

@@ -1,0 +1,44 @@
+// Gives a bundle its compiled code: node then loads it in a fraction of the time. Where the code does not fit (another
+// node, other flags), node compiles the bundle as always.
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/** What node itself puts around a CommonJS module. */
+const wrapper = ['(function (exports, require, module, __filename, __dirname) { ', '\n});'];
+
+function loaderOf(name) {
+  return `const { readFileSync } = require('node:fs');
+const { Script } = require('node:vm');
+const file = __dirname + ${JSON.stringify(`/${name}.code.js`)};
+let cachedData;
+try { cachedData = readFileSync(__dirname + ${JSON.stringify(`/${name}.code.bin`)}); } catch {}
+const source = ${JSON.stringify(wrapper[0])} + readFileSync(file, 'latin1') + ${JSON.stringify(wrapper[1])};
+const script = new Script(source, { filename: file, cachedData });
+script.runInThisContext().call(exports, exports, require, module, file, __dirname);
+module.script = script;
+`;
+}
+
+/** Turns `<path>.cjs` into a loader, its code, and its compiled code, as it is after `warmUp` used it. */
+export function addCodeCache(path, warmUp) {
+  const name = basename(path, '.cjs');
+  const code = path.replace(/\.cjs$/, '.code.js');
+  renameSync(path, code);
+  writeFileSync(path, loaderOf(name));
+  const folder = mkdtempSync(join(tmpdir(), 'orch-build-'));
+  try {
+    const compile = fileURLToPath(new URL('compile.cjs', import.meta.url));
+    const { status, stderr } = spawnSync(process.execPath, [compile, path, JSON.stringify(warmUp)], {
+      cwd: folder,
+      env: { PATH: process.env.PATH, HOME: folder },
+      stdio: ['ignore', 'ignore', 'pipe'],
+      encoding: 'utf8',
+    });
+    if (status !== 0) throw new Error(`${name} could not be compiled: ${stderr}`);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,99 @@
+import { crc32 } from 'node:zlib';
+import { OrchError } from '../errors.ts';
+import { parseEpicId, parseSessionId, parseWriterId } from '../ids.ts';
+import type { Event, Fact } from '../state/facts.ts';
+import type { EpicId, Millis, SessionId, WriterId } from '../types.ts';
+
+/*
+ * A journal is a file of records, each `\n` and a line of JSON that begins with a checksum of the rest.
+ * It is appended to with one write and never cut. The newline comes first, so that a record that was torn by a
+ * crash cannot spoil the one after it.
+ */
+
+export type JournalHeader = { readonly epic: EpicId; readonly session: SessionId; readonly writer: WriterId };
+export type JournalRecord = { readonly at: Millis; readonly fact: Fact };
+
+export type Journal = {
+  readonly header: JournalHeader;
+  /** Of the file, in bytes. */
+  readonly size: number;
+  readonly events: readonly Event[];
+  /** The end of the last whole record. */
+  readonly end: number;
+  /** How many lines could not be read: torn by a crash, never acknowledged. */
+  readonly torn: number;
+};
+
+export const journalFormat = 1;
+
+/** `\n{"sum":"0a1b2c3d",…}` */
+export function formatRecord(content: object): string {
+  const body = JSON.stringify(content).slice(1);
+  return `\n{"sum":"${checksum(body)}",${body}`;
+}
+
+function checksum(text: string): string {
+  return crc32(text).toString(16).padStart(8, '0');
+}
+
+/** What a line holds, or null where it is torn. */
+export function parseRecord(line: string): Record<string, unknown> | null {
+  const match = /^\{"sum":"([0-9a-f]{8})",/.exec(line);
+  if (match === null || checksum(line.slice(match[0].length)) !== match[1]) return null;
+  try {
+    return JSON.parse(line);
+  } catch {
+    return null; // torn, and its checksum fits by chance
+  }
+}
+
+/** Whose journal it is, from its first record; null where that is torn. */
+export function parseHeader(bytes: Buffer): JournalHeader | null {
+  const end = bytes.indexOf(0x0a, 1);
+  const record = parseRecord(bytes.toString('utf8', 1, end < 0 ? undefined : end));
+  if (record === null) return null;
+  if (record.format !== journalFormat) {
+    throw new OrchError(
+      'FORMAT_UNSUPPORTED',
+      `a journal of format ${record.format} was written by a newer orch`,
+      {
+        hint: 'Update orch, then run the same command again',
+      },
+    );
+  }
+  return {
+    epic: parseEpicId(String(record.epic)),
+    session: parseSessionId(String(record.session)),
+    writer: parseWriterId(String(record.writer)),
+  };
+}
+
+/** The events in a stretch of a journal that begins at `from`, where a record begins. */
+export function parseEvents(
+  header: JournalHeader,
+  bytes: Buffer,
+  from: number,
+): Omit<Journal, 'header' | 'size'> {
+  const events: Event[] = [];
+  let end = from;
+  let torn = 0;
+  let unread = 0;
+  for (let at = 0; at < bytes.length; ) {
+    const next = bytes.indexOf(0x0a, at + 1);
+    const stop = next < 0 ? bytes.length : next;
+    const record = bytes[at] === 0x0a ? parseRecord(bytes.toString('utf8', at + 1, stop)) : null;
+    if (record === null) unread++;
+    else {
+      // Something whole stands behind it, so what could not be read will not become whole any more.
+      torn += unread;
+      unread = 0;
+      end = from + stop;
+      const { at: time, fact } = record as { at?: Millis; fact?: Fact };
+      if (time !== undefined && fact !== undefined) {
+        events.push({ at: time, by: header.writer, session: header.session, offset: from + at, end, fact });
+      }
+    }
+    at = stop;
+  }
+  return { events, end, torn };
+}
