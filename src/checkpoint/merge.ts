@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { totalUsage } from '../cost/ledger.ts';
 import { hasCode } from '../errors.ts';
 import { append } from '../git/append.ts';
@@ -105,8 +105,6 @@ export function composeMerge(epic: EpicId, newer: Saved, older: Saved, beside: r
 }
 
 function idFromParents(parents: readonly Oid[]): string {
-  const hash = createHash('sha256')
-    .update([...parents].sort().join('\n'))
-    .digest();
-  return [...hash.subarray(0, 8)].map((byte) => idAlphabet[byte % idAlphabet.length]).join('');
+  const digest = hash('sha256', [...parents].sort().join('\n'), 'buffer');
+  return [...digest.subarray(0, 8)].map((byte) => idAlphabet[byte % idAlphabet.length]).join('');
 }

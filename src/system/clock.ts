@@ -8,14 +8,23 @@ export type Random = { id(length: number): string };
 
 export const realClock: Clock = { now: () => Date.now() };
 
+/** Random bytes are fetched a few at a time: each fetch costs more than the bytes. */
+let pool = Buffer.alloc(0);
+
+function nextByte(): number {
+  if (pool.length === 0) pool = randomBytes(128);
+  const [byte = 0] = pool;
+  pool = pool.subarray(1);
+  return byte;
+}
+
 export const realRandom: Random = {
   id: (length) => {
     let id = '';
     while (id.length < length) {
-      for (const byte of randomBytes(length)) {
-        // 248 is the largest multiple of 31 that fits a byte: past it, letters would not be equally likely.
-        if (byte < 248 && id.length < length) id += idAlphabet[byte % idAlphabet.length];
-      }
+      const byte = nextByte();
+      // 248 is the largest multiple of 31 that fits a byte: past it, letters would not be equally likely.
+      if (byte < 248) id += idAlphabet[byte % idAlphabet.length];
     }
     return id;
   },

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import fs from 'node:fs';
 import { hostname } from 'node:os';
 import { systemCode } from '../errors.ts';
@@ -62,8 +62,10 @@ function pidExists(pid: number): boolean {
   }
 }
 
+let machine: string | null = null;
+
 /** One word for this machine, the same after a restart, and not its name. */
 export function machineId(): string {
-  const known = readTextIfThere('/etc/machine-id') || hostname();
-  return createHash('sha256').update(`orch\0${known}`).digest('hex').slice(0, 16);
+  machine ??= hash('sha256', `orch\0${readTextIfThere('/etc/machine-id') || hostname()}`).slice(0, 16);
+  return machine;
 }
