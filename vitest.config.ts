@@ -6,6 +6,7 @@ export default defineConfig({
     testTimeout: 60_000,
     hookTimeout: 60_000,
     pool: 'forks',
+    maxWorkers: 2,
     // A developer's own settings must not reach the repositories the tests make.
     env: {
       GIT_CONFIG_NOSYSTEM: '1',

@@ -79,9 +79,6 @@ export function writeFailed(what: string, error: unknown): OrchError {
     EPERM: ['permission denied', 'Run it as the user who owns the repository.'],
   };
   const detail = error instanceof Error ? error.message : String(error);
-  const [reason, hint] = (code && reasons[code]) || [
-    detail,
-    'Nothing was changed. Run the same command again.',
-  ];
+  const [reason, hint] = (code && reasons[code]) || [detail, 'Run the same command again.'];
   return new OrchError('WRITE_FAILED', `${what}: ${reason}`, { hint, data: { code }, cause: error });
 }

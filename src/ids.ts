@@ -16,6 +16,10 @@ function epicProblem(text: string): string | null {
   return null;
 }
 
+export function isEpicId(text: string): boolean {
+  return epicProblem(text) === null;
+}
+
 /** Accepts an epic id that is a ref component and a file name on every system. */
 export function parseEpicId(text: string): EpicId {
   const problem = epicProblem(text);

@@ -1,4 +1,4 @@
-import { type Checkpoint, findEpic, type Listing, listEpicCheckpoints } from './checkpoint/list.ts';
+import { type Checkpoint, type Listing, listEpicCheckpoints } from './checkpoint/list.ts';
 import { findCheckpoint } from './checkpoint/names.ts';
 import { readSaved, type Saved } from './checkpoint/read.ts';
 import { listEpics } from './checkpoint/tip.ts';
@@ -119,7 +119,7 @@ export function verifyCheckpoints(epicId: string | null = null, where: Where = {
   return using(where, async (orch) => {
     const epics = given === null ? await listEpics(orch.git) : [given];
     const results: Verification[] = [];
-    for (const epic of epics) results.push(await verifyEpic(orch.git, epic, await findEpic(orch.git, epic)));
+    for (const epic of epics) results.push(await verifyEpic(orch, epic));
     return {
       checked: results.reduce((sum, { checked }) => sum + checked, 0),
       damaged: results.flatMap(({ damaged }) => damaged),

@@ -19,7 +19,7 @@ export type OrchOptions = {
   readonly keep?: number;
   /** Told of what went on behind the scenes. */
   readonly onReport?: (what: string) => void;
-  readonly clock?: Clock;
+  readonly clock?: Partial<Clock>;
   readonly random?: Random;
   readonly disk?: Disk;
   /** Puts something between orch and git; tests die there. */
@@ -36,7 +36,8 @@ const defaultKeep = 5;
 
 /** Opens the repository a folder is in. The only place where ports are wired. */
 export async function openOrch(options: OrchOptions = {}): Promise<Orch> {
-  const { clock = realClock, random = realRandom, disk = realDisk, engine = 'auto' } = options;
+  const { random = realRandom, disk = realDisk, engine = 'auto' } = options;
+  const clock = { ...realClock, ...options.clock };
   const repository = discoverRepository(options.cwd ?? '.');
   const home = join(repository.commonDir, 'orchestration');
   const opened = await openEngine(engine, { repository, disk, random });

@@ -3,7 +3,7 @@ export const maxTextBytes = 4096;
 
 const controls = /[\u0000-\u0008\u000B\u000C\u000E-\u001F\u007F-\u009F]/g;
 // Characters that reorder or hide what stands beside them: a reader of `git log` would see another text.
-const invisible = /[\u200B\u200E\u200F\u202A-\u202E\u2060\u2066-\u2069\uFEFF]/g;
+const invisible = /[\u061C\u200B\u200E\u200F\u202A-\u202E\u2060\u2066-\u2069\uFEFF]/g;
 
 /** Makes outside text safe to store and to show: one kind of line end, no control characters, bounded. */
 export function cleanText(text: string, maxBytes = maxTextBytes): string {
@@ -31,8 +31,31 @@ export function cutBytes(text: string, maxBytes: number): string {
   return `${bytes.toString('utf8', 0, end)}…`;
 }
 
-/** Cuts to a number of characters as people count them on a terminal, near enough. */
+const wide =
+  /[\u1100-\u115F\u2E80-\u303E\u3041-\uA4CF\uA960-\uA97C\uAC00-\uD7A3\uF900-\uFAFF\uFE30-\uFE6F\uFF01-\uFF60\uFFE0-\uFFE6\u{1F300}-\u{1FAFF}\u{20000}-\u{3FFFD}]|\p{Emoji_Presentation}/u;
+const zero = /\p{Mark}|\p{Format}/u;
+
+/** How many columns a text takes on a terminal. */
+export function columnsOf(text: string): number {
+  let columns = 0;
+  for (const character of text) columns += widthOf(character);
+  return columns;
+}
+
+function widthOf(character: string): number {
+  if (character < '\u0300') return 1;
+  return zero.test(character) ? 0 : wide.test(character) ? 2 : 1;
+}
+
+/** Cuts to a number of columns on a terminal, marking the cut with `…`. */
 export function cutColumns(text: string, columns: number): string {
-  const characters = [...text];
-  return characters.length <= columns ? text : `${characters.slice(0, Math.max(0, columns - 1)).join('')}…`;
+  if (columnsOf(text) <= columns) return text;
+  let cut = '';
+  let used = 1;
+  for (const character of text) {
+    used += widthOf(character);
+    if (used > columns) break;
+    cut += character;
+  }
+  return `${cut}…`;
 }

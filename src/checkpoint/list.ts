@@ -58,33 +58,54 @@ export async function findEpic(git: GitEngine, epic: EpicId): Promise<Oid> {
 }
 
 /** A checkpoint in its place: 0 is the newest. */
-export type Found = { readonly checkpoint: Checkpoint; readonly commit: Commit; readonly index: number };
+export type Found = {
+  readonly checkpoint: Checkpoint;
+  readonly commit: Commit;
+  readonly index: number;
+  /** Was a merge seen on the way? Then what is older need not have a lower number. */
+  readonly merged: boolean;
+};
 
-/**
- * An epic's checkpoints, newest first; somebody else's commits are passed over. Where the newest commit itself
- * cannot be read, the walk begins at the newest that can, and `onDamage` is told why.
- */
+/** An epic's checkpoints, newest first; somebody else's commits are passed over. */
 export async function* walkEpic(
   ports: StorePorts,
   epic: EpicId,
   onDamage: (error: OrchError) => void,
 ): AsyncGenerator<Found> {
+  let merged = false;
   let index = 0;
-  let starts = [await findEpic(ports.git, epic)];
-  for (let start = starts.shift(); start !== undefined; start = starts.shift()) {
-    try {
-      for await (const commit of ports.git.walk(start)) {
-        const checkpoint = describeCommit(commit);
-        if (checkpoint) yield { checkpoint, commit, index: index++ };
-      }
-    } catch (error) {
-      if (index > 0 || !hasCode(error, 'INTEGRITY')) throw error;
-      const { parents } = await readTip(ports, epic);
-      if (parents.length === 0) throw error;
-      onDamage(error);
-      index = 1; // the place of the one that could not be read
-      starts = parents.map(({ oid }) => oid);
+  const lost = (error: OrchError) => {
+    index++; // the place of the one that cannot be read
+    onDamage(error);
+  };
+  for await (const commit of walkEpicCommits(ports, epic, lost)) {
+    merged ||= commit.parents.length > 1;
+    const checkpoint = describeCommit(commit);
+    if (checkpoint) yield { checkpoint, commit, index: index++, merged };
+  }
+}
+
+/**
+ * An epic's commits, newest first. Where the newest itself cannot be read, the walk begins at the newest that can,
+ * and `onDamage` is told why.
+ */
+export async function* walkEpicCommits(
+  ports: StorePorts,
+  epic: EpicId,
+  onDamage: (error: OrchError) => void,
+): AsyncGenerator<Commit> {
+  let isFirst = true;
+  try {
+    for await (const commit of ports.git.walk(await findEpic(ports.git, epic))) {
+      isFirst = false;
+      yield commit;
     }
+  } catch (error) {
+    if (!isFirst || !hasCode(error, 'INTEGRITY')) throw error;
+    const { parents } = await readTip(ports, epic);
+    if (parents.length === 0) throw error;
+    onDamage(error);
+    for (const { oid } of parents) yield* ports.git.walk(oid);
   }
 }
 

@@ -55,16 +55,18 @@ export function formatMessage(content: MessageContent, figures: string): string 
   return `${subject}\n\n${cleanLine(figures)}\n\n${lines.join('\n')}\n`;
 }
 
-/** A text as a folded trailer: an empty line would end the trailers, so it becomes a dot, and dots are doubled. */
+/** A text as a folded trailer: an empty line would end the trailers, so it becomes a dot, and a first dot is doubled. */
 function foldText(text: string): string {
-  const [first = '', ...rest] = cleanText(text).split('\n');
-  const folded = rest.map((line) => ` ${/^\s*\.*\s*$/.test(line) ? `.${line.trim()}` : line}`);
+  const [first = '', ...rest] = cleanText(text)
+    .split('\n')
+    .map((line) => line.trimEnd());
+  const folded = rest.map((line) => (line === '' || line.startsWith('.') ? ` .${line}` : ` ${line}`));
   return [first.trim(), ...folded].join('\n');
 }
 
 function unfoldText(text: string): string {
   const [first = '', ...rest] = text.split('\n');
-  return [first, ...rest.map((line) => line.slice(1).replace(/^\.(\.*)$/, '$1'))].join('\n');
+  return [first, ...rest.map((line) => line.slice(1).replace(/^\./, ''))].join('\n');
 }
 
 /** What a message of ours says, or null where it is somebody else's. */

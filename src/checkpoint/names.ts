@@ -64,12 +64,10 @@ export async function findCheckpoint(ports: StorePorts, epic: EpicId, text: stri
   const name = parseName(text, ports.clock.now());
   const found: Found[] = [];
   const damage: OrchError[] = [];
-  let merged = false;
   try {
     for await (const next of walkEpic(ports, epic, (error) => damage.push(error))) {
-      merged ||= next.commit.parents.length > 1;
       if (matches(name, next) && !found.some((other) => isSame(name, other, next))) found.push(next);
-      if (found.length > 0 && isAlone(name, next, merged)) break;
+      if (found.length > 0 && isAlone(name, next)) break;
     }
   } catch (error) {
     if (!hasCode(error, 'INTEGRITY') || found.length === 0) throw error;
@@ -87,9 +85,9 @@ function isSame(name: Name, a: Found, b: Found): boolean {
 }
 
 /** Can nothing older match as well? In an unmerged history numbers only fall. */
-function isAlone(name: Name, { checkpoint, commit }: Found, merged: boolean): boolean {
+function isAlone(name: Name, { checkpoint, merged }: Found): boolean {
   if (name.kind === 'latest' || name.kind === 'green' || name.kind === 'before') return true;
-  if (merged) return commit.parents.length === 0;
+  if (merged) return false;
   return name.kind !== 'prefix' || name.text === checkpoint.id;
 }
 

@@ -2,6 +2,7 @@ import { hasCode, isOrchError, OrchError } from '../errors.ts';
 import type { Commit, GitEngine } from '../git/engine.ts';
 import { listPath, readCommit } from '../git/read.ts';
 import type { TreeEntry } from '../git/tree.ts';
+import { parseOid } from '../ids.ts';
 import { join } from '../state/join.ts';
 import { emptyState, type State } from '../state/lists.ts';
 import type { EpicId, Oid } from '../types.ts';
@@ -13,7 +14,13 @@ import { documentName, epicFolder, parseDocumentName } from './tree.ts';
 export type Saved = { readonly commit: Commit; readonly document: CheckpointDocument };
 
 /** What of a commit could not be read, and why. Without the commit itself its parents are unknown too. */
-export type Damage = { readonly commit: Oid; readonly part: 'commit' | 'document'; readonly problem: string };
+export type Damage = {
+  readonly commit: Oid;
+  readonly part: 'commit' | 'document';
+  readonly problem: string;
+  /** The object that is damaged, where it is one. */
+  readonly object: Oid | null;
+};
 
 /** What the next checkpoint stands on. */
 export type Base = {
@@ -140,5 +147,11 @@ async function readForeign(git: GitEngine, epic: EpicId, commit: Commit): Promis
 /** Passes on what is no damage at all. */
 function damageOf(commit: Oid, part: Damage['part'], error: unknown): Damage {
   if (!isOrchError(error) || !hasCode(error, 'INTEGRITY')) throw error;
-  return { commit, part, problem: error.message };
+  const { object } = error.data;
+  return {
+    commit,
+    part,
+    problem: error.message,
+    object: typeof object === 'string' ? parseOid(object) : null,
+  };
 }

@@ -25,6 +25,8 @@ export type Stored = {
 const maxConflicts = 40;
 /** A lock on one of our refs that does not move for this long belongs to nobody. */
 const staleLockAge: Millis = 10_000;
+/** One that is taken again and again is waited for this long. */
+const maxLockWait: Millis = 30_000;
 
 /**
  * Saves a checkpoint: reads the newest one, has it drafted, writes it, and moves the ref from what was read.
@@ -49,7 +51,6 @@ async function saveLocked(
   epic: EpicId,
   makeDraft: (tip: Tip) => Promise<Draft | null>,
 ): Promise<Stored[]> {
-  const staleLocks = watchLocks(ports);
   for (let conflicts = 0; ; conflicts++) {
     const tip = await readTip(ports, epic);
     if (tip.oid === null) await refuseSameButForCase(ports.git, epic);
@@ -65,9 +66,9 @@ async function saveLocked(
     try {
       return await write(ports, epic, tip, tree, composed);
     } catch (error) {
-      if (!hasCode(error, 'REF_CONFLICT')) throw error;
-      const waits = await staleLocks(error);
-      if (!waits && conflicts >= maxConflicts) throw error;
+      if (!hasCode(error, 'REF_CONFLICT') || conflicts >= maxConflicts) throw error;
+      const { lock } = error.data;
+      if (typeof lock === 'string' && !(await waitForLock(ports, lock))) throw error;
     }
   }
 }
@@ -87,7 +88,8 @@ async function write(
     drafts,
   );
   remember(ports, epic, commits, tip);
-  for (const { commit, problem } of tip.damage) {
+  for (const { commit, problem, object } of tip.damage) {
+    if (object !== null) ports.git.setAside(object, joinPath(ports.home, 'damaged'));
     ports.report(
       `${epic}: a checkpoint could not be read (${commit.slice(0, 12)}: ${problem}); rebuilt without it`,
     );
@@ -126,26 +128,33 @@ async function refuseSameButForCase(git: GitEngine, epic: EpicId): Promise<void>
 }
 
 /**
- * Waits for a ref's lock to go. One below our own refs that stays the same for ten seconds was left by a git that
- * died; it is removed. A lock of anything else is not ours to touch. Returns whether waiting made sense.
+ * Waits for a ref's lock to go, and says whether to try again. One below our own refs that stays the same for ten
+ * seconds was left by a process that died: it is removed. A lock of anything else is not ours to touch.
  */
-function watchLocks({ disk, clock, report }: StorePorts): (conflict: OrchError) => Promise<boolean> {
-  let watched = { lock: '', identity: '', since: 0 };
-  return async ({ data }) => {
-    const lock = typeof data.lock === 'string' ? data.lock : null;
-    if (lock === null) return false;
-    const stat = statIfThere(lock);
-    const identity = stat ? `${stat.ino} ${stat.mtimeMs} ${stat.size}` : '';
-    const now = clock.now();
-    if (lock !== watched.lock || identity !== watched.identity) watched = { lock, identity, since: now };
-    const waited = now - watched.since;
-    if (waited >= staleLockAge) {
-      if (!lock.replaceAll('\\', '/').includes('/refs/orchestration')) return false;
-      removeIfThere(disk, lock);
-      report(`removed ${lock}: nobody had touched it for ${Math.round(waited / 1_000)} seconds`);
-    } else await sleep(20);
+async function waitForLock({ disk, clock, report }: StorePorts, lock: string): Promise<boolean> {
+  const began = clock.elapsed();
+  let unchangedSince = began;
+  for (let before = describeLock(lock); ; await sleep(20)) {
+    const now = clock.elapsed();
+    const after = describeLock(lock);
+    if (after === null) return true;
+    if (after !== before) unchangedSince = now;
+    before = after;
+    if (now - began > maxLockWait) return false;
+    if (now - unchangedSince < staleLockAge) continue;
+    if (!lock.replaceAll('\\', '/').includes('/refs/orchestration')) return false;
+    removeIfThere(disk, lock);
+    report(
+      `removed ${lock}: nobody had touched it for ${Math.round((now - unchangedSince) / 1_000)} seconds`,
+    );
     return true;
-  };
+  }
+}
+
+/** Tells one lock from the next of the same name. */
+function describeLock(lock: string): string | null {
+  const stat = statIfThere(lock);
+  return stat && `${stat.ino} ${stat.mtimeMs} ${stat.size}`;
 }
 
 /** Moves an epic's ref to the trash. Returns where it is now, or null where there was none. */

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { GitEngine } from '../git/engine.ts';
-import { parseEpicId, parseOid } from '../ids.ts';
+import { isEpicId, parseEpicId, parseOid } from '../ids.ts';
 import type { Clock, Random } from '../system/clock.ts';
 import { type Disk, readTextIfThere, statIfThere, writeAll } from '../system/files.ts';
 import type { EpicId, Oid } from '../types.ts';
@@ -23,10 +23,11 @@ export type StorePorts = {
 /** The newest checkpoint of an epic as it was read, and where its ref stood. */
 export type Tip = Base & { readonly oid: Oid | null };
 
-/** The ids of the epics that have a checkpoint, sorted. */
+/** The ids of the epics that have a checkpoint, sorted. A ref of another name there is somebody else's. */
 export async function listEpics(git: GitEngine): Promise<EpicId[]> {
   const refs = await git.listRefs(epicsPrefix);
-  return [...refs.keys()].map((ref) => parseEpicId(ref.slice(epicsPrefix.length)));
+  const names = [...refs.keys()].map((ref) => ref.slice(epicsPrefix.length));
+  return names.filter(isEpicId).map(parseEpicId);
 }
 
 /** What is known of an epic: its newest checkpoint, or what can be had if that is damaged. */

@@ -5,8 +5,10 @@ import { parseOid, seqOf } from '../ids.ts';
 import type { CheckpointId, EpicId, Oid } from '../types.ts';
 import { toUsd } from '../units.ts';
 import type { CheckpointDocument } from './document.ts';
+import { findEpic, walkEpicCommits } from './list.ts';
 import { type MessageContent, parseMessage } from './message.ts';
 import { readSaved } from './read.ts';
+import type { StorePorts } from './tip.ts';
 
 export type DamagedCheckpoint = {
   readonly epicId: EpicId;
@@ -22,7 +24,9 @@ export type Verification = { readonly checked: number; readonly damaged: readonl
 const window = 64;
 
 /** Reads every checkpoint of an epic from its newest back, and says which are not as they were written. */
-export async function verifyEpic(git: GitEngine, epic: EpicId, from: Oid): Promise<Verification> {
+export async function verifyEpic(ports: StorePorts, epic: EpicId): Promise<Verification> {
+  const { git } = ports;
+  const tip = await findEpic(git, epic);
   const damaged: DamagedCheckpoint[] = [];
   let checked = 0;
   let waiting: Promise<DamagedCheckpoint | null>[] = [];
@@ -30,8 +34,12 @@ export async function verifyEpic(git: GitEngine, epic: EpicId, from: Oid): Promi
     for (const result of await Promise.all(waiting)) if (result) damaged.push(result);
     waiting = [];
   };
+  const complain = (error: unknown) => {
+    checked++;
+    damaged.push(describeDamage(epic, objectOf(error) ?? tip, null, error));
+  };
   try {
-    for await (const commit of git.walk(from)) {
+    for await (const commit of walkEpicCommits(ports, epic, complain)) {
       const said = parseMessage(commit.message);
       if (said === null) continue; // somebody else's commit: nothing of ours to check
       checked++;
@@ -41,8 +49,7 @@ export async function verifyEpic(git: GitEngine, epic: EpicId, from: Oid): Promi
     await settle();
   } catch (error) {
     await settle();
-    // The history itself is broken here; what is older cannot be reached.
-    damaged.push(describeDamage(epic, objectOf(error) ?? from, null, error));
+    complain(error); // the history itself is broken here; what is older cannot be reached
   }
   return { checked, damaged };
 }

@@ -1,14 +1,19 @@
 import type { Checkpoint, LoadedCheckpoint, Verification } from '../index.ts';
 import type { List, Note } from '../state/lists.ts';
-import { cutColumns } from '../text.ts';
-import type { EpicId, GateColour, Millis } from '../types.ts';
+import { columnsOf, cutColumns } from '../text.ts';
+import type { EpicId, Millis } from '../types.ts';
 import { count, formatAge } from '../units.ts';
-import { type Colour, formatTable, type Output } from './output.ts';
+import { type Column, formatTable, type Output } from './output.ts';
 
-const gateColours: { readonly [G in GateColour]: Colour } = { green: 'green', red: 'red', unknown: 'dim' };
+function paintGates({ paint }: Output, text: string): string {
+  return text === 'green' || text === 'red' ? paint(text, text) : text;
+}
 
-export function paintGates({ paint }: Output, gates: GateColour): string {
-  return paint(gateColours[gates], gates === 'unknown' ? '–' : gates);
+/** `ckpt 58 of feat-login: Login form done`, on one line. */
+export function showTitle(out: Output, { seq, epicId, summary }: Checkpoint, mark = ''): string {
+  const name = `ckpt ${seq} of ${epicId}`;
+  const room = out.columns - columnsOf(`${mark}${name}: `);
+  return `${out.paint('cyan', mark)}${out.paint('bold', name)}: ${cutColumns(summary, Math.max(8, room))}`;
 }
 
 /** A line a checkpoint, cut to the width of the terminal. */
@@ -27,22 +32,16 @@ export function showList(
     checkpoint.summary,
   ]);
   const header = ['#', 'SESS', 'AGE', 'TRIGGER', 'COST', 'GATES', 'SUMMARY'];
-  const all = [header, ...rows];
-  const before = [0, 1, 2, 3, 4, 5].reduce(
-    (sum, index) => sum + Math.max(...all.map((row) => [...(row[index] ?? '')].length)) + 2,
-    0,
-  );
-  const room = Math.max(12, out.columns - before);
-  const cut = all.map((row) => row.map((cell, index) => (index === 6 ? cutColumns(cell, room) : cell)));
-  const table = formatTable(cut, [
+  const columns: Column[] = [
     { align: 'right' },
     {},
     { align: 'right' },
     {},
     { align: 'right' },
-    { paint: (text) => (text === 'green' || text === 'red' ? out.paint(text, text) : text) },
+    { paint: (text) => paintGates(out, text) },
     {},
-  ]);
+  ];
+  const table = formatTable([header, ...rows], columns, out.columns);
   const [head = '', ...lines] = table.split('\n');
   const more =
     total > checkpoints.length && checkpoints.length > 0 ? `\n… ${checkpoints.length} shown; all: --all` : '';
@@ -57,7 +56,7 @@ export function showCheckpoint(out: Output, { checkpoint, document }: LoadedChec
     ['session', `${checkpoint.sessionId}, number ${checkpoint.sessionNumber}`],
     ['time', checkpoint.timestamp],
     ['cost', `$${checkpoint.costUsd.toFixed(2)}`],
-    ['gates', paintGates(out, checkpoint.gates)],
+    ['gates', checkpoint.gates === 'unknown' ? '–' : checkpoint.gates],
     [
       'head',
       document.gitCommit &&
@@ -78,8 +77,12 @@ export function showCheckpoint(out: Output, { checkpoint, document }: LoadedChec
     showNotes(out, 'Tried, failed', state.tried),
     showNotes(out, 'Notes', state.notes),
   ];
-  const title = `${out.paint('bold', `ckpt ${checkpoint.seq} of ${checkpoint.epicId}`)}: ${checkpoint.summary}`;
-  const table = formatTable(rows, [{ paint: (text) => out.paint('dim', text) }, {}]);
+  const columns = [
+    { paint: (text: string) => out.paint('dim', text) },
+    { paint: (text: string) => paintGates(out, text) },
+  ];
+  const table = formatTable(rows, columns, out.columns);
+  const title = showTitle(out, checkpoint);
   return [title, '', table, ...sections.filter((section) => section !== '')].join('\n');
 }
 
@@ -102,9 +105,8 @@ function showNotes<T extends Pick<Note, 'text'>>(
 export function showVerification(out: Output, { checked, damaged }: Verification): string {
   if (damaged.length === 0)
     return `${out.paint('green', '✓')} ${count(checked, 'checkpoint')} read, all as they were written`;
-  const rows = damaged.map(({ epicId, id, commit, problem }) => [
-    out.paint('red', '✗'),
-    `${epicId} ${id ?? commit.slice(0, 12)}: ${problem}`,
-  ]);
-  return formatTable(rows, [{}, {}]);
+  const lines = damaged.map(({ epicId, id, commit, problem }) => {
+    return `${out.paint('red', '✗')} ${epicId} ${id ?? commit.slice(0, 12)}\n  ${problem}`;
+  });
+  return lines.join('\n');
 }

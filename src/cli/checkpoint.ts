@@ -3,7 +3,7 @@ import { type Checkpoint, loadCheckpoint, readListing, saveCheckpoint, verifyChe
 import type { Orch } from '../orch.ts';
 import { type EpicChoice, resolveEpic } from '../session/resolve.ts';
 import type { EpicId } from '../types.ts';
-import { showCheckpoint, showList, showVerification } from './checkpoint-view.ts';
+import { showCheckpoint, showList, showTitle, showVerification } from './checkpoint-view.ts';
 import { type Context, type Register, runProgram } from './program.ts';
 
 type EpicOption = { epic?: string };
@@ -27,7 +27,9 @@ async function chooseEpic(
 
 function parseLimit(text: string): number {
   if (/^[1-9]\d{0,8}$/.test(text)) return Number(text);
-  throw new OrchError('USAGE', `--limit takes a whole number from 1 up, not ${JSON.stringify(text)}`);
+  throw new OrchError('USAGE', `--limit takes a whole number from 1 up, not ${JSON.stringify(text)}`, {
+    hint: 'Try --limit 20, or --all',
+  });
 }
 
 export const registerCheckpoint: Register = (program, run) => {
@@ -53,10 +55,7 @@ export const registerCheckpoint: Register = (program, run) => {
           return saveCheckpoint({ epicId, ...(reason !== undefined && { reason }) }, orch);
         });
         if (json) out.print(JSON.stringify({ checkpoint }));
-        else
-          out.print(
-            `${out.paint('cyan', '◆')} ckpt ${checkpoint.seq} of ${checkpoint.epicId}: ${checkpoint.summary}`,
-          );
+        else out.print(showTitle(out, checkpoint, '◆ '));
         return 0;
       }),
     );

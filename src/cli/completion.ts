@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import { Argument, type Command } from 'commander';
 import type { Register } from './program.ts';
 
 const shells = ['bash', 'zsh', 'fish'] as const;
@@ -14,7 +14,8 @@ type Words = {
 function collectWords(command: Command, path: readonly string[], inherited: readonly string[]): Words[] {
   const own = command.options.flatMap(({ short, long }) => [short, long].filter((flag) => flag != null));
   const options = [...new Set([...own, ...inherited, '-h', '--help'])];
-  const commands = command.commands.map((sub) => sub.name());
+  const choices = command.registeredArguments.flatMap(({ argChoices }) => argChoices ?? []);
+  const commands = [...command.commands.map((sub) => sub.name()), ...choices];
   const below = command.commands.flatMap((sub) => collectWords(sub, [...path, sub.name()], options));
   return [{ path, commands, options }, ...below];
 }
@@ -24,11 +25,13 @@ function formatBash(words: readonly Words[]): string {
     ({ path, commands, options }) =>
       `    "${path.join(' ')}") words="${[...commands, ...options].join(' ')}" ;;`,
   );
+  const paths = words.flatMap(({ path }) => (path.length > 0 ? [`"${path.join(' ')}"`] : []));
   return `_orch() {
   local current path="" word words=""
   current="\${COMP_WORDS[COMP_CWORD]}"
   for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
-    case "$word" in -*) ;; *) path="\${path:+$path }$word" ;; esac
+    # Only words that lead to a command count; the others are options, their values, and arguments.
+    case "\${path:+$path }$word" in ${paths.join('|')}) path="\${path:+$path }$word" ;; esac
   done
   case "$path" in
 ${cases.join('\n')}
@@ -57,7 +60,7 @@ export const registerCompletion: Register = (program, run) => {
     .command('completion')
     .summary('print a script that completes orch in your shell')
     .description('Print a script that completes orch commands in your shell.')
-    .argument('<shell>', shells.join(', '))
+    .addArgument(new Argument('<shell>', 'your shell').choices(shells))
     .addHelpText('after', '\nExamples:\n  source <(orch completion bash)\n  orch completion fish | source')
     .action(
       run(async ({ out }, shell: string) => {

@@ -3,6 +3,7 @@ import { type EngineChoice, engineChoices } from '../git/open.ts';
 import { parseWriterId } from '../ids.ts';
 import type { OrchOptions } from '../orch.ts';
 import { realClock } from '../system/clock.ts';
+import type { WriterId } from '../types.ts';
 
 type Variables = { readonly [name: string]: string | undefined };
 
@@ -15,10 +16,25 @@ export function readSettings(env: Variables): Settings {
   const { ORCH_ENGINE, ORCH_WRITER, ORCH_EPIC, ORCH_NOW } = env;
   return {
     engine: parseEngine(ORCH_ENGINE || 'auto'),
-    ...(ORCH_WRITER && { writer: parseWriterId(ORCH_WRITER) }),
+    ...(ORCH_WRITER && { writer: parseWriter(ORCH_WRITER) }),
     clock: ORCH_NOW ? fixedClock(ORCH_NOW) : realClock,
     epic: ORCH_EPIC || undefined,
   };
+}
+
+function parseWriter(text: string): WriterId {
+  try {
+    return parseWriterId(text);
+  } catch (cause) {
+    throw new OrchError(
+      'USAGE',
+      `ORCH_WRITER is ${JSON.stringify(text.slice(0, 80))}, which is not a writer id`,
+      {
+        hint: 'Use letters, digits, ".", "_" and "-", at most 64, such as ci-runner-1',
+        cause,
+      },
+    );
+  }
 }
 
 function parseEngine(text: string): EngineChoice {
@@ -27,6 +43,7 @@ function parseEngine(text: string): EngineChoice {
   throw new OrchError(
     'USAGE',
     `ORCH_ENGINE is ${JSON.stringify(text)}; it can be ${engineChoices.join(', ')}`,
+    { hint: 'Leave it unset: auto is right nearly everywhere' },
   );
 }
 
@@ -34,6 +51,8 @@ function parseEngine(text: string): EngineChoice {
 function fixedClock(text: string) {
   const at = Date.parse(text);
   if (Number.isNaN(at))
-    throw new OrchError('USAGE', `ORCH_NOW is ${JSON.stringify(text)}, which is not a time`);
-  return { now: () => at };
+    throw new OrchError('USAGE', `ORCH_NOW is ${JSON.stringify(text)}, which is not a time`, {
+      hint: 'Give a time such as 2026-11-16T12:00:00Z, or leave it unset',
+    });
+  return { now: () => at, elapsed: realClock.elapsed };
 }

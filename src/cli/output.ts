@@ -1,5 +1,6 @@
 import fs from 'node:fs';
 import { systemCode } from '../errors.ts';
+import { columnsOf, cutColumns } from '../text.ts';
 
 const colours = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33, cyan: 36 } as const;
 export type Colour = keyof typeof colours;
@@ -61,16 +62,21 @@ function terminalColumns(): number | null {
 
 export type Column = { readonly align?: 'right'; readonly paint?: (text: string) => string };
 
-/** Rows in aligned columns. The last column takes what is left of the line. */
-export function formatTable(rows: readonly (readonly string[])[], columns: readonly Column[]): string {
-  const widths = columns.map((_, index) => Math.max(...rows.map((row) => [...(row[index] ?? '')].length)));
+/** Rows in aligned columns; the last column takes what is left of the width, and is cut to it. */
+export function formatTable(
+  rows: readonly (readonly string[])[],
+  columns: readonly Column[],
+  width: number,
+): string {
+  const widths = columns.map((_, index) => Math.max(...rows.map((row) => columnsOf(row[index] ?? ''))));
+  const last = columns.length - 1;
+  const before = widths.slice(0, last).reduce((sum, each) => sum + each + 2, 0);
+  widths[last] = Math.max(8, width - before);
   const lines = rows.map((row) => {
-    const cells = columns.map(({ align, paint }, index) => {
-      const text = row[index] ?? '';
-      const padding = ' '.repeat(Math.max(0, (widths[index] ?? 0) - [...text].length));
-      const last = index === columns.length - 1;
-      const painted = paint ? paint(text) : text;
-      return align === 'right' ? padding + painted : last ? painted : painted + padding;
+    const cells = columns.map(({ align, paint = (text) => text }, index) => {
+      const text = cutColumns(row[index] ?? '', widths[index] ?? 0);
+      const padding = ' '.repeat(Math.max(0, (widths[index] ?? 0) - columnsOf(text)));
+      return align === 'right' ? padding + paint(text) : paint(text) + padding;
     });
     return cells.join('  ').trimEnd();
   });

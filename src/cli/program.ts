@@ -37,7 +37,7 @@ export async function runProgram(argv: readonly string[], registers: readonly Re
     const withOrch = async <T>(work: (orch: Orch) => Promise<T>): Promise<T> => {
       const orch = await openOrch({
         ...settings,
-        cwd: repo ?? process.cwd(),
+        cwd: repo ?? currentFolder(),
         onReport: (what) => out.tell(`orch: ${what}`),
       });
       try {
@@ -62,6 +62,17 @@ export async function runProgram(argv: readonly string[], registers: readonly Re
   }
 }
 
+function currentFolder(): string {
+  try {
+    return process.cwd();
+  } catch (cause) {
+    throw new OrchError('NOT_A_REPOSITORY', 'the current folder is gone', {
+      hint: 'Change to one that is there, or name one with -C',
+      cause,
+    });
+  }
+}
+
 function createProgram(): Command {
   const program = new Command('orch');
   program
@@ -74,7 +85,8 @@ function createProgram(): Command {
     .option('--no-color', 'print without colours (also: NO_COLOR)')
     .showSuggestionAfterError(true)
     .exitOverride()
-    .configureOutput({ outputError: () => {} });
+    // Errors are told in one place, below.
+    .configureOutput({ outputError: () => {}, writeErr: () => {} });
   return program;
 }
 
@@ -96,6 +108,9 @@ function showError(error: unknown, argv: readonly string[]): number {
 function toOrchError(error: unknown): OrchError {
   if (isOrchError(error)) return error;
   if (error instanceof CommanderError) {
+    if (error.code === 'commander.help') {
+      return new OrchError('USAGE', 'a command is missing', { hint: 'See what there is with: orch --help' });
+    }
     const message = error.message
       .replace(/^error: /, '')
       .replace(/\n\(Did you mean (.+)\?\)$/, ': did you mean $1?');

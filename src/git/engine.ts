@@ -40,6 +40,11 @@ export type GitEngine = {
   writeObjects(objects: readonly GitObject[]): Promise<void>;
   /** All or none, each only from its expected value, else `REF_CONFLICT`. On disk when it returns. */
   moveRefs(updates: readonly RefUpdate[]): Promise<void>;
+  /**
+   * Moves a damaged loose object out of git's way, into a folder: as long as it is there, `git gc` fails.
+   * One that is whole, or not loose, stays.
+   */
+  setAside(oid: Oid, folder: string): void;
   /** Packs loose objects in the background; prunes nothing. */
   tidy(): Promise<void>;
   /** Lets go of what it holds open. */

@@ -11,6 +11,7 @@ import {
   findAlternates,
   readLooseObject,
   rememberObjects,
+  setAsideDamaged,
   writeLooseObjects,
 } from './objects.ts';
 import { moveFileRefs } from './ref-lock.ts';
@@ -35,6 +36,7 @@ export function openIsomorphicEngine({ repository, disk, random }: EnginePorts):
   const folder = join(commonDir, 'objects');
   const folders = [folder, ...findAlternates(folder)];
   const cache = {};
+  const store = { folder, format, disk, random };
 
   const readObject = rememberObjects(async (oid: Oid): Promise<GitObject> => {
     for (const place of folders) {
@@ -62,7 +64,8 @@ export function openIsomorphicEngine({ repository, disk, random }: EnginePorts):
     readObject,
     walk,
     isAncestor: (ancestor, descendant) => isInHistory(ancestor, walk(descendant)),
-    writeObjects: (objects) => writeLooseObjects({ folder, format, disk, random }, objects),
+    writeObjects: (objects) => writeLooseObjects(store, objects),
+    setAside: (oid, target) => setAsideDamaged(store, oid, target),
     moveRefs: (updates) => moveFileRefs(disk, commonDir, updates),
     tidy: async () => {}, // needs git itself
     close: () => {},

@@ -12,6 +12,8 @@ import { finished, gitEnvironment, gitFailed, gitNotStarted, runGit, startGit, w
  * what it takes to start one.
  */
 
+export { runGit };
+
 export function openCatFile(repository: Repository): CatFile {
   return new CatFile(() => startGit(repository, ['cat-file', '--batch']));
 }

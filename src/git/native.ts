@@ -1,13 +1,23 @@
 import { dirname, join } from 'node:path';
+import { hasCode } from '../errors.ts';
 import type { Random } from '../system/clock.ts';
 import { type Disk, statIfThere, syncFolder } from '../system/files.ts';
 import type { Oid } from '../types.ts';
 import type { CatFile } from './cat-file.ts';
-import type { Commit, GitEngine, GitObject } from './engine.ts';
-import { checkObject, readLooseObject, rememberObjects, writeLooseObjects } from './objects.ts';
+import { formatCommit, parseCommit } from './commit.ts';
+import { type Commit, damaged, type GitEngine, type GitObject } from './engine.ts';
+import {
+  checkObject,
+  hashObject,
+  readLooseObject,
+  rememberObjects,
+  setAsideDamaged,
+  writeLooseObjects,
+} from './objects.ts';
 import { moveFileRefs } from './ref-lock.ts';
 import { listFileRefs, readFileHead, readFileRef } from './refs.ts';
 import type { Repository } from './repository.ts';
+import { readShallow, walkByDate } from './walk.ts';
 
 export type EnginePorts = { readonly repository: Repository; readonly disk: Disk; readonly random: Random };
 
@@ -28,6 +38,9 @@ export function openNativeEngine({ repository, disk, random }: EnginePorts): Git
     catFile ??= openCatFile(repository);
     return catFile.read(oid);
   };
+  const readObject = rememberObjects(async (oid) =>
+    checkObject(oid, readLooseObject(objects.folder, oid) ?? (await readPacked(oid)), format),
+  );
   const readRef = async (ref: string): Promise<Oid | null> =>
     inFiles ? readFileRef(commonDir, ref) : ((await (await git()).askRefs(repository, ref)).get(ref) ?? null);
 
@@ -38,11 +51,9 @@ export function openNativeEngine({ repository, disk, random }: EnginePorts): Git
     readHead: async () => (inFiles ? readFileHead(repository) : (await git()).askHead(repository, readRef)),
     listRefs: async (prefix) =>
       inFiles ? listFileRefs(commonDir, prefix) : (await git()).askRefs(repository, prefix),
-    readObject: rememberObjects(async (oid) =>
-      checkObject(oid, readLooseObject(objects.folder, oid) ?? (await readPacked(oid)), format),
-    ),
-    walk: async function* (from): AsyncGenerator<Commit> {
-      yield* (await git()).walkLog(repository, from);
+    readObject,
+    walk: async function* (from) {
+      yield* walkHistory((await git()).walkLog(repository, from), from, readObject, repository);
     },
     isAncestor: async (ancestor, descendant) => (await git()).isAncestor(repository, ancestor, descendant),
     writeObjects: (written) => writeLooseObjects(objects, written),
@@ -54,7 +65,39 @@ export function openNativeEngine({ repository, disk, random }: EnginePorts): Git
       const existing = [...new Set([commonDir, ...folders])].filter((folder) => statIfThere(folder));
       await Promise.all(existing.map((folder) => syncFolder(disk, folder)));
     },
+    setAside: (oid, folder) => setAsideDamaged(objects, oid, folder),
     tidy: async () => (await git()).tidy(repository),
     close: () => catFile?.close(),
   };
+}
+
+/**
+ * What `git log` says, checked, and gone on with where it gives up: it reads a commit's parents before it prints the
+ * commit, so a damaged one would hide the one above it.
+ */
+async function* walkHistory(
+  log: AsyncIterable<Commit>,
+  from: Oid,
+  readObject: (oid: Oid) => Promise<GitObject>,
+  { commonDir, format }: Repository,
+): AsyncGenerator<Commit> {
+  const read = async (oid: Oid) => parseCommit(oid, await readObject(oid));
+  const seen = new Set<Oid>();
+  try {
+    for await (const commit of log) {
+      if (seen.size === 0 && commit.oid !== from) throw damaged(from, 'not a commit');
+      // One of ours can be made again from what the log says; any other is read.
+      if (hashObject(formatCommit(commit), format) !== commit.oid) await read(commit.oid);
+      seen.add(commit.oid);
+      yield commit;
+    }
+    if (seen.size === 0) throw damaged(from, 'not a commit');
+  } catch (error) {
+    if (!hasCode(error, 'INTEGRITY')) throw error;
+    const shallow = readShallow(commonDir);
+    for await (const commit of walkByDate(from, read, (oid) => shallow.has(oid))) {
+      if (!seen.has(commit.oid)) yield commit;
+    }
+    throw error;
+  }
 }

@@ -5,7 +5,15 @@ import { deflateSync, inflateSync } from 'node:zlib';
 import { systemCode, writeFailed } from '../errors.ts';
 import { parseOid } from '../ids.ts';
 import type { Random } from '../system/clock.ts';
-import { type Disk, inFolder, readIfThere, removeIfThere, syncFolder, writeAll } from '../system/files.ts';
+import {
+  type Disk,
+  inFolder,
+  readIfThere,
+  removeIfThere,
+  statIfThere,
+  syncFolder,
+  writeAll,
+} from '../system/files.ts';
 import type { Oid } from '../types.ts';
 import { damaged, type GitObject, type ObjectFormat } from './engine.ts';
 
@@ -133,6 +141,15 @@ function canonicalPath(base: string, path: string): string | null {
     if (systemCode(error) === 'ENOENT') return null;
     throw error;
   }
+}
+
+/** Moves a loose object that is not what its id says into a folder. */
+export function setAsideDamaged({ folder, format, disk }: ObjectStore, oid: Oid, target: string): void {
+  const path = join(folder, oid.slice(0, 2), oid.slice(2));
+  const found = readLooseObject(folder, oid);
+  if (statIfThere(path) === null || (found && hashObject(found, format) === oid)) return;
+  if (statIfThere(target) === null) disk.mkdir(target);
+  disk.rename(path, join(target, oid));
 }
 
 /** Hands an object on if it is what its id says. */

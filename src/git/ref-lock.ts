@@ -1,7 +1,15 @@
 import fs from 'node:fs';
 import { dirname, join } from 'node:path';
 import { systemCode, writeFailed } from '../errors.ts';
-import { type Disk, inFolder, readIfThere, removeIfThere, syncFolder, writeAll } from '../system/files.ts';
+import {
+  type Disk,
+  inFolder,
+  readIfThere,
+  removeIfThere,
+  statIfThere,
+  syncFolder,
+  writeAll,
+} from '../system/files.ts';
 import { type RefUpdate, refConflict, refLocked } from './engine.ts';
 import { lockPathOf, readFileRef } from './refs.ts';
 
@@ -25,8 +33,7 @@ export async function moveFileRefs(
       if (actual !== update.from) throw refConflict(update, actual);
     }
     // What is made is made before anything is taken away: a crash in between leaves both, never neither.
-    for (const { ref, to } of ordered)
-      if (to !== null) disk.rename(lockPathOf(commonDir, ref), join(commonDir, ref));
+    for (const { ref, to } of ordered) if (to !== null) putInPlace(disk, commonDir, ref);
     await syncFolders(
       disk,
       commonDir,
@@ -44,6 +51,13 @@ export async function moveFileRefs(
   } finally {
     for (const lock of held) removeIfThere(disk, lock);
   }
+}
+
+/** An empty folder may be left where the ref goes, of refs that once were below it. */
+function putInPlace(disk: Disk, commonDir: string, ref: string): void {
+  const path = join(commonDir, ref);
+  if (statIfThere(path)?.isDirectory()) disk.rmdir(path);
+  disk.rename(lockPathOf(commonDir, ref), path);
 }
 
 async function syncFolders(disk: Disk, commonDir: string, updates: readonly RefUpdate[]): Promise<void> {

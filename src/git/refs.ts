@@ -50,7 +50,7 @@ export function readPackedRefs(commonDir: string, isWanted: (name: string) => bo
   return found;
 }
 
-/** All refs below a prefix that ends with a slash, sorted by name. */
+/** All refs below a prefix that ends with a slash, sorted by name. Symbolic and broken ones are passed over. */
 export function listFileRefs(commonDir: string, prefix: string): Map<string, Oid> {
   const names = new Set(readPackedRefs(commonDir, (name) => name.startsWith(prefix)).keys());
   const folder = join(commonDir, prefix);
@@ -62,7 +62,7 @@ export function listFileRefs(commonDir: string, prefix: string): Map<string, Oid
   }
   const refs = new Map<string, Oid>();
   for (const name of [...names].sort()) {
-    const oid = readFileRef(commonDir, name);
+    const oid = resolveFileRef(commonDir, name, 0);
     if (oid !== null) refs.set(name, oid);
   }
   return refs;
@@ -78,7 +78,15 @@ export function readFileHead(repository: Repository): Head {
   const target = /^ref: (refs\/\S+)$/.exec(text)?.[1];
   if (target === undefined) return { commit: oidShape.test(text) ? parseOid(text) : null, branch: null };
   const branch = target.startsWith('refs/heads/') ? target.slice('refs/heads/'.length) : null;
-  return { commit: readFileRef(repository.commonDir, target), branch };
+  return { commit: resolveFileRef(repository.commonDir, target, 5), branch };
+}
+
+/** A ref of the user's, which may be an alias of another. A broken one is theirs to mend, and no commit. */
+function resolveFileRef(commonDir: string, ref: string, depth: number): Oid | null {
+  const text = readLooseRef(commonDir, ref);
+  if (text === null || oidShape.test(text)) return readFileRef(commonDir, ref);
+  const target = /^ref: (refs\/\S+)$/.exec(text)?.[1];
+  return target === undefined || depth === 0 ? null : resolveFileRef(commonDir, target, depth - 1);
 }
 
 /** Where git puts a ref's lock. */

@@ -80,6 +80,7 @@ function describe(gitDir: string, worktree: string | null): Repository {
       hint: 'orch knows sha1 and sha256; a newer orch may know more',
     });
   }
+  refuseUnknown(config);
   // Somebody stands inside .git itself: the working tree is around it.
   const around = basename(gitDir) === '.git' && config.get('core.bare') !== 'true' ? dirname(gitDir) : null;
   return {
@@ -90,6 +91,32 @@ function describe(gitDir: string, worktree: string | null): Repository {
     refStorage: config.get('extensions.refstorage') === 'reftable' ? 'reftable' : 'files',
     extensions: [...config.keys()].filter((key) => key.startsWith('extensions.')).map((key) => key.slice(11)),
   };
+}
+
+/** What git itself understands of [extensions]; a repository with another must not be written to by guessing. */
+const knownExtensions = [
+  'noop',
+  'noop-v1',
+  'preciousobjects',
+  'partialclone',
+  'worktreeconfig',
+  'objectformat',
+  'compatobjectformat',
+  'refstorage',
+  'relativeworktrees',
+];
+
+function refuseUnknown(config: ReadonlyMap<string, string>): void {
+  const version = Number(config.get('core.repositoryformatversion') ?? 0);
+  const strange = [...config.keys()].find(
+    (key) => key.startsWith('extensions.') && !knownExtensions.includes(key.slice('extensions.'.length)),
+  );
+  const problem =
+    version > 1 ? `has format version ${version}` : version === 1 && strange ? `uses ${strange}` : null;
+  if (problem === null) return;
+  throw new OrchError('REPOSITORY_UNSUPPORTED', `the repository ${problem}, which this orch does not know`, {
+    hint: 'Update orch and git; nothing was changed',
+  });
 }
 
 /** The plain `key = value` lines of a repository's own config; what has a format to declare stands there as such. */

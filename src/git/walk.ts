@@ -7,7 +7,10 @@ export function readShallow(commonDir: string): ReadonlySet<string> {
   return new Set(readTextIfThere(`${commonDir}/shallow`)?.split('\n') ?? []);
 }
 
-/** From a commit back in the order of `git log`: always the newest of those that can be next. */
+/**
+ * From a commit back in the order of `git log`: always the newest of those that can be next.
+ * One that cannot be read ends its own line only; it is told when all that can be reached has been.
+ */
 export async function* walkByDate(
   from: Oid,
   read: (oid: Oid) => Promise<Commit>,
@@ -15,17 +18,25 @@ export async function* walkByDate(
 ): AsyncGenerator<Commit> {
   const queue: Commit[] = [await read(from)];
   const seen = new Set<Oid>([from]);
+  let damage: unknown = null;
   for (let commit = queue.shift(); commit !== undefined; commit = queue.shift()) {
     yield isShallow(commit.oid) ? { ...commit, parents: [] } : commit;
     if (isShallow(commit.oid)) continue;
     for (const parent of commit.parents) {
       if (seen.has(parent)) continue;
       seen.add(parent);
-      const next = await read(parent);
+      let next: Commit;
+      try {
+        next = await read(parent);
+      } catch (error) {
+        damage ??= error;
+        continue;
+      }
       const place = queue.findIndex((other) => other.committedAt < next.committedAt);
       queue.splice(place < 0 ? queue.length : place, 0, next);
     }
   }
+  if (damage !== null) throw damage;
 }
 
 /** The same question without git: walks back until it is found. */

@@ -42,11 +42,16 @@ export function foldAll(state: State, events: readonly Event[], limits: Limits =
 /** The smallest state that holds an event: what it says, its session's last word, and the mark that it is counted. */
 export function atom(state: State, event: Event): PartialState {
   const { fact } = event;
+  const session = sessionEntry(lookUp(state.sessions, event.session), event);
+  const run = runEntry(state.runs, event);
+  const stamps = [session.sessions, run.runs].flatMap((list) =>
+    Object.values(list ?? {}).map(({ stamp }) => stamp[0]),
+  );
   return {
-    clock: event.at,
+    clock: Math.max(event.at, ...stamps),
     ...entryOf(event, fact),
-    ...sessionEntry(lookUp(state.sessions, event.session), event),
-    ...runEntry(state.runs, event),
+    ...session,
+    ...run,
     ...entry(event, 'ledger', event.by, rowAfter(lookUp(state.ledger, event.by)?.value ?? emptyRow, event)),
   };
 }

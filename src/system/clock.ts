@@ -3,10 +3,15 @@ import { idAlphabet } from '../ids.ts';
 import type { Millis } from '../types.ts';
 
 /** Time and chance, the two things no test can do without replacing. */
-export type Clock = { now(): Millis };
+export type Clock = {
+  /** The time of day. It may stand still or jump. */
+  now(): Millis;
+  /** For durations: only ever goes on. */
+  elapsed(): Millis;
+};
 export type Random = { id(length: number): string };
 
-export const realClock: Clock = { now: () => Date.now() };
+export const realClock: Clock = { now: () => Date.now(), elapsed: () => performance.now() };
 
 /** Random bytes are fetched a few at a time: each fetch costs more than the bytes. */
 let pool = Buffer.alloc(0);

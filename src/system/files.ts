@@ -17,6 +17,8 @@ export type Disk = {
   unlink(path: string): void;
   /** Makes a folder; its parent must be there. */
   mkdir(path: string): void;
+  /** Removes a folder, which must be empty. */
+  rmdir(path: string): void;
 };
 
 export const realDisk: Disk = {
@@ -28,6 +30,7 @@ export const realDisk: Disk = {
   rename: (from, to) => fs.renameSync(from, to),
   link: (from, to) => fs.linkSync(from, to),
   unlink: (path) => fs.unlinkSync(path),
+  rmdir: (path) => fs.rmdirSync(path),
   mkdir: (path) => {
     fs.mkdirSync(path);
     // In a repository that several users share, what one makes the others must be able to write.

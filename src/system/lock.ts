@@ -29,7 +29,7 @@ export async function withLock<T>(ports: LockPorts, path: string, work: () => Pr
 async function acquire(ports: LockPorts, path: string): Promise<() => void> {
   const { disk, clock } = ports;
   const mine = `${JSON.stringify(identifyThisProcess())}\n${ports.random.id(8)}`;
-  const began = clock.now();
+  const began = clock.elapsed();
   let made = false;
   for (let attempt = 0; ; attempt++) {
     try {
@@ -45,8 +45,8 @@ async function acquire(ports: LockPorts, path: string): Promise<() => void> {
       }
       if (systemCode(error) !== 'EEXIST') throw error;
     }
-    const waited = clock.now() - began;
-    if (waited > patience || waited < 0) return () => {};
+    const waited = clock.elapsed() - began;
+    if (waited > patience) return () => {};
     const holder = readTextIfThere(path);
     if (holder !== null && isAbandoned(holder, waited)) await clear(ports, path, holder);
     else await sleep(Math.min(1 + attempt / 4, 8));

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import fs from 'node:fs';
 import { hostname } from 'node:os';
 import { systemCode } from '../errors.ts';
-import { readTextIfThere } from './files.ts';
+import { readTextIfThere, statIfThere } from './files.ts';
 
 /** Which process this is, so that a later one can tell whether it still runs. */
 export type ProcessIdentity = {
@@ -68,4 +68,10 @@ let machine: string | null = null;
 export function machineId(): string {
   machine ??= hash('sha256', `orch\0${readTextIfThere('/etc/machine-id') || hostname()}`).slice(0, 16);
   return machine;
+}
+
+/** Does this user own the file? Where the system has no users, yes. */
+export function isOwnFile(path: string): boolean {
+  const user = process.geteuid?.();
+  return user === undefined || statIfThere(path)?.uid === user;
 }

@@ -11,7 +11,7 @@ import type { Orch } from '../../src/orch.ts';
 import { deleteEpic } from '../../src/session/delete.ts';
 import { saveByHand } from '../../src/session/record.ts';
 import { canonicalJson } from '../../src/state/canonical.ts';
-import { realRandom } from '../../src/system/clock.ts';
+import { realClock, realRandom } from '../../src/system/clock.ts';
 import { realDisk } from '../../src/system/files.ts';
 import { type MemoryRepository, makeMemoryRepository, openMemoryEngine } from '../support/memory-engine.ts';
 import { makeFolder } from '../support/repository.ts';
@@ -29,7 +29,7 @@ function makeClone(name: string, skew: number): Clone {
   const orch: Orch = {
     git,
     disk: realDisk,
-    clock: { now: () => 1_800_000_000_000 + skew + 1_000 * ++tick },
+    clock: { ...realClock, now: () => 1_800_000_000_000 + skew + 1_000 * ++tick },
     random: realRandom,
     home,
     keep: 5,

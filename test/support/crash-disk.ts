@@ -62,6 +62,10 @@ export function makeCrashingDisk(plan: CrashPlan, under: Disk = realDisk): Crash
       step();
       under.unlink(path);
     },
+    rmdir: (path) => {
+      step();
+      under.rmdir(path);
+    },
     mkdir: (path) => {
       step();
       under.mkdir(path);

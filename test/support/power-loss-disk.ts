@@ -65,6 +65,10 @@ export function makeForgetfulDisk(): { disk: Disk; losePower(): void } {
       realDisk.unlink(path);
       forget({ folder: dirname(path), file: null, run: () => fs.writeFileSync(path, content) });
     },
+    rmdir: (path) => {
+      realDisk.rmdir(path);
+      forget({ folder: dirname(path), file: null, run: () => fs.mkdirSync(path) });
+    },
     mkdir: (path) => {
       realDisk.mkdir(path);
       forget({

@@ -7,6 +7,7 @@ import { listCheckpoints, loadCheckpoint, verifyCheckpoints } from '../../src/in
 import { type Orch, type OrchOptions, openOrch } from '../../src/orch.ts';
 import { saveByHand } from '../../src/session/record.ts';
 import type { Event, Fact } from '../../src/state/facts.ts';
+import type { Clock } from '../../src/system/clock.ts';
 
 export const epic = parseEpicId('e');
 export const writer = parseWriterId('w-test');
@@ -81,12 +82,11 @@ export function buryLockHolders(folder: string): void {
 }
 
 /** A clock on which ten seconds of waiting pass quickly. */
-export function makeFastClock(start = 1_800_000_000_000): { now(): number } {
+export function makeFastClock(start = 1_800_000_000_000): Clock {
   let at = start;
-  return {
-    now: () => {
-      at += 1_000;
-      return at;
-    },
+  const tick = () => {
+    at += 1_000;
+    return at;
   };
+  return { now: tick, elapsed: tick };
 }
