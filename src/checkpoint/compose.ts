@@ -19,7 +19,7 @@ import type {
   WriterId,
 } from '../types.ts';
 import { formatInstant, toUsd } from '../units.ts';
-import { type CheckpointDocument, formatDocument, sealDocument } from './document.ts';
+import type { CheckpointDocument } from './document.ts';
 import { fitDocument, partEvents } from './fit.ts';
 import { formatMessage } from './message.ts';
 import type { Base } from './read.ts';
@@ -85,12 +85,12 @@ export function composeCheckpoints(
       state: folded,
       ...(rebuiltOver.length > 0 && { rebuiltOver }),
     };
-    const document = sealDocument(fitDocument(content));
+    const { document, bytes } = fitDocument(content);
     state = document.state;
     const kept = keepNewest([...present, documentName(id)], options.keep);
     const edits = new Map<string, Buffer | null>();
     for (const name of present) if (!kept.has(name)) edits.set(name, null);
-    if (kept.has(documentName(id))) edits.set(documentName(id), formatDocument(document));
+    if (kept.has(documentName(id))) edits.set(documentName(id), bytes);
     present = [...kept];
     const figures = describeFigures(document.sessionNumber, events, before, state, rebuiltOver.length);
     const message = formatMessage(

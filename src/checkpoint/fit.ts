@@ -2,7 +2,13 @@ import type { Event } from '../state/facts.ts';
 import { compareStamps } from '../state/join.ts';
 import { bounds, type List, type ListName, type State } from '../state/lists.ts';
 import { cutBytes } from '../text.ts';
-import { type DocumentContent, maxDocumentBytes } from './document.ts';
+import {
+  type CheckpointDocument,
+  type DocumentContent,
+  formatDocument,
+  maxDocumentBytes,
+  sealDocument,
+} from './document.ts';
 
 /** What a checkpoint takes in at the most. */
 const maxEvents = 200;
@@ -38,21 +44,30 @@ const steps: readonly { textBytes: number; entries: number }[] = [
 /** Lists that nothing may be taken from: money, marks, and what the epic is at now. */
 const whole: readonly string[] = ['current', 'sessions', 'ledger', 'runs'] satisfies ListName[];
 
-/** Makes a document small enough to store. Nearly always it is, and stays as it was. */
-export function fitDocument(content: DocumentContent): DocumentContent {
+/** Seals a document and makes it small enough to store. Nearly always it is, and stays as it was. */
+export function fitDocument(content: DocumentContent): { document: CheckpointDocument; bytes: Buffer } {
   let fitted = content;
-  for (const { textBytes, entries } of steps) {
-    if (Buffer.byteLength(JSON.stringify(fitted, null, 1)) <= maxDocumentBytes - 128) return fitted;
-    const state = Object.fromEntries(
-      Object.entries(fitted.state).map(([name, list]) =>
-        name in bounds && !whole.includes(name)
-          ? [name, shorten(keepNewest(list as List<unknown>, entries), textBytes)]
-          : [name, list],
-      ),
-    );
-    fitted = { ...fitted, state: state as State, events: shorten(fitted.events, textBytes) };
+  for (const step of [...steps, null]) {
+    const document = sealDocument(fitted);
+    const bytes = formatDocument(document);
+    if (bytes.length <= maxDocumentBytes || step === null) return { document, bytes };
+    fitted = shrink(fitted, step);
   }
-  return fitted;
+  throw new Error('unreachable: the last step returns');
+}
+
+function shrink(content: DocumentContent, { textBytes, entries }: (typeof steps)[number]): DocumentContent {
+  const state = Object.entries(content.state).map(([name, list]) =>
+    name in bounds && !whole.includes(name)
+      ? [name, shorten(keepNewest(list as List<unknown>, entries), textBytes)]
+      : [name, list],
+  );
+  // The same lists under the same names, some of them shorter.
+  return {
+    ...content,
+    state: Object.fromEntries(state) as State,
+    events: shorten(content.events, textBytes),
+  };
 }
 
 function keepNewest(list: List<unknown>, entries: number): List<unknown> {

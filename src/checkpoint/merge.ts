@@ -9,7 +9,6 @@ import { join } from '../state/join.ts';
 import type { EpicId, Oid } from '../types.ts';
 import { formatInstant, toUsd } from '../units.ts';
 import { budgetOf, type Composed, keepNewest } from './compose.ts';
-import { formatDocument, sealDocument } from './document.ts';
 import { fitDocument } from './fit.ts';
 import { formatMessage } from './message.ts';
 import { readCommitAndDocument, type Saved } from './read.ts';
@@ -70,33 +69,31 @@ export function composeMerge(epic: EpicId, newer: Saved, older: Saved, beside: r
   const id = makeCheckpointId(seq, idFromParents([newer.commit.oid, older.commit.oid]));
   const { sessionId, sessionNumber, writer, gitCommit, branch, snapshot } = newer.document;
   const cost = totalUsage(state.ledger).micros;
-  const document = sealDocument(
-    fitDocument({
-      format: 1,
-      id,
-      seq,
-      epicId: epic,
-      sessionId,
-      sessionNumber,
-      writer,
-      timestamp: formatInstant(at),
-      trigger: 'merge',
-      reason: null,
-      summary: `Merged ckpt ${newer.document.seq} and ckpt ${older.document.seq} of another clone`,
-      gitCommit,
-      branch,
-      snapshot,
-      costUsd: toUsd(cost),
-      events: [],
-      state,
-    }),
-  );
+  const { document, bytes } = fitDocument({
+    format: 1,
+    id,
+    seq,
+    epicId: epic,
+    sessionId,
+    sessionNumber,
+    writer,
+    timestamp: formatInstant(at),
+    trigger: 'merge',
+    reason: null,
+    summary: `Merged ckpt ${newer.document.seq} and ckpt ${older.document.seq} of another clone`,
+    gitCommit,
+    branch,
+    snapshot,
+    costUsd: toUsd(cost),
+    events: [],
+    state,
+  });
   const name = documentName(id);
   const kept = keepNewest([...beside, name], keptBesideMerge);
   const edits = new Map<string, Buffer | null>(
     beside.filter((other) => !kept.has(other)).map((other) => [other, null]),
   );
-  edits.set(name, formatDocument(document));
+  edits.set(name, bytes);
   const message = formatMessage(
     { ...document, cost, budget: budgetOf(state), gates: 'unknown', head: gitCommit, agent: null },
     `${newer.document.id} · ${older.document.id}`,

@@ -80,6 +80,8 @@ async function readDocument(
   return parseDocument(bytes, `${entry.name} in ${commit.slice(0, 12)}`, isOurs);
 }
 
+const maxPassedOver = 200;
+
 export const nothing: Base = { parents: [], saved: null, state: emptyState, seq: 0, damage: [] };
 
 /**
@@ -93,7 +95,11 @@ export async function readBase(
   epic: EpicId,
   oid: Oid,
   ours: readonly Oid[] = [],
+  seen: Set<Oid> = new Set(),
 ): Promise<Base> {
+  // Far enough for what others may have put on top; a ref that was set to a branch of the user's ends here.
+  if (seen.has(oid) || seen.size >= maxPassedOver) return nothing;
+  seen.add(oid);
   let commit: Commit;
   try {
     commit = await readCommit(git, oid);
@@ -101,19 +107,19 @@ export async function readBase(
     return { ...nothing, damage: [damageOf(oid, 'commit', error)] };
   }
   try {
-    if (parseMessage(commit.message) === null) return await readForeign(git, epic, commit);
+    if (parseMessage(commit.message) === null) return await readForeign(git, epic, commit, seen);
     const saved = await readSaved(git, epic, commit, ours.includes(oid));
     const { state, seq } = saved.document;
     return { parents: [commit], saved, state, seq, damage: [] };
   } catch (error) {
-    const below = await readBases(git, epic, commit.parents);
+    const below = await readBases(git, epic, commit.parents, seen);
     return { ...below, damage: [damageOf(oid, 'document', error), ...below.damage] };
   }
 }
 
-async function readBases(git: GitEngine, epic: EpicId, oids: readonly Oid[]): Promise<Base> {
+async function readBases(git: GitEngine, epic: EpicId, oids: readonly Oid[], seen: Set<Oid>): Promise<Base> {
   let joined = nothing;
-  for (const oid of oids) joined = joinBases(joined, await readBase(git, epic, oid));
+  for (const oid of oids) joined = joinBases(joined, await readBase(git, epic, oid, [], seen));
   return joined;
 }
 
@@ -129,8 +135,8 @@ function joinBases(a: Base, b: Base): Base {
 }
 
 /** Somebody else's commit on our ref: it stays, and what is known is what its parents and its files say. */
-async function readForeign(git: GitEngine, epic: EpicId, commit: Commit): Promise<Base> {
-  let known = await readBases(git, epic, commit.parents);
+async function readForeign(git: GitEngine, epic: EpicId, commit: Commit, seen: Set<Oid>): Promise<Base> {
+  let known = await readBases(git, epic, commit.parents, seen);
   for (const entry of (await listPath(git, commit.tree, epicFolder(epic))) ?? []) {
     if (parseDocumentName(entry.name) === null) continue;
     try {

@@ -3,10 +3,9 @@ import { hasCode, OrchError, systemCode, writeFailed } from '../errors.ts';
 import { append } from '../git/append.ts';
 import type { GitEngine } from '../git/engine.ts';
 import { listPath } from '../git/read.ts';
-import { sleep } from '../system/clock.ts';
-import { removeIfThere, statIfThere } from '../system/files.ts';
+import { waitForRefLock } from '../git/ref-wait.ts';
 import { withLock } from '../system/lock.ts';
-import type { EpicId, Millis, Oid } from '../types.ts';
+import type { EpicId, Oid } from '../types.ts';
 import { formatInstant } from '../units.ts';
 import { type Composed, composeCheckpoints, type Draft } from './compose.ts';
 import type { CheckpointDocument } from './document.ts';
@@ -23,10 +22,6 @@ export type Stored = {
 };
 
 const maxConflicts = 40;
-/** A lock on one of our refs that does not move for this long belongs to nobody. */
-const staleLockAge: Millis = 10_000;
-/** One that is taken again and again is waited for this long. */
-const maxLockWait: Millis = 30_000;
 
 /**
  * Saves a checkpoint: reads the newest one, has it drafted, writes it, and moves the ref from what was read.
@@ -68,7 +63,7 @@ async function saveLocked(
     } catch (error) {
       if (!hasCode(error, 'REF_CONFLICT') || conflicts >= maxConflicts) throw error;
       const { lock } = error.data;
-      if (typeof lock === 'string' && !(await waitForLock(ports, lock))) throw error;
+      if (typeof lock === 'string' && !(await waitForRefLock(ports, lock))) throw error;
     }
   }
 }
@@ -125,36 +120,6 @@ async function refuseSameButForCase(git: GitEngine, epic: EpicId): Promise<void>
     hint: `Use --epic ${same}`,
     data: { epicId: epic, existing: same },
   });
-}
-
-/**
- * Waits for a ref's lock to go, and says whether to try again. One below our own refs that stays the same for ten
- * seconds was left by a process that died: it is removed. A lock of anything else is not ours to touch.
- */
-async function waitForLock({ disk, clock, report }: StorePorts, lock: string): Promise<boolean> {
-  const began = clock.elapsed();
-  let unchangedSince = began;
-  for (let before = describeLock(lock); ; await sleep(20)) {
-    const now = clock.elapsed();
-    const after = describeLock(lock);
-    if (after === null) return true;
-    if (after !== before) unchangedSince = now;
-    before = after;
-    if (now - began > maxLockWait) return false;
-    if (now - unchangedSince < staleLockAge) continue;
-    if (!lock.replaceAll('\\', '/').includes('/refs/orchestration')) return false;
-    removeIfThere(disk, lock);
-    report(
-      `removed ${lock}: nobody had touched it for ${Math.round((now - unchangedSince) / 1_000)} seconds`,
-    );
-    return true;
-  }
-}
-
-/** Tells one lock from the next of the same name. */
-function describeLock(lock: string): string | null {
-  const stat = statIfThere(lock);
-  return stat && `${stat.ino} ${stat.mtimeMs} ${stat.size}`;
 }
 
 /** Moves an epic's ref to the trash. Returns where it is now, or null where there was none. */

@@ -73,9 +73,10 @@ function isWhole(path: string, object: GitObject): boolean {
 
 function inflateIfWhole(bytes: Buffer): Buffer | null {
   try {
-    return inflateSync(bytes);
-  } catch {
-    return null; // torn: the caller writes it again
+    return readStored(bytes) ?? inflateSync(bytes);
+  } catch (error) {
+    if (systemCode(error)?.startsWith('Z_')) return null; // torn: the caller writes it again
+    throw error;
   }
 }
 
@@ -97,13 +98,40 @@ function writeTemporary({ disk, random }: ObjectStore, path: string, object: Git
   return { fd, temporary, path };
 }
 
-/** As git does by default, fast rather than small; most objects are far smaller than zlib's usual tables. */
+/** A file takes a block of the disk however small it is, so below that compressing gains nothing. */
+const blockBytes = 4_096;
+const storedHeader = Buffer.from([0x78, 0x01, 0x01]);
+
+/** As git does by default, fast rather than small. What is small anyway is stored as it is, in the same format. */
 function compress(bytes: Buffer): Buffer {
-  const small = bytes.length < 8_192;
-  return deflateSync(
-    bytes,
-    small ? { level: 1, windowBits: 13, memLevel: 5, chunkSize: 4_096 } : { level: 1 },
-  );
+  const size = bytes.length;
+  if (size + 11 > blockBytes) return deflateSync(bytes, { level: 1 });
+  const stored = Buffer.alloc(size + 11);
+  storedHeader.copy(stored);
+  stored.writeUInt16LE(size, 3);
+  stored.writeUInt16LE(size ^ 0xffff, 5);
+  bytes.copy(stored, 7);
+  stored.writeUInt32BE(adler32(bytes), size + 7);
+  return stored;
+}
+
+/** The checksum at the end of zlib's format. */
+function adler32(bytes: Uint8Array): number {
+  let [a, b] = [1, 0];
+  for (const byte of bytes) {
+    a = (a + byte) % 65_521;
+    b = (b + a) % 65_521;
+  }
+  return b * 65_536 + a;
+}
+
+/** What `compress` stored as it is, or null where it is not that. */
+function readStored(bytes: Buffer): Buffer | null {
+  if (bytes.length < 11 || !bytes.subarray(0, 3).equals(storedHeader)) return null;
+  const size = bytes.readUInt16LE(3);
+  const body = bytes.subarray(7, 7 + size);
+  if (bytes.length !== size + 11 || bytes.readUInt16LE(5) !== (size ^ 0xffff)) return null;
+  return bytes.readUInt32BE(size + 7) === adler32(body) ? body : null;
 }
 
 /** A loose object of this id, or null where it is packed or not there. */
