@@ -6,7 +6,9 @@ import { parseSessionId } from '../ids.ts';
 import type { Fact } from '../state/facts.ts';
 import type { State } from '../state/lists.ts';
 import { readTextIfThere, writeAll } from '../system/files.ts';
+import { cleanText } from '../text.ts';
 import type { EpicId, Millis, SessionId, Trigger, WriterId } from '../types.ts';
+import { cleanFacts } from './clean.ts';
 import { createJournal, journalFolder } from './journal.ts';
 import { type Pending, readPending, releaseFolded } from './pending.ts';
 
@@ -30,13 +32,14 @@ const tidyInterval: Millis = 3_600_000;
  * The facts are durable in the session's journal before the checkpoint is tried.
  */
 export async function saveByHand(ports: SessionPorts, epic: EpicId, request: SaveRequest): Promise<Stored> {
+  const clean = { ...request, facts: await cleanFacts(request.facts) };
   const writer = await ports.identifyWriter();
   const folder = journalFolder(ports.home);
   const session = parseSessionId(`sess-${ports.random.id(6)}`);
   const head = await ports.git.readHead();
   let begun = false;
   const stored = await save(ports, epic, async (tip): Promise<Draft> => {
-    if (!begun) await beginAndPause(ports, { epic, session, writer }, tip, request);
+    if (!begun) await beginAndPause(ports, { epic, session, writer }, tip, clean);
     begun = true;
     const { events, journals } = readPending(folder, epic, tip.state);
     const at = ports.clock.now();
@@ -73,7 +76,7 @@ async function beginAndPause(
     { kind: 'session_started', number: nextNumber(state, pending), agent, parentSessionId: null },
     { kind: 'session_running' },
     ...facts,
-    { kind: 'session_paused', reason },
+    { kind: 'session_paused', reason: reason && cleanText(reason) },
   ];
   const at = liftedTime(ports.clock.now(), state, pending);
   const records = all.map((fact) => ({ at, fact }));

@@ -1,0 +1,69 @@
+import * as z from 'zod/mini';
+import { usage } from '../cost/shape.ts';
+import type { SessionId } from '../types.ts';
+import {
+  decision,
+  effectRecord,
+  fileChange,
+  gateResult,
+  issueUpdate,
+  note,
+  runHead,
+  taskRecord,
+} from './shape.ts';
+
+const text = z.string();
+const key = z.string().check(z.minLength(1), z.maxLength(1_024));
+const reason = z.nullable(text);
+const amount = z.int().check(z.nonnegative());
+const usageNow = z.extend(usage, {
+  micros: amount,
+  input: amount,
+  output: amount,
+  cacheRead: amount,
+  cacheWrite: amount,
+  unpriced: amount,
+});
+
+/** One thing that happened in a session. Everything else is derived from these. */
+export const factShape = z.discriminatedUnion('kind', [
+  z.object({
+    kind: z.literal('session_started'),
+    number: z.number(),
+    agent: z.nullable(text),
+    parentSessionId: z.nullable(z.custom<SessionId>((value) => typeof value === 'string')),
+  }),
+  z.object({ kind: z.literal('session_running') }),
+  z.object({ kind: z.literal('session_paused'), reason }),
+  z.object({ kind: z.literal('session_completed'), reason }),
+  z.object({ kind: z.literal('session_failed'), reason }),
+  /** Its process was found gone, and what it left was brought in. */
+  z.object({ kind: z.literal('session_recovered'), reason }),
+  z.object({ kind: z.literal('budget_exceeded'), reason }),
+  /** The epic's total; null lifts it. */
+  z.object({ kind: z.literal('budget_set'), limit: z.nullable(amount) }),
+  /** A keyed singleton: currentTask, testState, agent, contextWindow, resumptionState, lastGreen. */
+  z.object({ kind: z.literal('current_set'), key, value: z.json() }),
+  z.object({ kind: z.literal('note'), id: key, text }),
+  z.object({ kind: z.literal('tried'), id: key, text }),
+  z.extend(z.omit(note, { session: true }), { kind: z.literal('blocker'), id: key }),
+  z.extend(z.omit(decision, { session: true }), { kind: z.literal('decision'), id: key }),
+  z.extend(z.omit(fileChange, { session: true }), { kind: z.literal('file'), path: key }),
+  z.extend(z.omit(issueUpdate, { session: true }), { kind: z.literal('issue'), id: key }),
+  z.extend(z.omit(gateResult, { session: true }), { kind: z.literal('gate'), name: key }),
+  /** Adds to the session's own meter. */
+  z.object({ kind: z.literal('cost'), model: z.nullable(key), usage: usageNow }),
+  /** A cumulative reading of somebody else's meter: the larger wins, so reading twice costs nothing. */
+  z.object({ kind: z.literal('meter'), model: key, usage: usageNow }),
+  z.extend(z.omit(runHead, { at: true }), { kind: z.literal('run'), run: key }),
+  z.extend(z.omit(taskRecord, { at: true }), { kind: z.literal('task'), run: key, id: key }),
+  z.extend(z.omit(effectRecord, { at: true }), { kind: z.literal('effect'), run: key, id: key }),
+]);
+
+/** What is wrong with a fact from outside, or null where it is as it should be. */
+export function findFactProblem(fact: unknown): string | null {
+  const checked = z.safeParse(factShape, fact);
+  if (checked.success) return null;
+  const { path, message } = checked.error.issues[0] ?? { path: [], message: 'wrong shape' };
+  return `${path.join('.') || 'fact'}: ${message}`;
+}
