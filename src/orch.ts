@@ -6,7 +6,7 @@ import { discoverRepository, type Repository } from './git/repository.ts';
 import type { SessionPorts } from './session/record.ts';
 import { identifyWriter } from './session/writer.ts';
 import { type Clock, type Random, realClock, realRandom } from './system/clock.ts';
-import { type Disk, makeFolder, realDisk } from './system/files.ts';
+import { type Disk, realDisk, statIfThere } from './system/files.ts';
 import type { WriterId } from './types.ts';
 
 export type OrchOptions = {
@@ -53,16 +53,16 @@ export async function openOrch(options: OrchOptions = {}): Promise<Orch> {
     identifyWriter: async () => options.writer ?? identifyWriter(disk, random, home, repository.commonDir),
     report: (what) => {
       options.onReport?.(what);
-      void log(disk, clock, home, what);
+      log(disk, clock, home, what);
     },
     close: () => git.close(),
   };
 }
 
 /** Keeps what was reported, for `doctor` and for people. */
-async function log(disk: Disk, clock: Clock, home: string, what: string): Promise<void> {
+function log(disk: Disk, clock: Clock, home: string, what: string): void {
   try {
-    await makeFolder(disk, join(home, 'logs'));
+    for (const folder of [home, join(home, 'logs')]) if (statIfThere(folder) === null) disk.mkdir(folder);
     const { O_APPEND, O_CREAT, O_WRONLY } = constants;
     const fd = disk.open(join(home, 'logs', 'orch.log'), O_APPEND | O_CREAT | O_WRONLY, 0o644);
     disk.write(fd, Buffer.from(`${new Date(clock.now()).toISOString()} ${what}\n`));

@@ -37,6 +37,8 @@ export type Draft = {
   readonly head: { readonly commit: Oid | null; readonly branch: string | null };
   readonly snapshot: Oid | null;
   readonly gates: GateColour;
+  /** Settles once the events are on disk themselves; the ref moves only then. */
+  readonly durable: Promise<void>;
   /** The journals this writer still has; the others' marks can be summed up. */
   readonly journals: readonly SessionId[];
 };

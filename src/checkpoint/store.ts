@@ -59,7 +59,7 @@ async function saveLocked(
       random: () => ports.random.id(6),
     });
     try {
-      return await write(ports, epic, tip, tree, composed);
+      return await write(ports, epic, tip, tree, composed, draft.durable);
     } catch (error) {
       if (!hasCode(error, 'REF_CONFLICT') || conflicts >= maxConflicts) throw error;
       const { lock } = error.data;
@@ -74,6 +74,7 @@ async function write(
   tip: Tip,
   tree: Oid | null,
   composed: readonly Composed[],
+  durable: Promise<void>,
 ): Promise<Stored[]> {
   const parents = tip.parents.map(({ oid }) => oid);
   const drafts = composed.map(({ commit }) => commit);
@@ -81,6 +82,7 @@ async function write(
     ports.git,
     { ref: epicRef(epic), expected: tip.oid, parents, base: tree },
     drafts,
+    durable,
   );
   remember(ports, epic, commits, tip);
   for (const { commit, problem, object } of tip.damage) {

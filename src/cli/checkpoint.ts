@@ -1,10 +1,13 @@
+import type { Command } from 'commander';
 import { OrchError } from '../errors.ts';
 import { type Checkpoint, loadCheckpoint, readListing, saveCheckpoint, verifyCheckpoints } from '../index.ts';
+import { lookUp } from '../keyed.ts';
 import type { Orch } from '../orch.ts';
 import { type EpicChoice, resolveEpic } from '../session/resolve.ts';
 import type { EpicId } from '../types.ts';
 import { showCheckpoint, showList, showTitle, showVerification } from './checkpoint-view.ts';
-import { type Context, type Register, runProgram } from './program.ts';
+import { type Context, type Register, type RunCommand, runProgram } from './program.ts';
+import { wordsOf } from './words.ts';
 
 type EpicOption = { epic?: string };
 
@@ -32,12 +35,9 @@ function parseLimit(text: string): number {
   });
 }
 
-export const registerCheckpoint: Register = (program, run) => {
-  const group = program
-    .command('checkpoint')
-    .summary('create, list, show and verify checkpoints')
-    .description('Checkpoints: commits on refs/orchestration/epics/<epic>, beside your branches.');
+type AddCommand = (group: Command, run: RunCommand) => void;
 
+const addCreate: AddCommand = (group, run) => {
   group
     .command('create')
     .description('Save a checkpoint. Your branch, index and files stay as they are.')
@@ -59,7 +59,9 @@ export const registerCheckpoint: Register = (program, run) => {
         return 0;
       }),
     );
+};
 
+const addList: AddCommand = (group, run) => {
   group
     .command('list')
     .description("List an epic's checkpoints, newest first.")
@@ -94,7 +96,9 @@ export const registerCheckpoint: Register = (program, run) => {
         },
       ),
     );
+};
 
+const addShow: AddCommand = (group, run) => {
   group
     .command('show')
     .description('Show a checkpoint and what the epic knew then.')
@@ -115,7 +119,9 @@ export const registerCheckpoint: Register = (program, run) => {
         return 0;
       }),
     );
+};
 
+const addVerify: AddCommand = (group, run) => {
   group
     .command('verify')
     .description('Read every checkpoint, of one epic or of all, and say which are damaged.')
@@ -141,6 +147,20 @@ export const registerCheckpoint: Register = (program, run) => {
     );
 };
 
+const commands = { create: addCreate, list: addList, show: addShow, verify: addVerify };
+
+/** The group with all its commands, or with the one that was typed: making the others takes time too. */
+function register(program: Command, run: RunCommand, typed: string | undefined): void {
+  const group = program
+    .command('checkpoint')
+    .summary('create, list, show and verify checkpoints')
+    .description('Checkpoints: commits on refs/orchestration/epics/<epic>, beside your branches.');
+  const known = lookUp<AddCommand>(commands, typed ?? '');
+  for (const add of known ? [known] : Object.values(commands)) add(group, run);
+}
+
+export const registerCheckpoint: Register = (program, run) => register(program, run, undefined);
+
 export function run(argv: readonly string[]): Promise<number> {
-  return runProgram(argv, [registerCheckpoint]);
+  return runProgram(argv, [(program, runCommand) => register(program, runCommand, wordsOf(argv)[1])]);
 }

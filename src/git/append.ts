@@ -34,12 +34,13 @@ function put(entries: readonly TreeEntry[], name: string, entry: TreeEntry | nul
 
 /**
  * Writes commits, one upon the other, then moves the ref from its expected value to the last, or fails with
- * `REF_CONFLICT`. The first one stands on `parents` and edits the tree of `base`.
+ * `REF_CONFLICT`. The first one stands on `parents` and edits the tree of `base`. The ref moves only once `ready` is.
  */
 export async function append(
   git: GitEngine,
   to: { ref: string; expected: Oid | null; parents: readonly Oid[]; base: Oid | null },
   drafts: readonly CommitDraft[],
+  ready: Promise<void> = Promise.resolve(),
 ): Promise<Oid[]> {
   const objects: GitObject[] = [];
   const add = (object: GitObject): Oid => {
@@ -60,7 +61,7 @@ export async function append(
   }
   const last = commits.at(-1);
   if (last === undefined) return [];
-  await git.writeObjects(objects);
+  await Promise.all([git.writeObjects(objects), ready]);
   await git.moveRefs([{ ref: to.ref, from: to.expected, to: last }]);
   return commits;
 }

@@ -22,30 +22,27 @@ export async function moveFileRefs(
   commonDir: string,
   updates: readonly RefUpdate[],
 ): Promise<void> {
-  const held: string[] = [];
+  const held = new Set<string>();
   try {
     // In a fixed order, so that two of these never wait for each other.
     const ordered = [...updates].sort((a, b) => (a.ref < b.ref ? -1 : 1));
-    for (const { ref, to } of ordered)
-      held.push(await takeLock(disk, commonDir, ref, () => (to === null ? '' : `${to}\n`)));
+    const made = ordered.filter(({ to }) => to !== null);
+    const removed = ordered.filter(({ to }) => to === null);
+    for (const { ref, to } of ordered) {
+      held.add(await takeLock(disk, commonDir, ref, () => (to === null ? '' : `${to}\n`)));
+    }
     for (const update of ordered) {
       const actual = readFileRef(commonDir, update.ref);
       if (actual !== update.from) throw refConflict(update, actual);
     }
     // What is made is made before anything is taken away: a crash in between leaves both, never neither.
-    for (const { ref, to } of ordered) if (to !== null) putInPlace(disk, commonDir, ref);
-    await syncFolders(
-      disk,
-      commonDir,
-      ordered.filter(({ to }) => to !== null),
-    );
-    const removed = ordered.filter(({ to }) => to === null).map(({ ref }) => ref);
+    for (const { ref } of made) {
+      putInPlace(disk, commonDir, ref);
+      held.delete(lockPathOf(commonDir, ref)); // it became the ref; a lock of that name is somebody else's now
+    }
+    await syncFolders(disk, commonDir, made);
     if (removed.length > 0) await removeRefs(disk, commonDir, removed);
-    await syncFolders(
-      disk,
-      commonDir,
-      ordered.filter(({ to }) => to === null),
-    );
+    await syncFolders(disk, commonDir, removed);
   } catch (error) {
     throw writeFailed('the ref could not be moved', error);
   } finally {
@@ -87,16 +84,13 @@ async function takeLock(disk: Disk, commonDir: string, ref: string, content: () 
 }
 
 /** Out of packed-refs first, or the old packed value would come back to life. */
-async function removeRefs(disk: Disk, commonDir: string, refs: readonly string[]): Promise<void> {
+async function removeRefs(disk: Disk, commonDir: string, updates: readonly RefUpdate[]): Promise<void> {
+  const refs = updates.map(({ ref }) => ref);
   const packed = join(commonDir, 'packed-refs');
-  const lock = `${packed}.lock`;
   const text = readIfThere(packed)?.toString('latin1') ?? '';
-  const kept = withoutRefs(text, refs);
-  if (kept !== text) {
-    await takeLock(disk, commonDir, 'packed-refs', () =>
-      withoutRefs(fs.readFileSync(packed, 'latin1'), refs),
-    );
-    disk.rename(lock, packed);
+  if (withoutRefs(text, refs) !== text) {
+    const rewrite = () => withoutRefs(fs.readFileSync(packed, 'latin1'), refs);
+    disk.rename(await takeLock(disk, commonDir, 'packed-refs', rewrite), packed);
     await syncFolder(disk, commonDir);
   }
   for (const ref of refs) removeIfThere(disk, join(commonDir, ref));

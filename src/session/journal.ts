@@ -46,15 +46,32 @@ export async function createJournal(
   header: JournalHeader,
   records: readonly JournalRecord[],
 ): Promise<void> {
-  const path = journalPath(folder, header.session);
+  await (await beginJournal(disk, folder, header, records)).durable;
+}
+
+/** The same for a caller with something to do meanwhile: the facts can be read now, and are on disk once `durable` is. */
+export async function beginJournal(
+  disk: Disk,
+  folder: string,
+  header: JournalHeader,
+  records: readonly JournalRecord[],
+): Promise<{ durable: Promise<void> }> {
+  const failed = (error: unknown) => writeFailed('the session could not be recorded', error);
   try {
     await makeFolder(disk, folder);
     const { O_APPEND, O_CREAT, O_EXCL, O_WRONLY } = constants;
-    const fd = disk.open(path, O_APPEND | O_CREAT | O_EXCL | O_WRONLY, 0o644);
-    await writeRecords(disk, fd, [{ format: journalFormat, ...header }, ...records]);
-    await syncFolder(disk, folder);
+    const fd = disk.open(journalPath(folder, header.session), O_APPEND | O_CREAT | O_EXCL | O_WRONLY, 0o644);
+    const written = writeRecords(disk, fd, [{ format: journalFormat, ...header }, ...records]);
+    const durable = Promise.all([written, syncFolder(disk, folder)]).then(
+      () => {},
+      (error) => {
+        throw failed(error);
+      },
+    );
+    durable.catch(() => {}); // whoever moves the ref awaits it; nobody does if the draft itself fails
+    return { durable };
   } catch (error) {
-    throw writeFailed('the session could not be recorded', error);
+    throw failed(error);
   }
 }
 

@@ -9,7 +9,7 @@ import { readTextIfThere, writeAll } from '../system/files.ts';
 import { cleanText } from '../text.ts';
 import type { EpicId, Millis, SessionId, Trigger, WriterId } from '../types.ts';
 import { cleanFacts } from './clean.ts';
-import { createJournal, journalFolder } from './journal.ts';
+import { beginJournal, journalFolder } from './journal.ts';
 import { type Pending, readPending, releaseFolded } from './pending.ts';
 
 export type SessionPorts = StorePorts & {
@@ -37,10 +37,9 @@ export async function saveByHand(ports: SessionPorts, epic: EpicId, request: Sav
   const folder = journalFolder(ports.home);
   const session = parseSessionId(`sess-${ports.random.id(6)}`);
   const head = await ports.git.readHead();
-  let begun = false;
+  let durable: Promise<void> | null = null;
   const stored = await save(ports, epic, async (tip): Promise<Draft> => {
-    if (!begun) await beginAndPause(ports, { epic, session, writer }, tip, clean);
-    begun = true;
+    durable ??= (await beginAndPause(ports, { epic, session, writer }, tip, clean)).durable;
     const { events, journals } = readPending(folder, epic, tip.state);
     const at = ports.clock.now();
     const { trigger, reason } = request;
@@ -51,6 +50,7 @@ export async function saveByHand(ports: SessionPorts, epic: EpicId, request: Sav
       reason,
       events,
       journals,
+      durable,
       at,
       head,
       snapshot: null,
@@ -69,7 +69,7 @@ async function beginAndPause(
   header: { epic: EpicId; session: SessionId; writer: WriterId },
   { state }: Tip,
   { facts, agent, reason }: SaveRequest,
-): Promise<void> {
+): Promise<{ durable: Promise<void> }> {
   const folder = journalFolder(ports.home);
   const pending = readPending(folder, header.epic, state);
   const all: Fact[] = [
@@ -80,7 +80,7 @@ async function beginAndPause(
   ];
   const at = liftedTime(ports.clock.now(), state, pending);
   const records = all.map((fact) => ({ at, fact }));
-  await createJournal(ports.disk, folder, header, records);
+  return beginJournal(ports.disk, folder, header, records);
 }
 
 /** A time above everything this writer has seen: its last word wins, even when its clock was set back. */

@@ -1,6 +1,7 @@
 import fs from 'node:fs';
 import { dirname, join } from 'node:path';
 import { systemCode } from '../errors.ts';
+import type { Millis } from '../types.ts';
 
 /**
  * The few file operations everything durable is made of.
@@ -21,11 +22,26 @@ export type Disk = {
   rmdir(path: string): void;
 };
 
+/** Past this, waiting for several at once is worth the threads it takes. */
+const slowSync: Millis = 1;
+let isSlow = false;
+
+/** A fast disk answers sooner than a thread could be asked to wait for it. The first slow answer changes that. */
+function sync(fd: number): Promise<void> {
+  if (isSlow) {
+    return new Promise((resolve, reject) => fs.fsync(fd, (error) => (error ? reject(error) : resolve())));
+  }
+  const began = process.hrtime();
+  fs.fsyncSync(fd);
+  const [seconds, nanoseconds] = process.hrtime(began);
+  isSlow = seconds * 1_000 + nanoseconds / 1_000_000 > slowSync;
+  return Promise.resolve();
+}
+
 export const realDisk: Disk = {
   open: (path, flags, mode) => fs.openSync(path, flags, mode),
   write: (fd, bytes) => fs.writeSync(fd, bytes),
-  sync: (fd) =>
-    new Promise((resolve, reject) => fs.fsync(fd, (error) => (error ? reject(error) : resolve()))),
+  sync: async (fd) => sync(fd),
   close: (fd) => fs.closeSync(fd),
   rename: (from, to) => fs.renameSync(from, to),
   link: (from, to) => fs.linkSync(from, to),
