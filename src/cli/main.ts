@@ -1,4 +1,4 @@
-import fs from 'node:fs';
+import { writeSync } from 'node:fs';
 import { wordsOf } from './words.ts';
 
 declare const __ORCH_VERSION__: string;
@@ -12,7 +12,7 @@ const groups: { readonly [command: string]: () => Promise<Group> } = {
 
 async function main(argv: readonly string[]): Promise<void> {
   if (argv.length === 1 && (argv[0] === '--version' || argv[0] === '-V')) {
-    fs.writeSync(1, `${__ORCH_VERSION__}\n`);
+    writeSync(1, `${__ORCH_VERSION__}\n`);
     return;
   }
   const [command = ''] = wordsOf(argv);

@@ -1,4 +1,4 @@
-import fs from 'node:fs';
+import { fstatSync, writeSync } from 'node:fs';
 import { systemCode } from '../errors.ts';
 import { columnsOf, cutColumns } from '../text.ts';
 
@@ -19,7 +19,7 @@ function writeTo(fd: number, text: string): void {
   let bytes = Buffer.from(text);
   while (bytes.length > 0) {
     try {
-      bytes = bytes.subarray(fs.writeSync(fd, bytes));
+      bytes = bytes.subarray(writeSync(fd, bytes));
     } catch (error) {
       if (systemCode(error) === 'EPIPE') return;
       if (systemCode(error) !== 'EAGAIN') throw error;
@@ -31,7 +31,7 @@ function writeTo(fd: number, text: string): void {
 /** Is this a terminal? Asked in two steps: loading what knows it takes longer than to see that it is a pipe or a file. */
 function isTerminal(fd: number): boolean {
   try {
-    if (!fs.fstatSync(fd).isCharacterDevice()) return false;
+    if (!fstatSync(fd).isCharacterDevice()) return false;
   } catch {
     return false; // closed
   }

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import fs from 'node:fs';
+import { realpathSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { deflateSync, inflateSync } from 'node:zlib';
 import { systemCode, writeFailed } from '../errors.ts';
@@ -164,7 +164,7 @@ export function findAlternates(folder: string, seen = new Set<string>()): string
 
 function canonicalPath(base: string, path: string): string | null {
   try {
-    return fs.realpathSync(path.startsWith('/') ? path : join(base, path));
+    return realpathSync(path.startsWith('/') ? path : join(base, path));
   } catch (error) {
     if (systemCode(error) === 'ENOENT') return null;
     throw error;

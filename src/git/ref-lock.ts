@@ -1,4 +1,4 @@
-import fs from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { systemCode, writeFailed } from '../errors.ts';
 import {
@@ -89,7 +89,7 @@ async function removeRefs(disk: Disk, commonDir: string, updates: readonly RefUp
   const packed = join(commonDir, 'packed-refs');
   const text = readIfThere(packed)?.toString('latin1') ?? '';
   if (withoutRefs(text, refs) !== text) {
-    const rewrite = () => withoutRefs(fs.readFileSync(packed, 'latin1'), refs);
+    const rewrite = () => withoutRefs(readFileSync(packed, 'latin1'), refs);
     disk.rename(await takeLock(disk, commonDir, 'packed-refs', rewrite), packed);
     await syncFolder(disk, commonDir);
   }

@@ -1,4 +1,4 @@
-import fs from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { OrchError } from '../errors.ts';
 import { parseOid } from '../ids.ts';
@@ -54,8 +54,8 @@ export function readPackedRefs(commonDir: string, isWanted: (name: string) => bo
 export function listFileRefs(commonDir: string, prefix: string): Map<string, Oid> {
   const names = new Set(readPackedRefs(commonDir, (name) => name.startsWith(prefix)).keys());
   const folder = join(commonDir, prefix);
-  if (fs.existsSync(folder)) {
-    for (const entry of fs.readdirSync(folder, { withFileTypes: true, recursive: true })) {
+  if (existsSync(folder)) {
+    for (const entry of readdirSync(folder, { withFileTypes: true, recursive: true })) {
       const path = join(entry.parentPath, entry.name);
       if (entry.isFile() && !entry.name.endsWith('.lock')) names.add(toRefName(commonDir, path));
     }

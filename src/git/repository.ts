@@ -1,4 +1,4 @@
-import fs from 'node:fs';
+import { lstatSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { OrchError } from '../errors.ts';
 import { readIfThere, readTextIfThere, realPath, statIfThere } from '../system/files.ts';
@@ -65,7 +65,7 @@ function followGitFile(folder: string, file: string): string {
 
 function isGitDir(folder: string): boolean {
   // A HEAD that is a dangling link (old git) counts too.
-  if (!fs.lstatSync(join(folder, 'HEAD'), { throwIfNoEntry: false })) return false;
+  if (!lstatSync(join(folder, 'HEAD'), { throwIfNoEntry: false })) return false;
   if (statIfThere(join(folder, 'commondir'))) return true;
   return Boolean(statIfThere(join(folder, 'objects'))?.isDirectory() && statIfThere(join(folder, 'refs')));
 }

@@ -1,4 +1,24 @@
-import fs from 'node:fs';
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  fstatSync,
+  fsync,
+  fsyncSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readSync,
+  realpathSync,
+  renameSync,
+  rmdirSync,
+  type Stats,
+  statSync,
+  unlinkSync,
+  writeSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { systemCode } from '../errors.ts';
 import type { Millis } from '../types.ts';
@@ -29,29 +49,29 @@ let isSlow = false;
 /** A fast disk answers sooner than a thread could be asked to wait for it. The first slow answer changes that. */
 function sync(fd: number): Promise<void> {
   if (isSlow) {
-    return new Promise((resolve, reject) => fs.fsync(fd, (error) => (error ? reject(error) : resolve())));
+    return new Promise((resolve, reject) => fsync(fd, (error) => (error ? reject(error) : resolve())));
   }
   const began = process.hrtime();
-  fs.fsyncSync(fd);
+  fsyncSync(fd);
   const [seconds, nanoseconds] = process.hrtime(began);
   isSlow = seconds * 1_000 + nanoseconds / 1_000_000 > slowSync;
   return Promise.resolve();
 }
 
 export const realDisk: Disk = {
-  open: (path, flags, mode) => fs.openSync(path, flags, mode),
-  write: (fd, bytes) => fs.writeSync(fd, bytes),
+  open: (path, flags, mode) => openSync(path, flags, mode),
+  write: (fd, bytes) => writeSync(fd, bytes),
   sync: async (fd) => sync(fd),
-  close: (fd) => fs.closeSync(fd),
-  rename: (from, to) => fs.renameSync(from, to),
-  link: (from, to) => fs.linkSync(from, to),
-  unlink: (path) => fs.unlinkSync(path),
-  rmdir: (path) => fs.rmdirSync(path),
+  close: (fd) => closeSync(fd),
+  rename: (from, to) => renameSync(from, to),
+  link: (from, to) => linkSync(from, to),
+  unlink: (path) => unlinkSync(path),
+  rmdir: (path) => rmdirSync(path),
   mkdir: (path) => {
-    fs.mkdirSync(path);
+    mkdirSync(path);
     // In a repository that several users share, what one makes the others must be able to write.
-    const { mode } = fs.statSync(dirname(path));
-    if (mode & 0o020) unless(absent, undefined, () => fs.chmodSync(path, mode & 0o7777));
+    const { mode } = statSync(dirname(path));
+    if (mode & 0o020) unless(absent, undefined, () => chmodSync(path, mode & 0o7777));
   },
 };
 
@@ -69,8 +89,8 @@ const absent = ['ENOENT', 'ENOTDIR'];
 
 /** A file's bytes, or null where there is none. */
 export function readIfThere(path: string): Buffer | null {
-  if (!fs.existsSync(path)) return null; // an error that is caught costs more than this look
-  return unless(absent, null, () => fs.readFileSync(path));
+  if (!existsSync(path)) return null; // an error that is caught costs more than this look
+  return unless(absent, null, () => readFileSync(path));
 }
 
 /** A file's text without the white space around it, or null where there is none. */
@@ -80,16 +100,16 @@ export function readTextIfThere(path: string): string | null {
 
 /** The names in a folder; none where there is no folder. */
 export function listFolder(path: string): string[] {
-  if (!fs.existsSync(path)) return [];
-  return unless(absent, [], () => fs.readdirSync(path));
+  if (!existsSync(path)) return [];
+  return unless(absent, [], () => readdirSync(path));
 }
 
-export function statIfThere(path: string): fs.Stats | null {
-  return unless(absent, null, () => fs.statSync(path, { throwIfNoEntry: false })) ?? null;
+export function statIfThere(path: string): Stats | null {
+  return unless(absent, null, () => statSync(path, { throwIfNoEntry: false })) ?? null;
 }
 
 export function realPath(path: string): string {
-  return fs.realpathSync(path);
+  return realpathSync(path);
 }
 
 /** What stands in a file from a byte on, and how long the file is; null where there is none. */
@@ -98,20 +118,20 @@ export function readFrom(
   offset: number,
   most = Number.POSITIVE_INFINITY,
 ): { bytes: Buffer; size: number; inode: number } | null {
-  const fd = unless(absent, null, () => fs.openSync(path, 'r'));
+  const fd = unless(absent, null, () => openSync(path, 'r'));
   if (fd === null) return null;
   try {
-    const { size, ino } = fs.fstatSync(fd);
+    const { size, ino } = fstatSync(fd);
     const bytes = Buffer.alloc(Math.min(Math.max(0, size - offset), most));
     let length = 0;
     while (length < bytes.length) {
-      const read = fs.readSync(fd, bytes, length, bytes.length - length, offset + length);
+      const read = readSync(fd, bytes, length, bytes.length - length, offset + length);
       if (read === 0) break;
       length += read;
     }
     return { bytes: bytes.subarray(0, length), size, inode: ino };
   } finally {
-    fs.closeSync(fd);
+    closeSync(fd);
   }
 }
 

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import fs from 'node:fs';
+import { readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { systemCode } from '../errors.ts';
 import { readTextIfThere, statIfThere } from './files.ts';
@@ -22,7 +22,7 @@ function startTimeOf(pid: number): string | null {
 
 function readLinkIfThere(path: string): string | null {
   try {
-    return fs.readlinkSync(path);
+    return readlinkSync(path);
   } catch {
     return null; // no /proc here: the namespace is unknown, and unknown never matches as "elsewhere"
   }

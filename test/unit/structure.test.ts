@@ -72,7 +72,7 @@ describe('the house', () => {
     ['nobody uses a shell', /shell: true|\bexecSync\b|(?<!\.)\bexec\(/, []],
     [
       'nothing is written past the disk port',
-      /\bfs\.(write|append|rename|unlink|rm|mkdir|truncate)\w*\(/,
+      /\b(write|append|rename|unlink|rm|mkdir|truncate|copy)\w*Sync\(/,
       ['system', 'cli'],
     ],
     ['nothing is swallowed without a word', /catch( *\([^)]*\))? *\{\s*\}/, []],
