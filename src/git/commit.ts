@@ -34,17 +34,26 @@ export function formatCommit(content: CommitContent): GitObject {
 export function parseCommit(oid: Oid, { kind, bytes }: GitObject): Commit {
   const text = bytes.toString('utf8');
   const split = text.indexOf('\n\n');
-  const header = split < 0 ? text : text.slice(0, split);
-  const field = (name: string) => new RegExp(`^${name} (.*)$`, 'm').exec(header)?.[1];
-  const time = (name: string) => Number(/> (-?\d+) [+-]\d{4}$/.exec(field(name) ?? '')?.[1]) * 1_000;
-  const tree = field('tree');
+  const fields = new Map<string, string[]>();
+  for (const line of (split < 0 ? text : text.slice(0, split)).split('\n')) {
+    const space = line.indexOf(' ');
+    if (space <= 0) continue; // a signature's continuation
+    const name = line.slice(0, space);
+    fields.set(name, [...(fields.get(name) ?? []), line.slice(space + 1)]);
+  }
+  const [tree] = fields.get('tree') ?? [];
   if (kind !== 'commit' || tree === undefined) throw damaged(oid, `not a commit but a ${kind}`);
   return {
     oid,
     tree: parseOid(tree),
-    parents: [...header.matchAll(/^parent ([0-9a-f]+)$/gm)].map(([, parent]) => parseOid(parent ?? '')),
-    authoredAt: time('author') || 0,
-    committedAt: time('committer') || 0,
+    parents: (fields.get('parent') ?? []).map(parseOid),
+    authoredAt: timeOf(fields.get('author')),
+    committedAt: timeOf(fields.get('committer')),
     message: split < 0 ? '' : text.slice(split + 2),
   };
+}
+
+/** `A Name <address> 1700000000 +0000` → its time. */
+function timeOf([line = '']: readonly string[] = []): Millis {
+  return (Number(line.slice(line.lastIndexOf('>') + 2).split(' ')[0]) || 0) * 1_000;
 }

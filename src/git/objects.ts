@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto';
 import { realpathSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { deflateSync, inflateSync } from 'node:zlib';
 import { systemCode, writeFailed } from '../errors.ts';
 import { parseOid } from '../ids.ts';
 import type { Random } from '../system/clock.ts';
+import { deflate, inflate } from '../system/compression.ts';
 import {
   type Disk,
   inFolder,
@@ -73,7 +73,7 @@ function isWhole(path: string, object: GitObject): boolean {
 
 function inflateIfWhole(bytes: Buffer): Buffer | null {
   try {
-    return readStored(bytes) ?? inflateSync(bytes);
+    return readStored(bytes) ?? inflate(bytes);
   } catch (error) {
     if (systemCode(error)?.startsWith('Z_')) return null; // torn: the caller writes it again
     throw error;
@@ -98,14 +98,14 @@ function writeTemporary({ disk, random }: ObjectStore, path: string, object: Git
   return { fd, temporary, path };
 }
 
-/** A file takes a block of the disk however small it is, so below that compressing gains nothing. */
-const blockBytes = 4_096;
+/** A file takes a block of the disk however small it is, so up to there compressing gains nothing. */
+const maxStoredBytes = 4_096;
 const storedHeader = Buffer.from([0x78, 0x01, 0x01]);
 
-/** As git does by default, fast rather than small. What is small anyway is stored as it is, in the same format. */
+/** Fast rather than small, as git does by default. Most objects are stored as they are, in the same format. */
 function compress(bytes: Buffer): Buffer {
   const size = bytes.length;
-  if (size + 11 > blockBytes) return deflateSync(bytes, { level: 1 });
+  if (size + 11 > maxStoredBytes) return deflate(bytes);
   const stored = Buffer.alloc(size + 11);
   storedHeader.copy(stored);
   stored.writeUInt16LE(size, 3);
@@ -118,9 +118,14 @@ function compress(bytes: Buffer): Buffer {
 /** The checksum at the end of zlib's format. */
 function adler32(bytes: Uint8Array): number {
   let [a, b] = [1, 0];
-  for (const byte of bytes) {
-    a = (a + byte) % 65_521;
-    b = (b + a) % 65_521;
+  for (let at = 0; at < bytes.length; ) {
+    // So many at a time that the sums stay small integers.
+    for (const end = Math.min(at + 2_000, bytes.length); at < end; at++) {
+      a += bytes[at] ?? 0;
+      b += a;
+    }
+    a %= 65_521;
+    b %= 65_521;
   }
   return b * 65_536 + a;
 }
@@ -130,8 +135,8 @@ function readStored(bytes: Buffer): Buffer | null {
   if (bytes.length < 11 || !bytes.subarray(0, 3).equals(storedHeader)) return null;
   const size = bytes.readUInt16LE(3);
   const body = bytes.subarray(7, 7 + size);
-  if (bytes.length !== size + 11 || bytes.readUInt16LE(5) !== (size ^ 0xffff)) return null;
-  return bytes.readUInt32BE(size + 7) === adler32(body) ? body : null;
+  // Whether the content is right is told by the object's id.
+  return bytes.length === size + 11 && bytes.readUInt16LE(5) === (size ^ 0xffff) ? body : null;
 }
 
 /** A loose object of this id, or null where it is packed or not there. */

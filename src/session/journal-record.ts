@@ -1,4 +1,4 @@
-import { crc32 } from 'node:zlib';
+import { hash } from 'node:crypto';
 import { OrchError } from '../errors.ts';
 import { parseEpicId, parseSessionId, parseWriterId } from '../ids.ts';
 import type { Event, Fact } from '../state/facts.ts';
@@ -33,7 +33,7 @@ export function formatRecord(content: object): string {
 }
 
 function checksum(text: string): string {
-  return crc32(text).toString(16).padStart(8, '0');
+  return hash('sha256', text).slice(0, 8);
 }
 
 /** What a line holds, or null where it is torn. */

@@ -1,0 +1,29 @@
+import { join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { build } from 'esbuild';
+import { makeFolder } from './scratch.js';
+
+const wanted = `
+export { formatDocument } from './checkpoint/document.ts';
+export { formatMessage, parseMessage } from './checkpoint/message.ts';
+export { documentName } from './checkpoint/tree.ts';
+export { makeCheckpointId } from './ids.ts';
+export { canonicalJson } from './state/canonical.ts';
+export { appendToJournal, createJournal, journalPath } from './session/journal.ts';
+export { realDisk } from './system/files.ts';
+`;
+
+/** What the library keeps to itself: bundled from the sources, which is how dist is made of them too. */
+export async function loadInternals() {
+  const outfile = join(makeFolder(), 'internals.mjs');
+  const resolveDir = fileURLToPath(new URL('../../src', import.meta.url));
+  await build({
+    stdin: { contents: wanted, resolveDir, loader: 'ts' },
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
+    outfile,
+    logLevel: 'warning',
+  });
+  return import(pathToFileURL(outfile).href);
+}
