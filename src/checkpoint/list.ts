@@ -71,6 +71,7 @@ export async function* walkEpic(
   ports: StorePorts,
   epic: EpicId,
   onDamage: (error: OrchError) => void,
+  most?: number,
 ): AsyncGenerator<Found> {
   let merged = false;
   let index = 0;
@@ -78,7 +79,7 @@ export async function* walkEpic(
     index++; // the place of the one that cannot be read
     onDamage(error);
   };
-  for await (const commit of walkEpicCommits(ports, epic, lost)) {
+  for await (const commit of walkEpicCommits(ports, epic, lost, most)) {
     merged ||= commit.parents.length > 1;
     const checkpoint = describeCommit(commit);
     if (checkpoint) yield { checkpoint, commit, index: index++, merged };
@@ -93,10 +94,11 @@ export async function* walkEpicCommits(
   ports: StorePorts,
   epic: EpicId,
   onDamage: (error: OrchError) => void,
+  most?: number,
 ): AsyncGenerator<Commit> {
   let isFirst = true;
   try {
-    for await (const commit of ports.git.walk(await findEpic(ports.git, epic))) {
+    for await (const commit of ports.git.walk(await findEpic(ports.git, epic), most)) {
       isFirst = false;
       yield commit;
     }
@@ -105,7 +107,7 @@ export async function* walkEpicCommits(
     const { parents } = await readTip(ports, epic);
     if (parents.length === 0) throw error;
     onDamage(error);
-    for (const { oid } of parents) yield* ports.git.walk(oid);
+    for (const { oid } of parents) yield* ports.git.walk(oid, most);
   }
 }
 
@@ -119,13 +121,21 @@ export type Listing = {
 
 /** The newest checkpoints of an epic. A damaged one does not hide those that can be reached without it. */
 export async function listEpicCheckpoints(ports: StorePorts, epic: EpicId, limit: number): Promise<Listing> {
+  // A few more than asked for: commits of others may be among them. If that is not enough, all are gone through.
+  const first = await listWithin(ports, epic, limit, limit + 10);
+  return first.isAll ? first.listing : (await listWithin(ports, epic, limit)).listing;
+}
+
+async function listWithin(ports: StorePorts, epic: EpicId, limit: number, most?: number) {
   const checkpoints: Checkpoint[] = [];
+  let oldest: Commit | null = null;
   let damaged: Listing['damaged'] = null;
   const onDamage = ({ message, data }: OrchError) => {
     damaged = { message, object: typeof data.object === 'string' ? data.object : null };
   };
   try {
-    for await (const { checkpoint } of walkEpic(ports, epic, onDamage)) {
+    for await (const { checkpoint, commit } of walkEpic(ports, epic, onDamage, most)) {
+      oldest = commit;
       if (checkpoints.length >= limit) break;
       checkpoints.push(checkpoint);
     }
@@ -133,5 +143,6 @@ export async function listEpicCheckpoints(ports: StorePorts, epic: EpicId, limit
     if (!hasCode(error, 'INTEGRITY') || checkpoints.length === 0) throw error;
     onDamage(error);
   }
-  return { checkpoints, total: checkpoints[0]?.seq ?? 0, damaged };
+  const listing: Listing = { checkpoints, total: checkpoints[0]?.seq ?? 0, damaged };
+  return { listing, isAll: checkpoints.length >= limit || oldest?.parents.length === 0 };
 }

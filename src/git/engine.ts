@@ -32,8 +32,8 @@ export type GitEngine = {
   /** The refs below a prefix that ends with a slash. */
   listRefs(prefix: string): Promise<ReadonlyMap<string, Oid>>;
   readObject(oid: Oid): Promise<GitObject>;
-  /** From a commit back, newest first. Ends the work when the caller stops asking. */
-  walk(from: Oid): AsyncIterable<Commit>;
+  /** From a commit back, newest first, `most` of them or all. Ends the work when the caller stops asking. */
+  walk(from: Oid, most?: number): AsyncIterable<Commit>;
   /** Can one commit be reached from another? Every commit can be reached from itself. */
   isAncestor(ancestor: Oid, descendant: Oid): Promise<boolean>;
   /** Returns once the objects are on disk to stay. */

@@ -17,7 +17,7 @@ import {
 import { moveFileRefs } from './ref-lock.ts';
 import { listFileRefs, readFileHead, readFileRef } from './refs.ts';
 import type { Repository } from './repository.ts';
-import { isInHistory, readShallow, walkByDate } from './walk.ts';
+import { isInHistory, readShallow, takeFirst, walkByDate } from './walk.ts';
 
 /** Extensions that change nothing of what is read or written here. */
 const harmless = [
@@ -62,7 +62,7 @@ export function openIsomorphicEngine({ repository, disk, random }: EnginePorts):
     readRef: async (ref) => readFileRef(commonDir, ref),
     listRefs: async (prefix) => listFileRefs(commonDir, prefix),
     readObject,
-    walk,
+    walk: (from, most) => takeFirst(walk(from), most),
     isAncestor: (ancestor, descendant) => isInHistory(ancestor, walk(descendant)),
     writeObjects: (objects) => writeLooseObjects(store, objects),
     setAside: (oid, target) => setAsideDamaged(store, oid, target),

@@ -100,7 +100,7 @@ export async function updateRefs(
 const logFormat = '%H%n%T%n%P%n%at%n%ct%n%B';
 
 /** Streams `git log`; a caller that stops early ends it. */
-export async function* walkLog(repository: Repository, from: Oid): AsyncGenerator<Commit> {
+export async function* walkLog(repository: Repository, from: Oid, most?: number): AsyncGenerator<Commit> {
   const args = [
     'log',
     '-z',
@@ -110,7 +110,8 @@ export async function* walkLog(repository: Repository, from: Oid): AsyncGenerato
     '--encoding=UTF-8',
     `--format=${logFormat}`,
   ];
-  const child = startGit(repository, [...args, from, '--']);
+  const limit = most === undefined || most === Number.POSITIVE_INFINITY ? [] : [`--max-count=${most}`];
+  const child = startGit(repository, [...args, ...limit, from, '--']);
   child.stdin.on('error', () => {}); // it reads nothing; that it is gone is told by its status
   child.stdin.end();
   let stderr = '';

@@ -52,8 +52,8 @@ export function openNativeEngine({ repository, disk, random }: EnginePorts): Git
     listRefs: async (prefix) =>
       inFiles ? listFileRefs(commonDir, prefix) : (await git()).askRefs(repository, prefix),
     readObject,
-    walk: async function* (from) {
-      yield* walkHistory((await git()).walkLog(repository, from), from, readObject, repository);
+    walk: async function* (from, most) {
+      yield* walkHistory((await git()).walkLog(repository, from, most), from, readObject, repository);
     },
     isAncestor: async (ancestor, descendant) => (await git()).isAncestor(repository, ancestor, descendant),
     writeObjects: (written) => writeLooseObjects(objects, written),

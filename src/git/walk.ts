@@ -44,3 +44,15 @@ export async function isInHistory(ancestor: Oid, walk: AsyncIterable<Commit>): P
   for await (const { oid } of walk) if (oid === ancestor) return true;
   return false;
 }
+
+/** The first few of a walk. */
+export async function* takeFirst(
+  walk: AsyncIterable<Commit>,
+  most = Number.POSITIVE_INFINITY,
+): AsyncGenerator<Commit> {
+  let taken = 0;
+  for await (const commit of walk) {
+    if (++taken > most) return;
+    yield commit;
+  }
+}

@@ -43,25 +43,24 @@ export type Disk = {
 };
 
 /** Past this, waiting for several at once is worth the threads it takes. */
-const slowSync: Millis = 1;
-let isSlow = false;
+const slowSync: Millis = 1.5;
+/** What a wait for this disk takes, smoothed: one slow answer is no slow disk. */
+let usualSync: Millis = 0;
 
-/** A fast disk answers sooner than a thread could be asked to wait for it. The first slow answer changes that. */
-function sync(fd: number): Promise<void> {
-  if (isSlow) {
-    return new Promise((resolve, reject) => fsync(fd, (error) => (error ? reject(error) : resolve())));
-  }
+/** A fast disk answers sooner than a thread could be asked to wait for it. */
+async function sync(fd: number): Promise<void> {
   const began = process.hrtime();
-  fsyncSync(fd);
+  if (usualSync < slowSync) fsyncSync(fd);
+  else
+    await new Promise<void>((resolve, reject) => fsync(fd, (error) => (error ? reject(error) : resolve())));
   const [seconds, nanoseconds] = process.hrtime(began);
-  isSlow = seconds * 1_000 + nanoseconds / 1_000_000 > slowSync;
-  return Promise.resolve();
+  usualSync = 0.8 * usualSync + 0.2 * (seconds * 1_000 + nanoseconds / 1_000_000);
 }
 
 export const realDisk: Disk = {
   open: (path, flags, mode) => openSync(path, flags, mode),
   write: (fd, bytes) => writeSync(fd, bytes),
-  sync: async (fd) => sync(fd),
+  sync,
   close: (fd) => closeSync(fd),
   rename: (from, to) => renameSync(from, to),
   link: (from, to) => linkSync(from, to),

@@ -2,7 +2,7 @@ import { dirname } from 'node:path';
 import { systemCode } from '../errors.ts';
 import type { Millis } from '../types.ts';
 import { type Clock, type Random, sleep } from './clock.ts';
-import { type Disk, makeFolder, readTextIfThere, removeIfThere, writeAll } from './files.ts';
+import { type Disk, inFolder, readTextIfThere, removeIfThere, statIfThere, writeAll } from './files.ts';
 import { checkProcess, identifyThisProcess, type ProcessIdentity } from './process.ts';
 
 export type LockPorts = { readonly disk: Disk; readonly clock: Clock; readonly random: Random };
@@ -26,40 +26,46 @@ export async function withLock<T>(ports: LockPorts, path: string, work: () => Pr
   }
 }
 
+/** How often a waiting writer looks whether the holder still lives; whether the lock is free it looks all the time. */
+const holderCheckInterval: Millis = 50;
+
 async function acquire(ports: LockPorts, path: string): Promise<() => void> {
   const { disk, clock } = ports;
   const mine = `${JSON.stringify(identifyThisProcess())}\n${ports.random.id(8)}`;
   const began = clock.elapsed();
-  let made = false;
-  for (let attempt = 0; ; attempt++) {
-    try {
-      take(disk, path, mine);
+  let checkedAt = Number.NEGATIVE_INFINITY;
+  for (;;) {
+    if (statIfThere(path) === null && (await take(disk, path, mine))) {
       return () => {
         if (readTextIfThere(path) === mine) removeIfThere(disk, path);
       };
-    } catch (error) {
-      if (systemCode(error) === 'ENOENT' && !made) {
-        await makeFolder(disk, dirname(path));
-        made = true;
-        continue;
-      }
-      if (systemCode(error) !== 'EEXIST') throw error;
     }
     const waited = clock.elapsed() - began;
     if (waited > patience) return () => {};
-    const holder = readTextIfThere(path);
-    if (holder !== null && isAbandoned(holder, waited)) await clear(ports, path, holder);
-    else await sleep(Math.min(1 + attempt / 4, 8));
+    if (waited - checkedAt > holderCheckInterval) {
+      checkedAt = waited;
+      const holder = readTextIfThere(path);
+      if (holder !== null && isAbandoned(holder, waited)) await clear(ports, path, holder);
+    }
+    await sleep(4);
   }
 }
 
-function take(disk: Disk, path: string, mine: string): void {
-  const fd = disk.open(path, 'wx', 0o644);
+/** Makes the lock file; false where somebody else was faster. */
+async function take(disk: Disk, path: string, mine: string): Promise<boolean> {
+  let fd: number;
+  try {
+    fd = await inFolder(disk, dirname(path), () => disk.open(path, 'wx', 0o644));
+  } catch (error) {
+    if (systemCode(error) === 'EEXIST') return false;
+    throw error;
+  }
   try {
     writeAll(disk, fd, Buffer.from(mine));
   } finally {
     disk.close(fd);
   }
+  return true;
 }
 
 function isAbandoned(holder: string, waited: Millis): boolean {

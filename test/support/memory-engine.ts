@@ -8,7 +8,7 @@ import {
   refConflict,
 } from '../../src/git/engine.ts';
 import { hashObject } from '../../src/git/objects.ts';
-import { isInHistory, walkByDate } from '../../src/git/walk.ts';
+import { isInHistory, takeFirst, walkByDate } from '../../src/git/walk.ts';
 import type { Oid } from '../../src/types.ts';
 
 export type MemoryRepository = {
@@ -38,7 +38,7 @@ export function openMemoryEngine(repository: MemoryRepository): GitEngine {
     listRefs: async (prefix) =>
       new Map([...refs].filter(([ref]) => ref.startsWith(prefix)).sort(([a], [b]) => (a < b ? -1 : 1))),
     readObject,
-    walk,
+    walk: (from, most) => takeFirst(walk(from), most),
     isAncestor: (ancestor, descendant) => isInHistory(ancestor, walk(descendant)),
     writeObjects: async (written) => {
       for (const object of written) objects.set(hashObject(object, 'sha1'), object);
