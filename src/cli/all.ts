@@ -1,10 +1,11 @@
-import { registerCheckpoint } from './checkpoint.ts';
-import { registerCompletion } from './completion.ts';
-import { type Register, runProgram } from './program.ts';
+import { checkpointGroup } from './checkpoint.ts';
+import { makeCompletion } from './completion.ts';
+import { runCommands } from './run.ts';
+import type { Spec } from './spec.ts';
 
 /** Every command there is. */
-export const registers: readonly Register[] = [registerCheckpoint, registerCompletion];
+const specs: readonly Spec[] = [checkpointGroup, makeCompletion(() => specs)];
 
 export function run(argv: readonly string[]): Promise<number> {
-  return runProgram(argv.length === 0 ? ['--help'] : argv, registers);
+  return runCommands(argv.length === 0 ? ['--help'] : argv, specs);
 }

@@ -1,5 +1,4 @@
-import { Argument, type Command } from 'commander';
-import type { Register } from './program.ts';
+import { type CommandSpec, globalOptions, isGroup, parseFlags, type Spec } from './spec.ts';
 
 const shells = ['bash', 'zsh', 'fish'] as const;
 
@@ -10,14 +9,18 @@ type Words = {
   readonly options: readonly string[];
 };
 
-/** Every command with what can be typed after it, from the program itself. */
-function collectWords(command: Command, path: readonly string[], inherited: readonly string[]): Words[] {
-  const own = command.options.flatMap(({ short, long }) => [short, long].filter((flag) => flag != null));
-  const options = [...new Set([...own, ...inherited, '-h', '--help'])];
-  const choices = command.registeredArguments.flatMap(({ argChoices }) => argChoices ?? []);
-  const commands = [...command.commands.map((sub) => sub.name()), ...choices];
-  const below = command.commands.flatMap((sub) => collectWords(sub, [...path, sub.name()], options));
-  return [{ path, commands, options }, ...below];
+const everywhere = [...globalOptions.flatMap((option) => parseFlags(option).names), '-h', '--help'];
+
+/** Every command with what can be typed after it. */
+function collectWords(specs: readonly Spec[], path: readonly string[] = []): Words[] {
+  const names = specs.map(({ name }) => name);
+  const below = specs.flatMap((spec): Words[] => {
+    const here = [...path, spec.name];
+    if (isGroup(spec)) return collectWords(spec.commands, here);
+    const options = [...spec.options.flatMap((option) => parseFlags(option).names), ...everywhere];
+    return [{ path: here, commands: spec.argument?.choices ?? [], options }];
+  });
+  return [{ path, commands: names, options: everywhere }, ...below];
 }
 
 function formatBash(words: readonly Words[]): string {
@@ -55,21 +58,22 @@ function formatFish(words: readonly Words[]): string {
     .join('\n');
 }
 
-export const registerCompletion: Register = (program, run) => {
-  program
-    .command('completion')
-    .summary('print a script that completes orch in your shell')
-    .description('Print a script that completes orch commands in your shell.')
-    .addArgument(new Argument('<shell>', 'your shell').choices(shells))
-    .addHelpText('after', '\nExamples:\n  source <(orch completion bash)\n  orch completion fish | source')
-    .action(
-      run(async ({ out }, shell: string) => {
-        const words = collectWords(program, [], []);
-        if (shell === 'fish') out.print(formatFish(words));
-        else if (shell === 'zsh')
-          out.print(`autoload -U +X bashcompinit && bashcompinit\n${formatBash(words)}`);
-        else out.print(formatBash(words));
-        return 0;
-      }),
-    );
-};
+/** The command, for the commands that there are when it runs. */
+export function makeCompletion(specs: () => readonly Spec[]): CommandSpec {
+  return {
+    name: 'completion',
+    summary: 'print a script that completes orch in your shell',
+    description: 'Print a script that completes orch commands in your shell.',
+    argument: { name: 'shell', required: true, description: 'your shell', choices: shells },
+    options: [],
+    examples: ['source <(orch completion bash)', 'orch completion fish | source'],
+    run: async ({ out }, { argument }) => {
+      const words = collectWords(specs());
+      if (argument === 'fish') out.print(formatFish(words));
+      else if (argument === 'zsh')
+        out.print(`autoload -U +X bashcompinit && bashcompinit\n${formatBash(words)}`);
+      else out.print(formatBash(words));
+      return 0;
+    },
+  };
+}

@@ -1,0 +1,97 @@
+import { Argument, Command, CommanderError } from 'commander';
+import { OrchError } from '../errors.ts';
+import {
+  type Call,
+  type CommandSpec,
+  type Globals,
+  globalOptions,
+  isGroup,
+  parseFlags,
+  type Spec,
+  withInitial,
+} from './spec.ts';
+
+declare const __ORCH_VERSION__: string;
+
+type RunCommand = (command: CommandSpec, globals: Globals, call: Call) => Promise<number>;
+
+/** Help, suggestions, and every call that is not plain: commander reads it, against the same commands. */
+export async function runWithCommander(
+  argv: readonly string[],
+  specs: readonly Spec[],
+  runCommand: RunCommand,
+): Promise<number> {
+  let status = 0;
+  const program = createProgram();
+  const add = (parent: Command, spec: Spec): void => {
+    const made = parent
+      .command(spec.name)
+      .description(spec.description)
+      .summary(spec.summary ?? spec.description);
+    if (isGroup(spec)) {
+      for (const command of spec.commands) add(made, command);
+      return;
+    }
+    addDetails(made, spec);
+    made.action(async (...given: unknown[]) => {
+      const argument = spec.argument && typeof given[0] === 'string' ? given[0] : undefined;
+      status = await runCommand(spec, program.opts<Globals>(), {
+        argument,
+        options: readOptions(made, spec),
+      });
+    });
+  };
+  for (const spec of specs) add(program, spec);
+  try {
+    await program.parseAsync([...argv], { from: 'user' });
+    return status;
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    if (error.exitCode === 0) return 0; // help or the version was printed
+    throw wrongCall(error);
+  }
+}
+
+function createProgram(): Command {
+  const program = new Command('orch')
+    .description('Flight recorder and flight controller for AI agents, in plain git')
+    .version(__ORCH_VERSION__, '-V, --version', 'print the version')
+    .helpOption('-h, --help', 'print help, with examples')
+    .showSuggestionAfterError(true)
+    .exitOverride()
+    // Errors are told in one place, by whoever called.
+    .configureOutput({ outputError: () => {}, writeErr: () => {} });
+  for (const { flags, description } of globalOptions) program.option(flags, description);
+  return program;
+}
+
+function addDetails(made: Command, { argument, options, examples }: CommandSpec): void {
+  if (argument) {
+    const syntax = argument.required ? `<${argument.name}>` : `[${argument.name}]`;
+    const added = new Argument(syntax, argument.description);
+    made.addArgument(argument.choices ? added.choices(argument.choices) : added);
+  }
+  for (const { flags, description, initial } of options) made.option(flags, description, initial);
+  made.addHelpText('after', `\nExamples:\n${examples.map((example) => `  ${example}`).join('\n')}`);
+}
+
+/** Commander names options in camel case; the commands know them by their long names. */
+function readOptions(made: Command, spec: CommandSpec): Call['options'] {
+  const given = made.opts<{ [name: string]: string | true | undefined }>();
+  const camel = (name: string) => name.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
+  const values = spec.options.flatMap((option) => {
+    const { name } = parseFlags(option);
+    const value = given[camel(name)];
+    return value === undefined ? [] : [[name, value] as const];
+  });
+  return withInitial(spec, Object.fromEntries(values));
+}
+
+function wrongCall(error: CommanderError): OrchError {
+  const hint = 'See what there is with: orch --help';
+  if (error.code === 'commander.help') return new OrchError('USAGE', 'a command is missing', { hint });
+  const message = error.message
+    .replace(/^error: /, '')
+    .replace(/\n\(Did you mean (.+)\?\)$/, ': did you mean $1?');
+  return new OrchError('USAGE', message, { hint });
+}

@@ -1,0 +1,77 @@
+import { exitStatuses, isOrchError, OrchError } from '../errors.ts';
+import { type Orch, openOrch } from '../orch.ts';
+import { readSettings, type Settings } from './environment.ts';
+import { type Output, openOutput } from './output.ts';
+import { type Call, type CommandSpec, type Globals, parseSimple, type Spec } from './spec.ts';
+
+/** What a command gets besides its own options. */
+export type Context = {
+  readonly out: Output;
+  readonly json: boolean;
+  readonly settings: Settings;
+  /** Opens the repository, hands it over, and closes it. */
+  withOrch<T>(work: (orch: Orch) => Promise<T>): Promise<T>;
+};
+
+/** Runs a call against the commands that are loaded, and returns the exit status. */
+export async function runCommands(argv: readonly string[], specs: readonly Spec[]): Promise<number> {
+  try {
+    const simple = parseSimple(argv, specs);
+    if (simple) return await runCommand(simple.command, simple.globals, simple.call);
+    const { runWithCommander } = await import('./commander.ts');
+    return await runWithCommander(argv, specs, runCommand);
+  } catch (error) {
+    return showError(error, argv);
+  }
+}
+
+async function runCommand(command: CommandSpec, globals: Globals, call: Call): Promise<number> {
+  return (await command.run(makeContext(globals), call)) ?? 0;
+}
+
+function makeContext({ repo, json, quiet, color }: Globals): Context {
+  const out = openOutput(process.env, { color, quiet });
+  const settings = readSettings(process.env);
+  const withOrch = async <T>(work: (orch: Orch) => Promise<T>): Promise<T> => {
+    const cwd = repo ?? currentFolder();
+    const orch = await openOrch({ ...settings, cwd, onReport: (what) => out.tell(`orch: ${what}`) });
+    try {
+      return await work(orch);
+    } finally {
+      orch.close();
+    }
+  };
+  return { out, json, settings, withOrch };
+}
+
+function currentFolder(): string {
+  try {
+    return process.cwd();
+  } catch (cause) {
+    throw new OrchError('NOT_A_REPOSITORY', 'the current folder is gone', {
+      hint: 'Change to one that is there, or name one with -C',
+      cause,
+    });
+  }
+}
+
+/** The one place where an error becomes text and an exit status. */
+function showError(error: unknown, argv: readonly string[]): number {
+  const known = isOrchError(error) ? error : bug(error);
+  const out = openOutput(process.env, { color: !argv.includes('--no-color'), quiet: false });
+  const { code, message, hint, data } = known;
+  if (argv.includes('--json')) out.tell(JSON.stringify({ error: { code, message, hint, data } }));
+  else {
+    out.tell(`${out.paint('red', 'error:')} ${message}`);
+    if (hint) out.tell(`       ${hint}`);
+    if (code === 'INTERNAL' && known.cause instanceof Error) out.tell(known.cause.stack ?? '');
+  }
+  return exitStatuses[code];
+}
+
+function bug(cause: unknown): OrchError {
+  return new OrchError('INTERNAL', `a bug in orch: ${cause instanceof Error ? cause.message : cause}`, {
+    hint: 'Nothing that was acknowledged is lost. Please report this, with what you typed.',
+    cause,
+  });
+}
