@@ -25,7 +25,7 @@ export async function deleteEpic(ports: SessionPorts, epic: EpicId): Promise<str
   // The journals go before the ref: a crash in between leaves an epic that knows all of them.
   const aside = join(ports.home, 'trash');
   await makeFolder(ports.disk, aside);
-  for (const session of readPending(folder, epic, state).journals) {
+  for (const { session } of readPending(folder, epic, state).journals) {
     ports.disk.rename(journalPath(folder, session), journalPath(aside, session));
   }
   return trashEpic(ports, epic);

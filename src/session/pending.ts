@@ -7,11 +7,18 @@ import type { EpicId, SessionId, Status } from '../types.ts';
 import { listJournals, readJournal, releaseJournal, restoreHalfReleased } from './journal.ts';
 import type { JournalHeader } from './journal-record.ts';
 
+/** A journal as it was when it was read. */
+export type JournalFile = {
+  readonly session: SessionId;
+  readonly header: JournalHeader;
+  readonly size: number;
+};
+
 /** What stands in this clone's journals and in no checkpoint yet. */
 export type Pending = {
   /** Of all journals, each in its order, the journals in the order of their first event. */
   readonly events: readonly Event[];
-  readonly journals: readonly SessionId[];
+  readonly journals: readonly JournalFile[];
   /** Lines that a crash tore; what stood there was never acknowledged. */
   readonly torn: number;
 };
@@ -22,13 +29,13 @@ function markOf(state: State, { writer, session }: JournalHeader): number {
 
 /** Reads an epic's journals from where the state says that they are folded. */
 export function readPending(folder: string, epic: EpicId, state: State): Pending {
-  const journals: SessionId[] = [];
+  const journals: JournalFile[] = [];
   const groups: (readonly Event[])[] = [];
   let torn = 0;
   for (const session of listJournals(folder)) {
     const journal = readJournal(folder, session, (header) => markOf(state, header));
     if (journal === null || journal.header.epic !== epic) continue;
-    journals.push(session);
+    journals.push({ session, header: journal.header, size: journal.size });
     torn += journal.torn;
     if (journal.events.length > 0) groups.push(journal.events);
   }
@@ -40,15 +47,29 @@ export function readPending(folder: string, epic: EpicId, state: State): Pending
  * Removes the journals that nothing needs: the session has ended, all of it was folded into `before`, and another
  * checkpoint stands on that one. So even if the newest is lost, it can be made again from the one before it.
  */
-export function releaseFolded(disk: Disk, folder: string, epic: EpicId, before: State): SessionId[] {
+export function releaseFolded(
+  disk: Disk,
+  folder: string,
+  before: State,
+  journals: readonly JournalFile[],
+): void {
   restoreHalfReleased(disk, folder);
-  return listJournals(folder).filter((session) => {
-    const found = readJournal(folder, session);
-    if (found === null || found.header.epic !== epic || markOf(before, found.header) < found.size)
-      return false;
-    if (!isOver(folder, session, before)) return false;
-    return releaseJournal(disk, folder, session, found.size);
-  });
+  for (const { session, header, size } of journals) {
+    if (markOf(before, header) < size || !isOver(folder, session, before)) continue;
+    releaseJournal(disk, folder, session, size);
+  }
+}
+
+/** The same with one more journal, which was just begun. */
+export function withJournal(pending: Pending, folder: string, session: SessionId): Pending {
+  const begun = readJournal(folder, session);
+  if (begun === null) return pending;
+  const { header, size, events } = begun;
+  return {
+    events: [...pending.events, ...events],
+    journals: [...pending.journals, { session, header, size }],
+    torn: pending.torn,
+  };
 }
 
 /** Has the session ended, by the state, or, where that forgot it, by its own journal? */

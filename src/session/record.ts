@@ -10,7 +10,7 @@ import { cleanText } from '../text.ts';
 import type { EpicId, Millis, SessionId, Trigger, WriterId } from '../types.ts';
 import { cleanFacts } from './clean.ts';
 import { beginJournal, journalFolder } from './journal.ts';
-import { type Pending, readPending, releaseFolded } from './pending.ts';
+import { type Pending, readPending, releaseFolded, withJournal } from './pending.ts';
 
 export type SessionPorts = StorePorts & {
   /** Asked for only when something is to be written. */
@@ -38,9 +38,13 @@ export async function saveByHand(ports: SessionPorts, epic: EpicId, request: Sav
   const session = parseSessionId(`sess-${ports.random.id(6)}`);
   const head = await ports.git.readHead();
   let durable: Promise<void> | null = null;
+  let pending: Pending = { events: [], journals: [], torn: 0 };
   const stored = await save(ports, epic, async (tip): Promise<Draft> => {
-    durable ??= (await beginAndPause(ports, { epic, session, writer }, tip, clean)).durable;
-    const { events, journals } = readPending(folder, epic, tip.state);
+    if (durable === null) {
+      const before = readPending(folder, epic, tip.state);
+      ({ durable } = await beginAndPause(ports, { epic, session, writer }, tip, before, clean));
+      pending = withJournal(before, folder, session);
+    } else pending = readPending(folder, epic, tip.state);
     const at = ports.clock.now();
     const { trigger, reason } = request;
     return {
@@ -48,8 +52,8 @@ export async function saveByHand(ports: SessionPorts, epic: EpicId, request: Sav
       writer,
       trigger,
       reason,
-      events,
-      journals,
+      events: pending.events,
+      journals: pending.journals.map((journal) => journal.session),
       durable,
       at,
       head,
@@ -59,7 +63,7 @@ export async function saveByHand(ports: SessionPorts, epic: EpicId, request: Sav
   });
   const last = stored.at(-1);
   if (last === undefined) throw new Error('a draft was made, and no checkpoint of it');
-  await cleanUp(ports, epic, last.base.state);
+  await cleanUp(ports, last.base.state, pending);
   return last;
 }
 
@@ -68,10 +72,9 @@ async function beginAndPause(
   ports: SessionPorts,
   header: { epic: EpicId; session: SessionId; writer: WriterId },
   { state }: Tip,
+  pending: Pending,
   { facts, agent, reason }: SaveRequest,
 ): Promise<{ durable: Promise<void> }> {
-  const folder = journalFolder(ports.home);
-  const pending = readPending(folder, header.epic, state);
   const all: Fact[] = [
     { kind: 'session_started', number: nextNumber(state, pending), agent, parentSessionId: null },
     { kind: 'session_running' },
@@ -80,7 +83,7 @@ async function beginAndPause(
   ];
   const at = liftedTime(ports.clock.now(), state, pending);
   const records = all.map((fact) => ({ at, fact }));
-  return beginJournal(ports.disk, folder, header, records);
+  return beginJournal(ports.disk, journalFolder(ports.home), header, records);
 }
 
 /** A time above everything this writer has seen: its last word wins, even when its clock was set back. */
@@ -95,9 +98,9 @@ function nextNumber(state: State, { events }: Pending): number {
 }
 
 /** What can wait until the checkpoint is durable; if it fails, the checkpoint still stands. */
-async function cleanUp(ports: SessionPorts, epic: EpicId, before: State): Promise<void> {
+async function cleanUp(ports: SessionPorts, before: State, { journals }: Pending): Promise<void> {
   try {
-    releaseFolded(ports.disk, journalFolder(ports.home), epic, before);
+    releaseFolded(ports.disk, journalFolder(ports.home), before, journals);
     await tidyNowAndThen(ports);
   } catch (error) {
     ports.report(`upkeep failed: ${error instanceof Error ? error.message : error}`);
