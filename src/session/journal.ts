@@ -1,4 +1,4 @@
-import { constants, fstatSync } from 'node:fs';
+import { constants, existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { OrchError, systemCode, writeFailed } from '../errors.ts';
 import { parseSessionId } from '../ids.ts';
@@ -85,9 +85,8 @@ export async function appendToJournal(
   const path = journalPath(folder, session);
   try {
     const fd = disk.open(path, constants.O_APPEND | constants.O_WRONLY);
-    const inode = fstatSync(fd).ino;
     await writeRecords(disk, fd, records);
-    if (!(await isStillThere(path, inode))) throw journalGone(session);
+    if (!(await isStillThere(path))) throw journalGone(session);
   } catch (error) {
     throw systemCode(error) === 'ENOENT'
       ? journalGone(session)
@@ -110,11 +109,11 @@ async function writeRecords(disk: Disk, fd: number, contents: readonly object[])
 
 /**
  * Was the journal released while it was appended to? `releaseJournal` puts one back that grew meanwhile,
- * so its name is given a moment to return.
+ * so its name is given a moment to return. No other journal ever gets that name.
  */
-async function isStillThere(path: string, inode: number): Promise<boolean> {
+async function isStillThere(path: string): Promise<boolean> {
   for (let attempt = 0; attempt < 20; attempt++) {
-    if (statIfThere(path)?.ino === inode) return true;
+    if (existsSync(path)) return true;
     await sleep(5);
   }
   return false;
