@@ -34,6 +34,8 @@ async function acquire(ports: LockPorts, path: string): Promise<() => void> {
   const mine = `${JSON.stringify(identifyThisProcess())}\n${ports.random.id(8)}`;
   const began = clock.elapsed();
   let checkedAt = Number.NEGATIVE_INFINITY;
+  // Patience is with one holder: a lock that changes hands is in use, however long the queue.
+  let seen: { holder: string | null; since: Millis } = { holder: null, since: 0 };
   for (;;) {
     if (statIfThere(path) === null && (await take(disk, path, mine))) {
       return () => {
@@ -45,7 +47,8 @@ async function acquire(ports: LockPorts, path: string): Promise<() => void> {
     if (waited - checkedAt > holderCheckInterval) {
       checkedAt = waited;
       const holder = readTextIfThere(path);
-      if (holder !== null && isAbandoned(holder, waited)) await clear(ports, path, holder);
+      if (holder !== null && holder !== seen.holder) seen = { holder, since: waited };
+      if (holder !== null && isAbandoned(holder, waited - seen.since)) await clear(ports, path, holder);
     }
     await sleep(4);
   }
@@ -68,12 +71,13 @@ async function take(disk: Disk, path: string, mine: string): Promise<boolean> {
   return true;
 }
 
-function isAbandoned(holder: string, waited: Millis): boolean {
+/** Is nobody there any more? `unchanged` is how long this very text was seen in the lock. */
+function isAbandoned(holder: string, unchanged: Millis): boolean {
   const identity = parseHolder(holder);
   // It is empty for the instant between making and writing it; empty for long, its maker died there.
-  if (identity === null) return waited > 1_000;
+  if (identity === null) return unchanged > 1_000;
   const fate = checkProcess(identity);
-  return fate === 'dead' || (fate === 'elsewhere' && waited > trustElsewhere);
+  return fate === 'dead' || (fate === 'elsewhere' && unchanged > trustElsewhere);
 }
 
 function parseHolder(text: string): ProcessIdentity | null {
