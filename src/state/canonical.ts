@@ -10,11 +10,13 @@ export function canonicalJson(value: unknown): string {
     return text;
   }
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
-  const parts: string[] = [];
-  for (const [key, part] of Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))) {
-    if (part !== undefined) parts.push(`${JSON.stringify(key)}:${canonicalJson(part)}`);
+  const object = value as { readonly [key: string]: unknown };
+  let text = '';
+  for (const key of Object.keys(object).sort()) {
+    const part = object[key];
+    if (part !== undefined) text += `${text === '' ? '' : ','}${JSON.stringify(key)}:${canonicalJson(part)}`;
   }
-  return `{${parts.join(',')}}`;
+  return `{${text}}`;
 }
 
 /** A total order over JSON values; what it means does not matter, that everyone agrees does. */
