@@ -2,6 +2,7 @@ import { compactRow, rowIsLong, totalUsage } from '../cost/ledger.ts';
 import type { CommitDraft } from '../git/append.ts';
 import { makeCheckpointId } from '../ids.ts';
 import { lookUp } from '../keyed.ts';
+import { budgetOf } from '../state/current.ts';
 import type { Event } from '../state/facts.ts';
 import { foldAll } from '../state/fold.ts';
 import { join } from '../state/join.ts';
@@ -11,7 +12,6 @@ import type {
   CheckpointId,
   EpicId,
   GateColour,
-  Micros,
   Millis,
   Oid,
   SessionId,
@@ -148,10 +148,4 @@ function countCheckpoint(state: State, draft: Draft, id: CheckpointId): State {
     }),
     ...(row && rowIsLong(row) && { ledger: { [draft.writer]: { value: compactRow(row, isOver), stamp } } }),
   });
-}
-
-/** The epic's budget, or null where there is none. */
-export function budgetOf(state: State): Micros | null {
-  const budget = lookUp(state.current, 'budget')?.value;
-  return typeof budget === 'number' ? budget : null;
 }

@@ -23,7 +23,7 @@ import {
   type State,
 } from './lists.ts';
 import type { RunPart } from './run.ts';
-import { hasEnded, transition } from './transition.ts';
+import { hasEnded, isLifecycle, transition } from './transition.ts';
 
 /** Has this event been counted? The mark stands in the same state as the totals. */
 export function isFolded(state: State, event: Event): boolean {
@@ -116,6 +116,7 @@ function sessionAfter(known: Session | undefined, { fact, at, by }: Event): Sess
       status: 'initializing',
       endedAt: null,
       reason: null,
+      worked: 0,
       checkpoints: 0,
       latestCheckpointId: null,
     };
@@ -124,7 +125,8 @@ function sessionAfter(known: Session | undefined, { fact, at, by }: Event): Sess
   const status = transition(known.status, fact) ?? known.status;
   const ends = status !== known.status && hasEnded(status);
   const reason = ends && 'reason' in fact && fact.reason ? fact.reason : known.reason;
-  return { ...known, status, reason, endedAt: ends ? at : known.endedAt, seenAt: at };
+  const worked = known.worked + (isLifecycle(fact) ? 0 : 1);
+  return { ...known, status, reason, worked, endedAt: ends ? at : known.endedAt, seenAt: at };
 }
 
 /** Only what changes: the merge keeps the rest of the row. */

@@ -25,6 +25,8 @@ export const session = z.object({
   reason: textOrNull,
   /** When it last recorded anything. */
   seenAt: number,
+  /** How much it recorded besides its own coming and going: 0 is a session in which nothing happened. */
+  worked: number,
   checkpoints: number,
   latestCheckpointId: z.nullable(id<CheckpointId>()),
 });

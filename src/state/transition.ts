@@ -33,6 +33,11 @@ export function transition(from: Status, fact: { readonly kind: string }): Statu
   return lookUp<Status>(table[from], fact.kind) ?? null;
 }
 
+/** Does a fact speak of the session itself, rather than of what was done in it? */
+export function isLifecycle({ kind }: { readonly kind: string }): boolean {
+  return kind.startsWith('session_') || kind.startsWith('budget_');
+}
+
 /** Is a session with this status over, as far as anyone recorded? */
 export function hasEnded(status: Status): boolean {
   return status !== 'initializing' && status !== 'running';
