@@ -6,8 +6,9 @@ import { epicRef } from './checkpoint/tree.ts';
 import { type Verification, verifyEpic } from './checkpoint/verify.ts';
 import { parseEpicId } from './ids.ts';
 import { type Orch, type OrchOptions, openOrch } from './orch.ts';
+import { checkFacts } from './session/clean.ts';
 import { deleteEpic } from './session/delete.ts';
-import { saveByHand } from './session/record.ts';
+import { saveByHand } from './session/here.ts';
 import type { Fact } from './state/facts.ts';
 import type { Trigger } from './types.ts';
 
@@ -51,10 +52,10 @@ export type SaveCheckpointInput = {
 export function saveCheckpoint(input: SaveCheckpointInput, where: Where = {}): Promise<Checkpoint> {
   const epic = parseEpicId(input.epicId);
   const { trigger = 'manual', reason = null, facts = [], agent = null } = input;
-  return using(
-    where,
-    async (orch) => (await saveByHand(orch, epic, { trigger, reason, facts, agent })).checkpoint,
-  );
+  return using(where, async (orch) => {
+    await checkFacts(facts);
+    return (await saveByHand(orch, epic, { trigger, reason, facts, agent }, orch.settings)).checkpoint;
+  });
 }
 
 /** A checkpoint with all it holds. */

@@ -3,7 +3,9 @@ import { join } from 'node:path';
 import type { GitEngine } from './git/engine.ts';
 import { type EngineChoice, openEngine } from './git/open.ts';
 import { discoverRepository, type Repository } from './git/repository.ts';
+import { redact } from './redact.ts';
 import type { SessionPorts } from './session/record.ts';
+import { defaultSettings, type SessionSettings } from './session/settings.ts';
 import { identifyWriter } from './session/writer.ts';
 import { type Clock, type Random, realClock, realRandom } from './system/clock.ts';
 import { type Disk, realDisk, statIfThere } from './system/files.ts';
@@ -17,6 +19,8 @@ export type OrchOptions = {
   readonly writer?: WriterId;
   /** How many documents stay in the tree. */
   readonly keep?: number;
+  /** How sessions are kept, where it is not as the repository's config says. */
+  readonly settings?: Partial<SessionSettings>;
   /** Told of what went on behind the scenes. */
   readonly onReport?: (what: string) => void;
   readonly clock?: Partial<Clock>;
@@ -29,6 +33,7 @@ export type OrchOptions = {
 /** An open repository: every port, wired. */
 export type Orch = SessionPorts & {
   readonly repository: Repository;
+  readonly settings: SessionSettings;
   close(): void;
 };
 
@@ -50,6 +55,9 @@ export async function openOrch(options: OrchOptions = {}): Promise<Orch> {
     random,
     home,
     keep: options.keep ?? defaultKeep,
+    settings: { ...defaultSettings, ...options.settings },
+    redact,
+    takeSnapshot: null,
     identifyWriter: async () => options.writer ?? identifyWriter(disk, random, home, repository.commonDir),
     report: (what) => {
       options.onReport?.(what);

@@ -1,24 +1,14 @@
-import { compactRow, rowIsLong, totalUsage } from '../cost/ledger.ts';
+import { totalUsage } from '../cost/ledger.ts';
 import type { CommitDraft } from '../git/append.ts';
 import { makeCheckpointId } from '../ids.ts';
 import { lookUp } from '../keyed.ts';
 import { budgetOf } from '../state/current.ts';
 import type { Event } from '../state/facts.ts';
 import { foldAll } from '../state/fold.ts';
-import { join } from '../state/join.ts';
-import type { State } from '../state/lists.ts';
 import { cleanText } from '../text.ts';
-import type {
-  CheckpointId,
-  EpicId,
-  GateColour,
-  Millis,
-  Oid,
-  SessionId,
-  Trigger,
-  WriterId,
-} from '../types.ts';
+import type { EpicId, Millis, Oid, SessionId, Trigger, WriterId } from '../types.ts';
 import { formatInstant, toUsd } from '../units.ts';
+import { colourOf, countCheckpoint } from './count.ts';
 import type { CheckpointDocument } from './document.ts';
 import { fitDocument, partEvents } from './fit.ts';
 import { formatMessage } from './message.ts';
@@ -35,13 +25,20 @@ export type Draft = {
   readonly events: readonly Event[];
   readonly at: Millis;
   readonly head: { readonly commit: Oid | null; readonly branch: string | null };
-  readonly snapshot: Oid | null;
-  readonly gates: GateColour;
+  /** The working tree that goes with it. */
+  readonly snapshot: {
+    readonly commit: Oid;
+    readonly tree: Oid;
+    readonly leftOut: readonly { readonly path: string; readonly reason: string }[];
+  } | null;
   /** Settles once the events are on disk themselves; the ref moves only then. */
   readonly durable: Promise<void>;
   /** The journals this writer still has; the others' marks can be summed up. */
   readonly journals: readonly SessionId[];
 };
+
+/** How many files that were left out of a snapshot a document names. */
+const maxLeftOut = 100;
 
 export type Composed = { readonly document: CheckpointDocument; readonly commit: CommitDraft };
 
@@ -57,6 +54,7 @@ export function composeCheckpoints(
   options: { readonly keep: number; readonly random: () => string },
 ): Composed[] {
   const reason = draft.reason === null ? null : normalizeReason(draft.reason) || null;
+  const leftOut = draft.snapshot?.leftOut.slice(0, maxLeftOut) ?? [];
   let { state, seq } = base;
   let committedAt = Math.max(draft.at, ...base.parents.map((parent) => parent.committedAt));
   let present = [...names];
@@ -64,7 +62,8 @@ export function composeCheckpoints(
     const before = state;
     seq += 1;
     const id = makeCheckpointId(seq, options.random());
-    const folded = countCheckpoint(foldAll(state, events), draft, id);
+    const folded = countCheckpoint(foldAll(state, events), draft, { id, seq });
+    const gates = colourOf(folded, draft.snapshot?.tree ?? null);
     const session = lookUp(folded.sessions, draft.sessionId)?.value;
     const rebuiltOver = index === 0 ? base.damage.map(({ commit, problem }) => ({ commit, problem })) : [];
     const content = {
@@ -81,9 +80,10 @@ export function composeCheckpoints(
       summary: summarize(draft.trigger, reason, events),
       gitCommit: draft.head.commit,
       branch: draft.head.branch,
-      snapshot: draft.snapshot,
+      snapshot: draft.snapshot?.commit ?? null,
       costUsd: toUsd(totalUsage(folded.ledger).micros),
       events,
+      ...(leftOut.length > 0 && { leftOut }),
       state: folded,
       ...(rebuiltOver.length > 0 && { rebuiltOver }),
     };
@@ -100,7 +100,7 @@ export function composeCheckpoints(
         ...document,
         cost: totalUsage(state.ledger).micros,
         budget: budgetOf(state),
-        gates: draft.gates,
+        gates,
         head: draft.head.commit,
         agent: session?.agent ?? null,
       },
@@ -128,24 +128,4 @@ export function keepNewest(names: readonly string[], keep: number): Set<string> 
   const documents = names.filter((name) => parseDocumentName(name) !== null).sort();
   const dropped = new Set(documents.slice(0, Math.max(0, documents.length - Math.max(1, keep))));
   return new Set(names.filter((name) => !dropped.has(name)));
-}
-
-/** Counts the checkpoint in its session, and sums up this writer's row of the ledger when it got long. */
-function countCheckpoint(state: State, draft: Draft, id: CheckpointId): State {
-  const stamp = [state.clock + 1, draft.writer, 0] as const;
-  const session = lookUp(state.sessions, draft.sessionId)?.value;
-  const row = lookUp(state.ledger, draft.writer)?.value;
-  const isOver = (other: string) => !draft.journals.some((journal) => journal === other);
-  return join(state, {
-    clock: stamp[0],
-    ...(session && {
-      sessions: {
-        [draft.sessionId]: {
-          value: { ...session, checkpoints: session.checkpoints + 1, latestCheckpointId: id },
-          stamp,
-        },
-      },
-    }),
-    ...(row && rowIsLong(row) && { ledger: { [draft.writer]: { value: compactRow(row, isOver), stamp } } }),
-  });
 }

@@ -40,6 +40,8 @@ export const documentShape = z.object({
   gitCommit: z.nullable(id<Oid>()),
   branch: z.nullable(z.string()),
   snapshot: z.nullable(id<Oid>()),
+  /** What is not in the snapshot, and why. */
+  leftOut: z.optional(z.array(z.object({ path: z.string(), reason: z.string() }))),
   /** All that the epic has cost up to here. */
   costUsd: z.number(),
   /** What was folded into this checkpoint. */

@@ -3,9 +3,10 @@ import { trashEpic } from '../checkpoint/store.ts';
 import { readTip } from '../checkpoint/tip.ts';
 import { makeFolder } from '../system/files.ts';
 import type { EpicId } from '../types.ts';
+import { saveByHand } from './here.ts';
 import { journalFolder, journalPath } from './journal.ts';
 import { readPending } from './pending.ts';
-import { type SessionPorts, saveByHand } from './record.ts';
+import type { SessionPorts } from './record.ts';
 
 /**
  * Moves an epic to the trash, whole: what was recorded and not yet saved is saved first.

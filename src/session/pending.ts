@@ -3,7 +3,7 @@ import type { Event } from '../state/facts.ts';
 import type { State } from '../state/lists.ts';
 import { hasEnded, transition } from '../state/transition.ts';
 import type { Disk } from '../system/files.ts';
-import type { EpicId, SessionId, Status } from '../types.ts';
+import type { EpicId, Millis, SessionId, Status } from '../types.ts';
 import { listJournals, readJournal, releaseJournal, restoreHalfReleased } from './journal.ts';
 import type { JournalHeader } from './journal-record.ts';
 
@@ -70,6 +70,11 @@ export function withJournal(pending: Pending, folder: string, session: SessionId
     journals: [...pending.journals, { session, header, size }],
     torn: pending.torn,
   };
+}
+
+/** A time above everything this writer has seen: its last word wins, even when its clock was set back. */
+export function liftedTime(now: Millis, { clock }: State, events: readonly Event[]): Millis {
+  return events.reduce((latest, { at }) => Math.max(latest, at + 1), Math.max(now, clock + 1));
 }
 
 /** Has the session ended, by the state, or, where that forgot it, by its own journal? */

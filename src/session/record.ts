@@ -1,122 +1,237 @@
-import { join } from 'node:path';
 import type { Draft } from '../checkpoint/compose.ts';
+import { decide, type Verdict } from '../checkpoint/policy.ts';
 import { type Stored, save } from '../checkpoint/store.ts';
 import type { StorePorts, Tip } from '../checkpoint/tip.ts';
-import { parseSessionId } from '../ids.ts';
-import type { Fact } from '../state/facts.ts';
+import { lookUp } from '../keyed.ts';
+import type { Redact } from '../redact.ts';
+import type { Event, Fact } from '../state/facts.ts';
 import type { State } from '../state/lists.ts';
-import { readTextIfThere, writeAll } from '../system/files.ts';
-import { cleanText } from '../text.ts';
-import type { EpicId, Millis, SessionId, Trigger, WriterId } from '../types.ts';
+import { hasEnded, isLifecycle } from '../state/transition.ts';
+import type { EpicId, Millis, Oid, SessionId, Trigger, WriterId } from '../types.ts';
 import { cleanFacts } from './clean.ts';
-import { beginJournal, journalFolder } from './journal.ts';
-import { type Pending, readPending, releaseFolded, withJournal } from './pending.ts';
+import { type EpicView, readView, viewFrom } from './context.ts';
+import { appendToJournal, journalFolder } from './journal.ts';
+import { beginOnce, type Opening } from './open.ts';
+import { liftedTime, type Pending, readPending } from './pending.ts';
+import type { SessionSettings } from './settings.ts';
+import { cleanUp } from './upkeep.ts';
+
+/** The working tree as it was kept. */
+export type TreeSnapshot = {
+  readonly commit: Oid;
+  readonly tree: Oid;
+  /** Paths that are not in it, each with the reason. */
+  readonly leftOut: readonly { readonly path: string; readonly reason: string }[];
+  /** False where the session's last snapshot is the same. */
+  readonly isNew: boolean;
+};
+
+export type SnapshotRequest = {
+  readonly epic: EpicId;
+  readonly session: SessionId;
+  readonly at: Millis;
+  readonly maxFileBytes: number;
+};
 
 export type SessionPorts = StorePorts & {
   /** Asked for only when something is to be written. */
   readonly identifyWriter: () => Promise<WriterId>;
+  readonly redact: Redact;
+  /** Null where there is no working tree, or no git to read it with. */
+  readonly takeSnapshot: ((request: SnapshotRequest) => Promise<TreeSnapshot>) | null;
 };
 
-export type SaveRequest = {
+/** A session in this clone that facts go to. */
+export type Target = {
+  readonly epic: EpicId;
+  readonly session: SessionId;
+  readonly settings: SessionSettings;
+};
+
+/** A checkpoint that is made whatever the policy says. */
+export type Ask = {
   readonly trigger: Trigger;
   readonly reason: string | null;
-  readonly facts: readonly Fact[];
-  readonly agent: string | null;
+  /** Not if nothing happened and no file changed since the one before. */
+  readonly onlyIfChanged?: true;
 };
 
-/** How often git is asked to pack what we wrote. */
-const tidyInterval: Millis = 3_600_000;
+export type Outcome = {
+  readonly session: SessionId;
+  /** What was recorded, in its place. */
+  readonly events: readonly Event[];
+  readonly state: State;
+  readonly verdict: Pick<Verdict, 'warn' | 'stop'>;
+  readonly stored: Stored | null;
+};
 
 /**
- * Saves a checkpoint where no session runs: opens one for the call and pauses it.
- * The facts are durable in the session's journal before the checkpoint is tried.
+ * THE PUMP: facts → redact → journal → view → decide → checkpoint. Everything that happens in a session comes through
+ * here; the facts are on disk before anything is decided about them.
  */
-export async function saveByHand(ports: SessionPorts, epic: EpicId, request: SaveRequest): Promise<Stored> {
-  const clean = { ...request, facts: await cleanFacts(request.facts) };
+export async function record(
+  ports: SessionPorts,
+  target: Target,
+  facts: readonly Fact[],
+  ask: Ask | null = null,
+): Promise<Outcome> {
+  const { epic, session, settings } = target;
+  const clean = cleanFacts(facts, ports.redact);
+  const before = await readView(ports, epic);
+  if (clean.length > 0) await append(ports, session, before, clean);
+  let view = viewFrom(ports, epic, before.tip);
+  const verdict = decide(settings.policy, { ...view, seen: before.state }, ports.clock.now());
+  if (verdict.stop !== null && isRunning(view.state, session)) {
+    const reason = verdict.checkpoint?.reason ?? null;
+    await append(ports, session, view, [{ kind: 'budget_exceeded', reason }]);
+    view = viewFrom(ports, epic, before.tip);
+  }
+  const stored = await saveWhereCalledFor(ports, target, view, verdict, ask);
+  const state = stored?.document.state ?? view.state;
+  return { session, events: newEvents(before, view, session), state, verdict, stored };
+}
+
+/** The same for a session that begins with these facts, and may end with them. */
+export async function recordInNew(
+  ports: SessionPorts,
+  opening: Opening,
+  facts: readonly Fact[],
+  ask: Ask | null,
+): Promise<Outcome> {
+  const { epic, session } = opening;
+  const clean = cleanFacts(facts, ports.redact);
   const writer = await ports.identifyWriter();
-  const folder = journalFolder(ports.home);
-  const session = parseSessionId(`sess-${ports.random.id(6)}`);
+  const beginOn = beginOnce(ports, writer, opening, clean);
+  if (ask === null) {
+    const { tip } = await readView(ports, epic);
+    const { durable, verdict } = await beginOn(tip);
+    await durable;
+    const { pending, state } = viewFrom(ports, epic, tip);
+    return { session, events: pending.filter(isOf(session)), state, verdict, stored: null };
+  }
+  const snapshot = await keepTree(ports, opening);
+  let verdict: Outcome['verdict'] = { warn: [], stop: null };
+  const stored = await saveDraft(ports, opening, snapshot, writer, async (tip) => {
+    const begun = await beginOn(tip);
+    ({ verdict } = begun);
+    const { checkpoint } = begun.verdict;
+    return { ...begun, why: checkpoint?.trigger === 'budget' ? checkpoint : ask };
+  });
+  if (stored === null) throw new Error('a draft was made, and no checkpoint of it');
+  const { events, state } = stored.document;
+  return { session, events: events.filter(isOf(session)), state, verdict, stored };
+}
+
+function isOf(session: SessionId): (event: Event) => boolean {
+  return (event) => event.session === session;
+}
+
+async function append(
+  { disk, home, clock }: SessionPorts,
+  session: SessionId,
+  { state, pending }: EpicView,
+  facts: readonly Fact[],
+): Promise<void> {
+  const at = liftedTime(clock.now(), state, pending);
+  await appendToJournal(
+    disk,
+    journalFolder(home),
+    session,
+    facts.map((fact) => ({ at, fact })),
+  );
+}
+
+function isRunning(state: State, session: SessionId): boolean {
+  const status = lookUp(state.sessions, session)?.value.status;
+  return status !== undefined && !hasEnded(status);
+}
+
+function newEvents(before: EpicView, after: EpicView, of: SessionId): Event[] {
+  const mark = before.pending.findLast(({ session }) => session === of)?.end ?? 0;
+  return after.pending.filter(({ session, offset }) => session === of && offset >= mark);
+}
+
+/** The checkpoint that was asked for, or that the policy calls for. */
+async function saveWhereCalledFor(
+  ports: SessionPorts,
+  target: Target,
+  view: EpicView,
+  verdict: Verdict,
+  ask: Ask | null,
+): Promise<Stored | null> {
+  const { epic, session, settings } = target;
+  const why = verdict.checkpoint?.trigger === 'budget' ? verdict.checkpoint : (ask ?? verdict.checkpoint);
+  if (why === null) return null;
+  const writer =
+    view.journals.find((journal) => journal.session === session)?.header.writer ??
+    (await ports.identifyWriter());
+  const snapshot = await keepTree(ports, target);
+  const isUnchanged = !snapshot?.isNew && view.pending.every(({ fact }) => isLifecycle(fact));
+  if (ask?.onlyIfChanged && isUnchanged) return null;
+  try {
+    return await saveDraft(ports, target, snapshot, writer, async (tip) => {
+      const now = ask === null ? viewFrom(ports, epic, tip) : null;
+      // Somebody else may have made the very checkpoint the policy called for.
+      if (now && decide(settings.policy, now, ports.clock.now()).checkpoint === null) return null;
+      const pending = readPending(journalFolder(ports.home), epic, tip.state);
+      return { pending, why, durable: Promise.resolve() };
+    });
+  } catch (error) {
+    if (ask !== null) throw error;
+    // What was recorded is safe in the journal, and the next call tries again.
+    const problem = error instanceof Error ? error.message : error;
+    ports.report(`recorded, but the checkpoint could not be made now: ${problem}`);
+    return null;
+  }
+}
+
+/** The working tree, outside the epic's lock. If it cannot be had, the checkpoint does without. */
+async function keepTree(ports: SessionPorts, target: Target): Promise<TreeSnapshot | null> {
+  const { epic, session, settings } = target;
+  if (!settings.snapshot || ports.takeSnapshot === null) return null;
+  try {
+    const { maxFileBytes } = settings;
+    return await ports.takeSnapshot({ epic, session, at: ports.clock.now(), maxFileBytes });
+  } catch (error) {
+    ports.report(`no snapshot of the files: ${error instanceof Error ? error.message : error}`);
+    return null;
+  }
+}
+
+type Content = {
+  readonly pending: Pending;
+  readonly why: { readonly trigger: Trigger; readonly reason: string | null };
+  readonly durable: Promise<void>;
+};
+
+async function saveDraft(
+  ports: SessionPorts,
+  { epic, session }: Target,
+  snapshot: TreeSnapshot | null,
+  writer: WriterId,
+  collect: (tip: Tip) => Promise<Content | null>,
+): Promise<Stored | null> {
   const head = await ports.git.readHead();
-  let durable: Promise<void> | null = null;
-  let pending: Pending = { events: [], journals: [], torn: 0 };
-  const stored = await save(ports, epic, async (tip): Promise<Draft> => {
-    if (durable === null) {
-      const before = readPending(folder, epic, tip.state);
-      ({ durable } = await beginAndPause(ports, { epic, session, writer }, tip, before, clean));
-      pending = withJournal(before, folder, session);
-    } else pending = readPending(folder, epic, tip.state);
-    const at = ports.clock.now();
-    const { trigger, reason } = request;
+  let journals: Pending['journals'] = [];
+  const stored = await save(ports, epic, async (tip): Promise<Draft | null> => {
+    const content = await collect(tip);
+    if (content === null) return null;
+    const { pending, why, durable } = content;
+    journals = pending.journals;
     return {
       sessionId: session,
       writer,
-      trigger,
-      reason,
+      trigger: why.trigger,
+      reason: why.reason === null ? null : ports.redact(why.reason),
       events: pending.events,
-      journals: pending.journals.map((journal) => journal.session),
+      journals: journals.map((journal) => journal.session),
       durable,
-      at,
+      at: ports.clock.now(),
       head,
-      snapshot: null,
-      gates: 'unknown',
+      snapshot,
     };
   });
   const last = stored.at(-1);
-  if (last === undefined) throw new Error('a draft was made, and no checkpoint of it');
-  await cleanUp(ports, last.base.state, pending);
-  return last;
-}
-
-/** A whole session in one write: it began, this happened, it paused. */
-async function beginAndPause(
-  ports: SessionPorts,
-  header: { epic: EpicId; session: SessionId; writer: WriterId },
-  { state }: Tip,
-  pending: Pending,
-  { facts, agent, reason }: SaveRequest,
-): Promise<{ durable: Promise<void> }> {
-  const all: Fact[] = [
-    { kind: 'session_started', number: nextNumber(state, pending), agent, parentSessionId: null },
-    { kind: 'session_running' },
-    ...facts,
-    { kind: 'session_paused', reason: reason && cleanText(reason) },
-  ];
-  const at = liftedTime(ports.clock.now(), state, pending);
-  const records = all.map((fact) => ({ at, fact }));
-  return beginJournal(ports.disk, journalFolder(ports.home), header, records);
-}
-
-/** A time above everything this writer has seen: its last word wins, even when its clock was set back. */
-export function liftedTime(now: Millis, state: State, { events }: Pending): Millis {
-  return events.reduce((latest, { at }) => Math.max(latest, at + 1), Math.max(now, state.clock + 1));
-}
-
-function nextNumber(state: State, { events }: Pending): number {
-  const numbers = Object.values(state.sessions).map(({ value }) => value.number);
-  for (const { fact } of events) if (fact.kind === 'session_started') numbers.push(fact.number);
-  return Math.max(0, ...numbers) + 1;
-}
-
-/** What can wait until the checkpoint is durable; if it fails, the checkpoint still stands. */
-async function cleanUp(ports: SessionPorts, before: State, { journals }: Pending): Promise<void> {
-  try {
-    releaseFolded(ports.disk, journalFolder(ports.home), before, journals);
-    await tidyNowAndThen(ports);
-  } catch (error) {
-    ports.report(`upkeep failed: ${error instanceof Error ? error.message : error}`);
-  }
-}
-
-async function tidyNowAndThen({ disk, clock, git, home }: SessionPorts): Promise<void> {
-  const stamp = join(home, 'tidied');
-  const last = readTextIfThere(stamp);
-  const now = clock.now();
-  if (last !== null && Math.abs(now - Number(last)) < tidyInterval) return;
-  const fd = disk.open(stamp, 'w', 0o644);
-  try {
-    writeAll(disk, fd, Buffer.from(String(now)));
-  } finally {
-    disk.close(fd);
-  }
-  if (last !== null) await git.tidy();
+  if (last) await cleanUp(ports, last.base.state, journals);
+  return last ?? null;
 }

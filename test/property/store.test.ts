@@ -8,8 +8,10 @@ import { epicRef, trashPrefix } from '../../src/checkpoint/tree.ts';
 import { parseWriterId } from '../../src/ids.ts';
 import { listCheckpoints, loadLatestCheckpoint, verifyCheckpoints } from '../../src/index.ts';
 import type { Orch } from '../../src/orch.ts';
+import { redact } from '../../src/redact.ts';
 import { deleteEpic } from '../../src/session/delete.ts';
-import { saveByHand } from '../../src/session/record.ts';
+import { saveByHand } from '../../src/session/here.ts';
+import { defaultSettings } from '../../src/session/settings.ts';
 import { canonicalJson } from '../../src/state/canonical.ts';
 import { realClock, realRandom } from '../../src/system/clock.ts';
 import { realDisk } from '../../src/system/files.ts';
@@ -34,6 +36,9 @@ function makeClone(name: string, skew: number): Clone {
     home,
     keep: 5,
     report: () => {},
+    redact,
+    takeSnapshot: null,
+    settings: defaultSettings,
     identifyWriter: async () => parseWriterId(name),
     repository: {
       gitDir: home,

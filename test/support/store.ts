@@ -5,7 +5,7 @@ import { readPath } from '../../src/git/read.ts';
 import { parseEpicId, parseWriterId } from '../../src/ids.ts';
 import { listCheckpoints, loadCheckpoint, verifyCheckpoints } from '../../src/index.ts';
 import { type Orch, type OrchOptions, openOrch } from '../../src/orch.ts';
-import { saveByHand } from '../../src/session/record.ts';
+import { saveByHand } from '../../src/session/here.ts';
 import type { Event, Fact } from '../../src/state/facts.ts';
 import type { Clock } from '../../src/system/clock.ts';
 

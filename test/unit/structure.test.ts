@@ -43,7 +43,7 @@ const allowed: { readonly [room: string]: readonly string[] } = {
   'config.ts': below('system', 'integration'),
   checkpoint: below('git', 'system', 'state', 'cost'),
   session: below('checkpoint', 'git', 'integration', 'system', 'state', 'cost', 'config.ts', 'redact.ts'),
-  'orch.ts': below('session', 'checkpoint', 'git', 'system', 'config.ts'),
+  'orch.ts': below('session', 'checkpoint', 'git', 'system', 'config.ts', 'redact.ts'),
   'index.ts': below('orch.ts', 'config.ts', 'session', 'checkpoint', 'integration', 'state', 'cost'),
   cli: below(
     'index.ts',

@@ -1,0 +1,44 @@
+import { compactRow, rowIsLong } from '../cost/ledger.ts';
+import { lookUp } from '../keyed.ts';
+import { join } from '../state/join.ts';
+import type { State } from '../state/lists.ts';
+import type { CheckpointId, GateColour, Oid } from '../types.ts';
+import type { Draft } from './compose.ts';
+
+/** What the gates said of exactly this tree. */
+export function colourOf(state: State, tree: Oid | null): GateColour {
+  const results = Object.values(state.gates).flatMap(({ value }) =>
+    value.tree === tree && value.status !== 'skipped' ? [value.status] : [],
+  );
+  if (tree === null || results.length === 0) return 'unknown';
+  return results.every((status) => status === 'passed') ? 'green' : 'red';
+}
+
+/**
+ * What making a checkpoint itself changes: its session has one more, a green one is remembered, and this writer's row
+ * of the ledger is summed up when it got long.
+ */
+export function countCheckpoint(
+  state: State,
+  draft: Draft,
+  { id, seq }: { readonly id: CheckpointId; readonly seq: number },
+): State {
+  const stamp = [state.clock + 1, draft.writer, 0] as const;
+  const session = lookUp(state.sessions, draft.sessionId)?.value;
+  const row = lookUp(state.ledger, draft.writer)?.value;
+  const isOver = (other: string) => !draft.journals.some((journal) => journal === other);
+  const tree = draft.snapshot?.tree ?? null;
+  return join(state, {
+    clock: stamp[0],
+    ...(session && {
+      sessions: {
+        [draft.sessionId]: {
+          value: { ...session, checkpoints: session.checkpoints + 1, latestCheckpointId: id },
+          stamp,
+        },
+      },
+    }),
+    ...(colourOf(state, tree) === 'green' && { current: { lastGreen: { value: { id, seq, tree }, stamp } } }),
+    ...(row && rowIsLong(row) && { ledger: { [draft.writer]: { value: compactRow(row, isOver), stamp } } }),
+  });
+}

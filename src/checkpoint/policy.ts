@@ -1,0 +1,148 @@
+import { totalUsage } from '../cost/ledger.ts';
+import { budgetOf } from '../state/current.ts';
+import type { Event, Fact } from '../state/facts.ts';
+import type { State } from '../state/lists.ts';
+import type { Micros, Millis, Trigger } from '../types.ts';
+import { formatUsd } from '../units.ts';
+import type { Saved } from './read.ts';
+
+/** When checkpoints are made without being asked for. */
+export type Policy = {
+  /** Null: no timer. */
+  readonly interval: Millis | null;
+  readonly on: readonly Trigger[];
+  /** Fractions of the budget, each once. */
+  readonly cost: readonly number[];
+};
+
+export const defaultPolicy: Policy = {
+  interval: 15 * 60_000,
+  on: ['session_start', 'error', 'task', 'batch', 'pre_compact', 'context_tier'],
+  cost: [0.8],
+};
+
+/** These are made whatever the policy says. */
+const always: readonly Trigger[] = ['pause', 'complete', 'budget', 'recovery', 'manual', 'merge'];
+
+export function isOn(policy: Policy, trigger: Trigger): boolean {
+  return always.includes(trigger) || policy.on.includes(trigger);
+}
+
+/** What an epic looks like to somebody who has to decide: the newest checkpoint, and what came since. */
+export type View = {
+  readonly saved: Saved | null;
+  /** What stands in the journals and in no checkpoint yet. */
+  readonly pending: readonly Event[];
+  /** With all that is pending. */
+  readonly state: State;
+  /** What whoever asks knew when they last looked; what is saved, where they never did. */
+  readonly seen?: State;
+};
+
+export type Warning = { readonly kind: 'budget'; readonly spent: Micros; readonly limit: Micros };
+export type Stop = { readonly kind: 'budget'; readonly spent: Micros; readonly limit: Micros };
+export type Verdict = {
+  readonly checkpoint: { readonly trigger: Trigger; readonly reason: string | null } | null;
+  readonly warn: readonly Warning[];
+  readonly stop: Stop | null;
+};
+
+const warnAt = 0.8;
+
+/**
+ * What is to be done now. It compares the newest checkpoint with the present state, so that "once per crossing" needs
+ * no memory of its own.
+ */
+export function decide(policy: Policy, view: View, now: Millis): Verdict {
+  const spent = totalUsage(view.state.ledger).micros;
+  const limit = budgetOf(view.state);
+  const isOver = limit !== null && spent >= limit;
+  const stop: Stop | null = isOver ? { kind: 'budget', spent, limit } : null;
+  const before = view.seen ?? view.saved?.document.state ?? null;
+  const isWarned = before !== null && isCrossed(before, warnAt);
+  const warn: Warning[] =
+    !isOver && limit !== null && !isWarned && isCrossed(view.state, warnAt)
+      ? [{ kind: 'budget', spent, limit }]
+      : [];
+  return { checkpoint: findTrigger(policy, view, stop, now), warn, stop };
+}
+
+function findTrigger(policy: Policy, view: View, stop: Stop | null, now: Millis): Verdict['checkpoint'] {
+  if (stop !== null && !isSavedPastBudget(view)) {
+    return {
+      trigger: 'budget',
+      reason: `Budget used up: ${formatUsd(stop.spent)} of ${formatUsd(stop.limit)}`,
+    };
+  }
+  for (const { fact } of view.pending) {
+    const trigger = triggerOf(fact);
+    if (trigger !== null && isOn(policy, trigger)) return { trigger, reason: null };
+  }
+  const crossed = findCrossing(policy, view);
+  if (crossed !== null) return { trigger: 'cost', reason: crossed };
+  return isDue(policy, view, now) ? { trigger: 'interval', reason: null } : null;
+}
+
+/** Does the newest checkpoint know already that the money is gone? */
+function isSavedPastBudget({ saved, state }: View): boolean {
+  const limit = budgetOf(state);
+  return (
+    saved !== null &&
+    limit !== null &&
+    budgetOf(saved.document.state) === limit &&
+    isCrossed(saved.document.state, 1)
+  );
+}
+
+/** The trigger a fact pulls by itself. */
+function triggerOf(fact: Fact): Trigger | null {
+  switch (fact.kind) {
+    case 'session_failed':
+      return 'error';
+    case 'issue':
+      return fact.status === 'done' ? 'issue_complete' : null;
+    case 'task':
+      return fact.status === 'succeeded' ? 'task' : null;
+    case 'current_set':
+      return fact.key === 'currentTask' && isDoneTask(fact.value) ? 'task' : null;
+    default:
+      return null;
+  }
+}
+
+function isDoneTask(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && 'status' in value && value.status === 'done';
+}
+
+/** Is this much of the budget spent? Each state by its own budget, so that raising it arms the threshold again. */
+function isCrossed(state: State, fraction: number): boolean {
+  const limit = budgetOf(state);
+  return limit !== null && totalUsage(state.ledger).micros >= limit * fraction;
+}
+
+function findCrossing(policy: Policy, { saved, state }: View): string | null {
+  const crossed = policy.cost.filter(
+    (fraction) => isCrossed(state, fraction) && !(saved && isCrossed(saved.document.state, fraction)),
+  );
+  const limit = budgetOf(state);
+  if (crossed.length === 0 || limit === null) return null;
+  const spent = totalUsage(state.ledger).micros;
+  return `${Math.floor((spent / limit) * 100)} % of the budget spent: ${formatUsd(spent)} of ${formatUsd(limit)}`;
+}
+
+/** Is a checkpoint due by the clock, and is there something to put in it? */
+function isDue({ interval }: Policy, { saved, pending }: View, now: Millis): boolean {
+  const [first] = pending;
+  if (interval === null || first === undefined || !pending.some(({ fact }) => isWork(fact))) return false;
+  // A clock that was set back must not keep checkpoints from being made until it has caught up.
+  return Math.abs(now - (saved?.commit.authoredAt ?? first.at)) >= interval;
+}
+
+function isWork({ kind }: Fact): boolean {
+  return !kind.startsWith('session_');
+}
+
+/** The trigger that calls for a checkpoint now, or null where none does. */
+export function shouldCheckpoint(policy: Policy, view: View, now: Millis): Trigger | null {
+  return decide(policy, view, now).checkpoint?.trigger ?? null;
+}

@@ -1,0 +1,88 @@
+import { join } from 'node:path';
+import { parseEpicId, parseSessionId } from '../ids.ts';
+import type { Random } from '../system/clock.ts';
+import { type Disk, listFolder, readTextIfThere, removeIfThere, writeAtomically } from '../system/files.ts';
+import { checkProcess, type ProcessIdentity } from '../system/process.ts';
+import type { EpicId, Millis, SessionId } from '../types.ts';
+import type { SessionSettings } from './settings.ts';
+
+/** Who works on a session in this clone. It says nothing of what was done: losing it loses nothing. */
+export type LiveRecord = {
+  readonly session: SessionId;
+  readonly epic: EpicId;
+  readonly process: ProcessIdentity;
+  /** Does that process drive the policy and stop on request? */
+  readonly supervised: boolean;
+  readonly worktree: string | null;
+  readonly command: readonly string[] | null;
+  readonly since: Millis;
+  readonly settings: SessionSettings;
+};
+
+export type Liveness = 'alive' | 'dead' | 'elsewhere';
+
+function folderOf(home: string): string {
+  return join(home, 'live');
+}
+
+function pathOf(home: string, session: SessionId): string {
+  return join(folderOf(home), `${session}.json`);
+}
+
+export async function writeLive(disk: Disk, home: string, random: Random, record: LiveRecord): Promise<void> {
+  const bytes = Buffer.from(`${JSON.stringify(record)}\n`);
+  await writeAtomically(disk, pathOf(home, record.session), bytes, random.id(8));
+}
+
+export function removeLive(disk: Disk, home: string, session: SessionId): void {
+  removeIfThere(disk, pathOf(home, session));
+  removeIfThere(disk, requestPath(home, session));
+}
+
+/** Null where there is none, or none that can be read. */
+export function readLive(home: string, session: SessionId): LiveRecord | null {
+  const text = readTextIfThere(pathOf(home, session));
+  try {
+    const record = JSON.parse(text ?? 'null') as LiveRecord | null; // written by `writeLive`, in one step
+    if (record === null) return null;
+    return { ...record, session: parseSessionId(record.session), epic: parseEpicId(record.epic) };
+  } catch {
+    return null; // damaged: nobody can be asked, so nobody is there
+  }
+}
+
+export function listLive(home: string): LiveRecord[] {
+  const names = listFolder(folderOf(home)).filter((name) => /^sess-[a-z0-9]{4,32}\.json$/.test(name));
+  const records = names.sort().map((name) => readLive(home, parseSessionId(name.slice(0, -5))));
+  return records.filter((record) => record !== null);
+}
+
+export function checkLive(record: LiveRecord): Liveness {
+  return checkProcess(record.process);
+}
+
+/** What another process wants of a session's supervisor. */
+export type StopRequest = { readonly want: 'pause' | 'complete'; readonly reason: string | null };
+
+export function requestPath(home: string, session: SessionId): string {
+  return join(folderOf(home), `${session}.request`);
+}
+
+export async function requestStop(
+  disk: Disk,
+  home: string,
+  random: Random,
+  session: SessionId,
+  request: StopRequest,
+): Promise<void> {
+  await writeAtomically(disk, requestPath(home, session), Buffer.from(JSON.stringify(request)), random.id(8));
+}
+
+export function readRequest(home: string, session: SessionId): StopRequest | null {
+  const text = readTextIfThere(requestPath(home, session));
+  try {
+    return JSON.parse(text ?? 'null') as StopRequest | null; // written by `requestStop`, in one step
+  } catch {
+    return null; // not ours
+  }
+}

@@ -1,0 +1,89 @@
+import { decide, type Verdict } from '../checkpoint/policy.ts';
+import type { Tip } from '../checkpoint/tip.ts';
+import type { Event, Fact } from '../state/facts.ts';
+import { foldAll } from '../state/fold.ts';
+import type { State } from '../state/lists.ts';
+import type { EpicId, SessionId, WriterId } from '../types.ts';
+import { beginJournal, journalFolder } from './journal.ts';
+import { liftedTime, type Pending, readPending, withJournal } from './pending.ts';
+import type { SessionPorts } from './record.ts';
+import type { SessionSettings } from './settings.ts';
+
+/** A session that is about to begin. */
+export type Opening = {
+  readonly epic: EpicId;
+  readonly session: SessionId;
+  readonly agent: string | null;
+  readonly parentSessionId: SessionId | null;
+  readonly settings: SessionSettings;
+  /** Is it there for one call only, and over when that is done? Then why, in a person's words. */
+  readonly endsWith: { readonly reason: string | null } | null;
+};
+
+type Begun = {
+  readonly durable: Promise<void>;
+  readonly verdict: Verdict;
+};
+
+/**
+ * Begins the session on the first tip it is given. On a later one (somebody else was faster to move the ref) it has
+ * begun already, and only what is pending is read again.
+ */
+export function beginOnce(
+  ports: SessionPorts,
+  writer: WriterId,
+  opening: Opening,
+  facts: readonly Fact[],
+): (tip: Tip) => Promise<Begun & { readonly pending: Pending }> {
+  const folder = journalFolder(ports.home);
+  let begun: Begun | null = null;
+  return async (tip) => {
+    const pending = readPending(folder, opening.epic, tip.state);
+    if (begun !== null) return { ...begun, pending };
+    begun = await beginSession(ports, writer, opening, facts, tip, pending);
+    return { ...begun, pending: withJournal(pending, folder, opening.session) };
+  };
+}
+
+/** Begins a session's journal, in one write: it began, this happened, and, where it is for one call only, it ended. */
+async function beginSession(
+  ports: SessionPorts,
+  writer: WriterId,
+  opening: Opening,
+  facts: readonly Fact[],
+  tip: Tip,
+  pending: Pending,
+): Promise<Begun> {
+  const { epic, session, agent, parentSessionId, settings, endsWith } = opening;
+  const before = foldAll(tip.state, pending.events);
+  const at = liftedTime(ports.clock.now(), tip.state, pending.events);
+  const number = nextNumber(before);
+  const said: Fact[] = [
+    { kind: 'session_started', number, agent, parentSessionId },
+    { kind: 'session_running' },
+    ...facts,
+  ];
+  const events = said.map((fact, index): Event => {
+    return { at, by: writer, session, offset: index, end: index + 1, fact };
+  });
+  const verdict = decide(
+    settings.policy,
+    {
+      saved: tip.saved,
+      pending: [...pending.events, ...events],
+      state: foldAll(before, events),
+      seen: before,
+    },
+    ports.clock.now(),
+  );
+  if (verdict.stop) said.push({ kind: 'budget_exceeded', reason: verdict.checkpoint?.reason ?? null });
+  else if (endsWith) said.push({ kind: 'session_paused', reason: endsWith.reason });
+  const records = said.map((fact) => ({ at, fact }));
+  const header = { epic, session, writer };
+  const { durable } = await beginJournal(ports.disk, journalFolder(ports.home), header, records);
+  return { durable, verdict };
+}
+
+function nextNumber(state: State): number {
+  return Math.max(0, ...Object.values(state.sessions).map(({ value }) => value.number)) + 1;
+}

@@ -1,0 +1,38 @@
+import { join } from 'node:path';
+import type { State } from '../state/lists.ts';
+import { readTextIfThere, writeAll } from '../system/files.ts';
+import type { Millis } from '../types.ts';
+import { journalFolder } from './journal.ts';
+import { type JournalFile, releaseFolded } from './pending.ts';
+import type { SessionPorts } from './record.ts';
+
+/** How often git is asked to pack what we wrote. */
+const tidyInterval: Millis = 3_600_000;
+
+/** What can wait until a checkpoint is durable; if it fails, the checkpoint still stands. */
+export async function cleanUp(
+  ports: SessionPorts,
+  before: State,
+  journals: readonly JournalFile[],
+): Promise<void> {
+  try {
+    releaseFolded(ports.disk, journalFolder(ports.home), before, journals);
+    await tidyNowAndThen(ports);
+  } catch (error) {
+    ports.report(`upkeep failed: ${error instanceof Error ? error.message : error}`);
+  }
+}
+
+async function tidyNowAndThen({ disk, clock, git, home }: SessionPorts): Promise<void> {
+  const stamp = join(home, 'tidied');
+  const last = readTextIfThere(stamp);
+  const now = clock.now();
+  if (last !== null && Math.abs(now - Number(last)) < tidyInterval) return;
+  const fd = disk.open(stamp, 'w', 0o644);
+  try {
+    writeAll(disk, fd, Buffer.from(String(now)));
+  } finally {
+    disk.close(fd);
+  }
+  if (last !== null) await git.tidy();
+}
