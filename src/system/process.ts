@@ -14,10 +14,23 @@ export type ProcessIdentity = {
   readonly startedAt: string | null;
 };
 
+/**
+ * What Linux says of a process in `/proc/<pid>/stat`, from its state on; null where there is no such process,
+ * or no `/proc`.
+ */
+export function readStat(pid: number): string[] | null {
+  try {
+    const stat = readTextIfThere(`/proc/${pid}/stat`);
+    // The second field is the command in parentheses, which may itself hold spaces and parentheses.
+    return stat?.slice(stat.lastIndexOf(')') + 2).split(' ') ?? null;
+  } catch (error) {
+    if (systemCode(error) === 'ESRCH') return null; // it ended while it was being read
+    throw error;
+  }
+}
+
 function startTimeOf(pid: number): string | null {
-  // The second field is the command in parentheses, which may itself hold spaces and parentheses.
-  const stat = readTextIfThere(`/proc/${pid}/stat`);
-  return stat?.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? null;
+  return readStat(pid)?.[19] ?? null;
 }
 
 function readLinkIfThere(path: string): string | null {

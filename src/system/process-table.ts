@@ -1,0 +1,90 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { OrchError } from '../errors.ts';
+import { readStat } from './process.ts';
+
+/** One process as the system lists it. */
+export type ProcessRow = {
+  readonly pid: number;
+  readonly parent: number;
+  readonly group: number;
+  /** In the system's own words; a pid that is used again has another. */
+  readonly startedAt: string;
+  readonly phase: 'running' | 'stopped' | 'over';
+};
+
+/** Every process of this machine, by pid. */
+export function listProcesses(): Map<number, ProcessRow> {
+  const rows = process.platform === 'linux' ? listFromProc() : parsePs(runPs());
+  return new Map(rows.map((row) => [row.pid, row]));
+}
+
+/** The process as it is now, null where it is gone; where asking again is costly, as it was listed. */
+export function readProcess(listed: ProcessRow): ProcessRow | null {
+  return process.platform === 'linux' ? readFromProc(listed.pid) : listed;
+}
+
+function listFromProc(): ProcessRow[] {
+  return readdirSync('/proc').flatMap((name) =>
+    /^\d+$/.test(name) ? (readFromProc(Number(name)) ?? []) : [],
+  );
+}
+
+function readFromProc(pid: number): ProcessRow | null {
+  const stat = readStat(pid);
+  const startedAt = stat?.[19];
+  if (stat === null || startedAt === undefined) return null;
+  // A main thread that ended before the others is shown like a zombie, and its process goes on.
+  const hasEnded = Number(stat[17]) <= 1;
+  return {
+    pid,
+    parent: Number(stat[1]),
+    group: Number(stat[2]),
+    startedAt,
+    phase: phaseOf(stat[0] ?? '', hasEnded),
+  };
+}
+
+function phaseOf(state: string, hasEnded = true): ProcessRow['phase'] {
+  if (/^[ZX]/.test(state)) return hasEnded ? 'over' : 'running';
+  return /^T/.test(state) ? 'stopped' : 'running';
+}
+
+/** `lstart` has spaces in it, so it comes last. */
+const psArguments = ['-axo', 'pid=,ppid=,pgid=,stat=,lstart='];
+
+/** Loaded where it is needed: most systems are asked by reading files. */
+function runPs(): string {
+  const { spawnSync } = process.getBuiltinModule('node:child_process');
+  const { stdout, error } = spawnSync('ps', psArguments, {
+    encoding: 'utf8',
+    env: { ...process.env, LC_ALL: 'C' },
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  // It lists at least itself: an empty answer must not pass for "nothing runs".
+  if (!stdout) throw new OrchError('INTERNAL', 'the running processes cannot be listed', { cause: error });
+  return stdout;
+}
+
+/** Reads what `ps` prints, a process a line. */
+export function parsePs(text: string): ProcessRow[] {
+  return [...text.matchAll(/^ *(\d+) +(\d+) +(\d+) +(\S+) +(.+?) *$/gm)].map(
+    ([, pid, parent, group, state = '', startedAt = '']) => ({
+      pid: Number(pid),
+      parent: Number(parent),
+      group: Number(group),
+      startedAt,
+      phase: phaseOf(state),
+    }),
+  );
+}
+
+/** Was the process started with this `NAME=value` in its environment? No where the system does not tell. */
+export function hasInEnvironment(pid: number, entry: string): boolean {
+  if (process.platform !== 'linux') return false;
+  try {
+    const environment = readFileSync(`/proc/${pid}/environ`);
+    return environment.includes(entry) && environment.toString().split('\0').includes(entry);
+  } catch {
+    return false; // gone, or another user's
+  }
+}

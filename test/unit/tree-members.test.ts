@@ -1,0 +1,82 @@
+import { describe, expect, it } from 'vitest';
+import { type ProcessRow, parsePs } from '../../src/system/process-table.ts';
+import { selectTree } from '../../src/system/tree-members.ts';
+
+/** `pid<parent`, then `g<group>` and `over` where it matters; every process started at `t<pid>`. */
+function makeTable(...lines: string[]): Map<number, ProcessRow> {
+  return new Map(
+    lines.map((line) => {
+      const [, pid, parent, group, over] = /^(\d+)<(\d+)(?: g(\d+))?( over)?$/.exec(line) ?? [];
+      return [
+        Number(pid),
+        {
+          pid: Number(pid),
+          parent: Number(parent),
+          group: Number(group ?? 5),
+          startedAt: `t${pid}`,
+          phase: over ? 'over' : 'running',
+        },
+      ];
+    }),
+  );
+}
+
+const table = makeTable(
+  '1<0',
+  '5<1',
+  '10<5', // this process
+  '20<10',
+  '21<20',
+  '22<21',
+  '23<20 over',
+  '30<5',
+  '40<1 g20',
+  '41<40 g41',
+  '50<1',
+  '60<1 g30',
+);
+
+function select(
+  pid: number,
+  { startedAt = `t${pid}`, known = [] as number[], marked = [] as number[] } = {},
+) {
+  return selectTree(table, {
+    root: { pid, startedAt },
+    self: 10,
+    known: known.map((each) => ({ pid: each, startedAt: `t${each}` })),
+    isMarked: (each) => marked.includes(each),
+  }).map((row) => row.pid);
+}
+
+describe('the members of a tree', () => {
+  it('are root, descendants and what is left of its group, and no zombies', () => {
+    expect(select(20).sort()).toEqual([20, 21, 22, 40, 41]);
+  });
+
+  it('are not those of another process with the same pid, nor of its group', () => {
+    expect(select(20, { startedAt: 'earlier' })).toEqual([]);
+    expect(select(30, { startedAt: 'earlier' })).toEqual([]);
+  });
+
+  it('are the known and the marked, with their descendants', () => {
+    expect(select(99, { known: [21] })).toEqual([21, 22]);
+    expect(select(99, { marked: [40] })).toEqual([40, 41]);
+  });
+
+  it('are never the asking process, its ancestors or the system', () => {
+    for (const pid of [0, 1, 5, 10]) expect(select(pid), String(pid)).toEqual([]);
+    expect(select(50, { marked: [0, 1, 5, 10], known: [1, 5, 10] })).toEqual([50]);
+  });
+});
+
+describe('the answer of ps', () => {
+  it('is read a line a process', () => {
+    const text = `    1     0     1 Ss   Tue Jan  2 03:04:05 2024\n  812   1   800 T+   Tue Jan  2 03:04:06 2024    \n  813 812 800 Z    Tue Jan  2 03:04:07 2024\n`;
+    expect(parsePs(text)).toEqual([
+      { pid: 1, parent: 0, group: 1, startedAt: 'Tue Jan  2 03:04:05 2024', phase: 'running' },
+      { pid: 812, parent: 1, group: 800, startedAt: 'Tue Jan  2 03:04:06 2024', phase: 'stopped' },
+      { pid: 813, parent: 812, group: 800, startedAt: 'Tue Jan  2 03:04:07 2024', phase: 'over' },
+    ]);
+    expect(parsePs('')).toEqual([]);
+  });
+});
