@@ -1,0 +1,85 @@
+import { readCurrent } from '../state/current.ts';
+import type { FileChange, State } from '../state/lists.ts';
+import { count } from '../units.ts';
+import {
+  type BriefSubject,
+  type Gathered,
+  type Keyed,
+  sayFirst,
+  sayOnce,
+  sortNewest,
+} from './brief-items.ts';
+import { codeText, plainText } from './brief-text.ts';
+
+/** The files to read before going on: those somebody gave a priority, then what was changed last, then what was read. */
+export function gatherReadFirst({ files }: State, most: number): Gathered {
+  const there = sortNewest(files).filter(({ value }) => value.change !== 'deleted');
+  const rank = ({ priority, change }: FileChange) =>
+    priority ?? (change === 'read' ? Number.POSITIVE_INFINITY : Number.MAX_VALUE);
+  const sorted = there.sort((a, b) => (rank(a.value) === rank(b.value) ? 0 : rank(a.value) - rank(b.value)));
+  const named = there.filter(({ value }) => value.priority !== null).length;
+  // Only what somebody asked to be read counts as left out; the others fill up the room.
+  return sayFirst(sorted.slice(0, Math.max(most, named)), most, ({ key, value }) => {
+    const why = value.why === null ? '' : plainText(value.why, 80);
+    return `${codeText(key, 160)}${why ? ` (${why})` : ''}`;
+  });
+}
+
+/** How much was changed, and the newest few of it. */
+export function gatherChanged({ files }: State, most: number): Gathered {
+  const changed = sortNewest(files).filter(({ value }) => value.change !== 'read');
+  if (changed.length === 0) return { items: [], leftOut: 0 };
+  const sum = (part: 'added' | 'removed') =>
+    changed.reduce((total, { value }) => total + (value[part] ?? 0), 0);
+  const lead = `${count(changed.length, 'file')}${sayLines(sum('added'), sum('removed'))}`;
+  return { lead, ...sayFirst(changed, most, sayChange) };
+}
+
+function sayChange({ key, value }: Keyed<FileChange>): string {
+  const how = value.change === 'modified' ? '' : ` ${value.change}`;
+  return `${codeText(key, 160)}${how}${sayLines(value.added ?? 0, value.removed ?? 0)}`;
+}
+
+function sayLines(added: number, removed: number): string {
+  return added + removed > 0 ? ` +${added} −${removed}` : '';
+}
+
+/** Whether the code on disk is still the code that was saved. */
+export function gatherDisk({ checkpoint, disk }: BriefSubject): Gathered {
+  if (disk === null || checkpoint === null || checkpoint.snapshot === null) return sayOnce(null);
+  const { differing } = disk;
+  if (differing === 0) return sayOnce(`as checkpoint ${checkpoint.seq} saved it`);
+  const files = `${count(differing, 'file')} ${differing === 1 ? 'differs' : 'differ'}`;
+  return sayOnce(`${files} from the snapshot of checkpoint ${checkpoint.seq}`);
+}
+
+/** Enough of an object's id to name it in any repository. */
+const shortOid = (oid: string) => oid.slice(0, 12);
+
+/** Where the code is, and how to look at it or bring it back with plain git. */
+export function gatherCode({ state, checkpoint }: BriefSubject): Gathered {
+  if (checkpoint === null) return sayOnce(null);
+  const { branch, gitCommit, snapshot } = checkpoint;
+  const texts: string[] = [];
+  if (snapshot !== null) {
+    const oid = shortOid(snapshot);
+    texts.push(`what changed since it was saved: \`git diff ${oid}\``);
+    texts.push(`a file as it was saved: \`git restore --source=${oid} -- <path>\``);
+  } else if (gitCommit !== null) {
+    texts.push(`what changed since the commit it stood on: \`git diff ${shortOid(gitCommit)}\``);
+  }
+  const green = readCurrent(state, 'lastGreen');
+  if (green !== null && green.id !== checkpoint.id && isOid(green.tree)) {
+    texts.push(`last green, checkpoint ${green.seq}: \`git diff ${shortOid(green.tree)}\``);
+  }
+  if (gitCommit !== null) {
+    const on = branch === null ? '' : ` on ${codeText(branch, 120)}`;
+    texts.push(`it stood on commit \`${shortOid(gitCommit)}\`${on}`);
+  }
+  return { items: texts.map((text) => ({ key: null, text })), leftOut: 0 };
+}
+
+/** What stands in `current` came from outside: nothing but an id may become part of a command. */
+function isOid(text: unknown): boolean {
+  return typeof text === 'string' && /^[0-9a-f]{40,64}$/.test(text);
+}

@@ -1,0 +1,65 @@
+import { compareStamps } from '../state/join.ts';
+import type { Entry, List, State } from '../state/lists.ts';
+import type { CheckpointId, GateColour, Oid } from '../types.ts';
+
+/** One thing a brief says: a line of Markdown, and the key it has in the state's list, where it has one. */
+export type BriefItem = { readonly key: string | null; readonly text: string };
+
+/** What a section has to say, the most important first, and how much more there would be. */
+export type Gathered = {
+  /** Said before the items, of all of them. */
+  readonly lead?: string;
+  readonly items: readonly BriefItem[];
+  readonly leftOut: number;
+};
+
+/** What a brief says of the checkpoint it belongs to. */
+export type BriefCheckpoint = {
+  readonly id: CheckpointId;
+  readonly seq: number;
+  /** ISO 8601, UTC. */
+  readonly timestamp: string;
+  readonly snapshot: Oid | null;
+  readonly gates: GateColour;
+  readonly gitCommit: Oid | null;
+  readonly branch: string | null;
+};
+
+/** Everything a section can draw on. */
+export type BriefSubject = {
+  readonly state: State;
+  /** Null where nothing was saved yet. */
+  readonly checkpoint: BriefCheckpoint | null;
+  /** How many files on disk differ from the checkpoint's snapshot; null where nobody looked. */
+  readonly disk: { readonly differing: number } | null;
+};
+
+export type Keyed<T> = Entry<T> & { readonly key: string };
+
+/** The entries of a list, newest first; the same order on every machine. */
+export function sortNewest<T>(list: List<T>): Keyed<T>[] {
+  const entries = Object.entries(list).map(([key, { value, stamp }]) => ({ key, value, stamp }));
+  return entries.sort((a, b) => compareStamps(b.stamp, a.stamp) || (a.key < b.key ? 1 : -1));
+}
+
+/** Says the first `most` of the entries that have something to say, and counts the others. */
+export function sayFirst<T>(
+  entries: readonly Keyed<T>[],
+  most: number,
+  say: (entry: Keyed<T>) => string,
+): Gathered {
+  const items: BriefItem[] = [];
+  let seen = 0;
+  for (const entry of entries) {
+    if (items.length >= most) break;
+    seen++;
+    const text = say(entry);
+    if (text !== '') items.push({ key: entry.key, text });
+  }
+  return { items, leftOut: entries.length - seen };
+}
+
+/** One thing without a key, or nothing. */
+export function sayOnce(text: string | null): Gathered {
+  return { items: text === null || text === '' ? [] : [{ key: null, text }], leftOut: 0 };
+}

@@ -1,0 +1,156 @@
+import { lookUp } from '../keyed.ts';
+import { readCurrent } from '../state/current.ts';
+import type { List, Note } from '../state/lists.ts';
+import { gatherChanged, gatherCode, gatherDisk, gatherReadFirst } from './brief-code.ts';
+import {
+  type BriefItem,
+  type BriefSubject,
+  type Gathered,
+  type Keyed,
+  sayFirst,
+  sayOnce,
+  sortNewest,
+} from './brief-items.ts';
+import { formatMoment, plainText } from './brief-text.ts';
+import { gatherDone, gatherFailing, gatherLeft, gatherRuns } from './brief-work.ts';
+
+type SectionKind = {
+  readonly name: string;
+  readonly label: string;
+  /** What one of its items is called where some are left out. */
+  readonly noun: string;
+  /** An item a line, or all of them on one. */
+  readonly style: 'list' | 'line';
+  readonly gather: (subject: BriefSubject) => Gathered;
+};
+
+/**
+ * The sections, most important first; where room is short, what stands lower goes first.
+ * First what is wanted, then what stands in its way and what is to be done, then what must not be tried or decided
+ * again, then where to look, and last what is good to know.
+ */
+const kinds = [
+  { name: 'asked', label: 'Asked', noun: 'request', style: 'line', gather: gatherAsked },
+  { name: 'now', label: 'Now', noun: 'current task', style: 'line', gather: gatherNow },
+  {
+    name: 'blockers',
+    label: 'Blocked by',
+    noun: 'blocker',
+    style: 'list',
+    gather: ({ state }) => gatherTexts(state.blockers, 10, ({ value }) => value.resolvedAt === null),
+  },
+  {
+    name: 'failing',
+    label: 'Failing',
+    noun: 'failure',
+    style: 'list',
+    gather: ({ state }) => gatherFailing(state, 8),
+  },
+  { name: 'left', label: 'Left', noun: 'issue', style: 'list', gather: ({ state }) => gatherLeft(state, 15) },
+  // A run's effects reach the outside world: whether they happened matters as much as what is left to do.
+  {
+    name: 'runs',
+    label: 'Unfinished runs',
+    noun: 'unfinished run',
+    style: 'list',
+    gather: ({ state }) => gatherRuns(state, 5),
+  },
+  { name: 'disk', label: 'Disk', noun: 'disk check', style: 'line', gather: gatherDisk },
+  {
+    name: 'tried',
+    label: 'Tried, failed',
+    noun: 'failed attempt',
+    style: 'list',
+    gather: ({ state }) => gatherTexts(state.tried, 10),
+  },
+  { name: 'decided', label: 'Decided', noun: 'decision', style: 'list', gather: gatherDecided },
+  {
+    name: 'read',
+    label: 'Read first',
+    noun: 'recommended file',
+    style: 'line',
+    gather: ({ state }) => gatherReadFirst(state, 8),
+  },
+  { name: 'code', label: 'Code', noun: 'hint', style: 'list', gather: gatherCode },
+  {
+    name: 'changed',
+    label: 'Changed',
+    noun: 'changed file',
+    style: 'line',
+    gather: ({ state }) => gatherChanged(state, 6),
+  },
+  { name: 'notes', label: 'Notes', noun: 'note', style: 'list', gather: gatherNotes },
+  {
+    name: 'done',
+    label: 'Done',
+    noun: 'done issue',
+    style: 'line',
+    gather: ({ state }) => gatherDone(state, 8),
+  },
+] as const satisfies readonly SectionKind[];
+
+/** A section of a brief. */
+export type BriefSection = {
+  readonly name: (typeof kinds)[number]['name'] | 'ended';
+  readonly label: string;
+  /** Said before the items, of all of them. */
+  readonly lead: string | null;
+  readonly items: readonly BriefItem[];
+  /** How many more there are than it shows. */
+  readonly leftOut: number;
+};
+
+/** A section with what it needs to be laid out. */
+export type FullSection = BriefSection & Pick<SectionKind, 'noun' | 'style'>;
+
+/** Everything a state has to say, section by section, without those that have nothing. */
+export function gatherSections(subject: BriefSubject): FullSection[] {
+  return kinds
+    .map(({ name, label, noun, style, gather }) => ({
+      name,
+      label,
+      noun,
+      style,
+      lead: null,
+      ...gather(subject),
+    }))
+    .filter(({ items }) => items.length > 0);
+}
+
+function gatherAsked({ state }: BriefSubject): Gathered {
+  const text = plainText(readCurrent(state, 'asked')?.text ?? '', 600);
+  const at = lookUp(state.current, 'asked')?.stamp[0];
+  return sayOnce(text === '' || at === undefined ? null : `${text} (${formatMoment(at, state.clock)})`);
+}
+
+function gatherNow({ state }: BriefSubject): Gathered {
+  const task = readCurrent(state, 'currentTask');
+  const text = plainText(task?.text ?? '', 400);
+  return sayOnce(text === '' ? null : `${text}${task?.status === 'done' ? ' (done)' : ''}`);
+}
+
+function gatherDecided({ state }: BriefSubject): Gathered {
+  return sayFirst(sortNewest(state.decisions), 10, ({ value }) => {
+    const why = value.rationale === null ? '' : plainText(value.rationale, 200);
+    return `${plainText(value.text, 240)}${why ? ` (${why})` : ''}`;
+  });
+}
+
+function gatherNotes({ state }: BriefSubject): Gathered {
+  return sayFirst(sortNewest(state.notes), 10, (note) => {
+    const text = sayText(note);
+    return text === '' ? '' : `${formatMoment(note.stamp[0], state.clock)} ${text}`;
+  });
+}
+
+function gatherTexts(
+  list: List<Note>,
+  most: number,
+  isShown: (entry: Keyed<Note>) => boolean = () => true,
+): Gathered {
+  return sayFirst(sortNewest(list).filter(isShown), most, sayText);
+}
+
+function sayText({ value }: Keyed<Note>): string {
+  return plainText(value.text, 240);
+}

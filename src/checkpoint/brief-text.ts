@@ -1,0 +1,60 @@
+import { cleanLine } from '../text.ts';
+import type { Millis } from '../types.ts';
+
+// What begins markup inside a line: code, emphasis, a tag, the middle of a link; and a backslash that would undo ours.
+// An underscore between letters (`snake_case`) begins nothing.
+const markup = /`|\\(?=[!-/:-@[-`{-~]|$)|\*|(?<![a-z0-9])_|_(?![a-z0-9])|<(?=[a-z/!?])|\](?=[([:])/gi;
+// What begins a heading, a quote, a list or a table, where it stands first.
+const opening = /^(?:[#>+=~|[-]|\d{1,9}(?=[.)](?: |$)))/;
+
+/**
+ * Outside text as one line of Markdown that shows it as it is: it can begin no heading, label, list, link or code,
+ * so nobody can put words into the brief's own mouth. A backtick becomes an apostrophe, which reads better than `\``.
+ */
+export function plainText(text: string, maxBytes: number): string {
+  return cleanLine(text, maxBytes)
+    .replace(markup, (found) => (found === '`' ? "'" : `\\${found}`))
+    .replace(opening, (found) => (/\d/.test(found) ? `${found}\\` : `\\${found}`));
+}
+
+/** A path, a name or a command, to be copied: as code, with a fence longer than any backticks in it. */
+export function codeText(text: string, maxBytes: number): string {
+  const line = cleanLine(text, maxBytes);
+  if (line === '') return '(unnamed)';
+  if (!line.includes('`')) return `\`${line}\``;
+  const longest = Math.max(...[...line.matchAll(/`+/g)].map(([run]) => run.length));
+  const fence = '`'.repeat(longest + 1);
+  return `${fence} ${line} ${fence}`;
+}
+
+const millisPerDay = 86_400_000;
+const lastMoment = 8.64e15;
+
+/** `17:38`, in UTC; with its date where that is another day than `today`. */
+export function formatMoment(at: Millis, today: Millis): string {
+  if (!(Math.abs(at) <= lastMoment)) return 'at an unknown time';
+  const instant = new Date(at).toISOString();
+  const time = /T(\d\d:\d\d)/.exec(instant)?.[1] ?? '';
+  const isToday = Math.floor(at / millisPerDay) === Math.floor(today / millisPerDay);
+  return isToday ? time : `${instant.slice(0, instant.indexOf('T'))} ${time}`;
+}
+
+/** Quarter tokens, which add up over the parts of a text. */
+export function sizeOf(text: string): number {
+  let size = 0;
+  for (let index = 0; index < text.length; index++) {
+    const code = text.charCodeAt(index) | 32; // capital letters become small ones
+    const isLetter = (code >= 97 && code <= 122) || text.charCodeAt(index) === 32;
+    size += isLetter ? 1 : code > 127 ? 4 : 2;
+  }
+  return size;
+}
+
+/**
+ * About how many tokens a text takes, rather too many than too few, since no two models count alike: one for four
+ * letters or spaces, one for two digits or signs, one for each UTF-16 unit beyond ASCII.
+ * So a text of n tokens never takes more than 4n bytes.
+ */
+export function estimateTokens(text: string): number {
+  return Math.ceil(sizeOf(text) / 4);
+}

@@ -1,0 +1,134 @@
+import { readCurrent } from '../state/current.ts';
+import type { GateResult, IssueUpdate, State } from '../state/lists.ts';
+import type { RunPart } from '../state/run.ts';
+import { count } from '../units.ts';
+import { type BriefItem, type Gathered, type Keyed, sayFirst, sortNewest } from './brief-items.ts';
+import { codeText, plainText } from './brief-text.ts';
+
+const severities: readonly (string | null)[] = ['critical', 'high', 'medium', 'low', null];
+const urgency: readonly string[] = ['in_progress', 'open', 'deferred'];
+
+/** What is still to be done: what was put off comes last, the rest by severity, what was begun first. */
+export function gatherLeft({ issues }: State, most: number): Gathered {
+  const left = sortNewest(issues).filter(({ value }) => value.status !== 'done');
+  const rank = ({ severity, status }: IssueUpdate) =>
+    (status === 'deferred' ? 100 : 0) + severities.indexOf(severity) * 10 + urgency.indexOf(status);
+  left.sort((a, b) => rank(a.value) - rank(b.value));
+  return sayFirst(left, most, ({ key, value }) => {
+    const about = [value.severity, value.status.replace('_', ' '), value.location].filter(
+      (part) => part !== null && part !== 'open',
+    );
+    return `${nameIssue(key, value)}${about.length > 0 ? ` (${plainText(about.join(', '), 120)})` : ''}`;
+  });
+}
+
+/** What was done, newest first. */
+export function gatherDone({ issues }: State, most: number): Gathered {
+  const done = sortNewest(issues).filter(({ value }) => value.status === 'done');
+  return sayFirst(done, most, ({ key, value }) => nameIssue(key, value));
+}
+
+function nameIssue(key: string, { title }: IssueUpdate): string {
+  return plainText(title === null || title === key ? key : `${key} ${title}`, 160);
+}
+
+const failed = ({ status }: GateResult) => status === 'failed' || status === 'timed_out';
+
+/** Did this work break a gate or the tests? */
+export function isFailing(state: State): boolean {
+  return (
+    readCurrent(state, 'testState')?.status === 'failed' ||
+    Object.values(state.gates).some(({ value }) => failed(value) && !value.knownBefore)
+  );
+}
+
+/** What fails: first what this work broke, then what was broken before, told apart. */
+export function gatherFailing(state: State, most: number): Gathered {
+  const gates = sortNewest(state.gates).filter(({ value }) => failed(value));
+  const all = [
+    ...gates.filter(({ value }) => !value.knownBefore).map((gate) => () => sayGate(gate)),
+    ...sayTests(state),
+    ...gates.filter(({ value }) => value.knownBefore).map((gate) => () => sayGate(gate)),
+  ];
+  // Said only once it is known to be shown: a suite can fail by the thousand.
+  const items = all.slice(0, most).map((say) => say());
+  return { items, leftOut: all.length - items.length };
+}
+
+function sayGate({ key, value }: Keyed<GateResult>): BriefItem {
+  const how = value.status === 'timed_out' ? 'timed out' : 'failed';
+  const before = value.knownBefore ? ', as it did before this session' : '';
+  const lines = value.output.split('\n').filter((line) => line.trim() !== '');
+  const end = plainText(lines.slice(-3).join(' / '), 240);
+  return { key, text: `${codeText(key, 80)} ${how}${before}${end ? `: ${end}` : ''}` };
+}
+
+function sayTests(state: State): (() => BriefItem)[] {
+  const tests = readCurrent(state, 'testState');
+  if (tests?.status !== 'failed') return [];
+  const names = tests.failing.filter((name) => typeof name === 'string');
+  const isNumber = (amount: unknown) => typeof amount === 'number';
+  const of = isNumber(tests.total) ? ` of ${count(Number(tests.total), 'test')}` : '';
+  const figure = isNumber(tests.failed) ? `${tests.failed}${of} failed` : 'tests failed';
+  const said = typeof tests.text === 'string' ? plainText(tests.text, 200) : '';
+  return [
+    () => ({ key: null, text: `${figure}${said ? `: ${said}` : ''}` }),
+    ...names.map((name) => () => ({ key: null, text: `test ${codeText(name, 160)}` })),
+  ];
+}
+
+/** Runs that did not come to their end: the newest of each plan, with what it still has to do. */
+export function gatherRuns({ runs }: State, most: number): Gathered {
+  const plans = new Set<string>();
+  const unfinished = sortNewest(runs).filter(({ key, value }) => {
+    const plan = value.head?.plan ?? runOf(key);
+    const isNewest = !plans.has(plan) && !plans.has(runOf(key));
+    plans.add(plan).add(runOf(key));
+    return isNewest && isUnfinished(value);
+  });
+  return sayFirst(unfinished, most, ({ key, value }) => {
+    const plan = value.head === null ? '' : `${plainText(value.head.plan, 80)} `;
+    const status = value.head?.status.replace('_', ' ') ?? 'unfinished';
+    const parts = [
+      `${plan}(${codeText(runOf(key), 64)}) ${status}`,
+      ...sayTasks(value),
+      ...sayEffects(value),
+    ];
+    return parts.join('; ');
+  });
+}
+
+/** `<run>@<session>` → the run. */
+function runOf(key: string): string {
+  const at = key.lastIndexOf('@');
+  return at < 0 ? key : key.slice(0, at);
+}
+
+const openTasks = ({ tasks }: RunPart) =>
+  Object.entries(tasks).filter(([, { status }]) => status === 'running' || status === 'failed');
+const openEffects = ({ effects }: RunPart) =>
+  Object.entries(effects).filter(([, { status }]) => status !== 'acknowledged');
+
+function isUnfinished(part: RunPart): boolean {
+  if (part.head !== null) return part.head.status !== 'succeeded';
+  return openTasks(part).length + openEffects(part).length > 0;
+}
+
+function sayTasks(part: RunPart): string[] {
+  const open = openTasks(part).sort(byKey);
+  const said = open.slice(0, 5).map(([id, { status }]) => `${plainText(id, 40)} ${status}`);
+  return said.length === 0 ? [] : [`${count(open.length, 'task')} not done: ${said.join(', ')}`];
+}
+
+function sayEffects(part: RunPart): string[] {
+  const open = openEffects(part).sort(byKey);
+  const said = open.slice(0, 5).map(([id, { status, reason }]) => {
+    const why = reason === null ? '' : ` (${plainText(reason, 80)})`;
+    return `${plainText(id, 40)} ${status}${why}`;
+  });
+  return said.length === 0 ? [] : [`${count(open.length, 'effect')} not acknowledged: ${said.join(', ')}`];
+}
+
+function byKey([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number {
+  return a < b ? -1 : 1;
+}
