@@ -8,13 +8,14 @@ import { foldAll } from '../state/fold.ts';
 import { cleanText } from '../text.ts';
 import type { EpicId, Millis, Oid, SessionId, Trigger, WriterId } from '../types.ts';
 import { formatInstant, toUsd } from '../units.ts';
+import { generateResumeBrief } from './brief.ts';
 import { colourOf, countCheckpoint } from './count.ts';
 import type { CheckpointDocument } from './document.ts';
 import { fitDocument, partEvents } from './fit.ts';
 import { formatMessage } from './message.ts';
 import type { Base } from './read.ts';
 import { describeFigures, summarize } from './summary.ts';
-import { documentName, epicFolder, parseDocumentName } from './tree.ts';
+import { briefName, documentName, epicFolder, parseDocumentName } from './tree.ts';
 
 /** What the next checkpoint is to say. Made anew from the base whenever somebody else was faster. */
 export type Draft = {
@@ -93,6 +94,12 @@ export function composeCheckpoints(
     const edits = new Map<string, Buffer | null>();
     for (const name of present) if (!kept.has(name)) edits.set(name, null);
     if (kept.has(documentName(id))) edits.set(documentName(id), bytes);
+    const brief = generateResumeBrief({
+      epicId: epic,
+      state,
+      checkpoint: { ...document, gates },
+    });
+    edits.set(briefName, Buffer.from(brief.markdown));
     present = [...kept];
     const figures = describeFigures(document.sessionNumber, events, before, state, rebuiltOver.length);
     const message = formatMessage(

@@ -9,11 +9,12 @@ import { budgetOf } from '../state/current.ts';
 import { join } from '../state/join.ts';
 import type { EpicId, Oid } from '../types.ts';
 import { formatInstant, toUsd } from '../units.ts';
+import { generateResumeBrief } from './brief.ts';
 import { type Composed, keepNewest } from './compose.ts';
 import { fitDocument } from './fit.ts';
 import { formatMessage } from './message.ts';
 import { readCommitAndDocument, type Saved } from './read.ts';
-import { documentName, epicFolder, epicRef } from './tree.ts';
+import { briefName, documentName, epicFolder, epicRef } from './tree.ts';
 
 /** Documents that stay beside a merge. Not a setting: two machines must make the same commit. */
 const keptBesideMerge = 5;
@@ -95,6 +96,12 @@ export function composeMerge(epic: EpicId, newer: Saved, older: Saved, beside: r
     beside.filter((other) => !kept.has(other)).map((other) => [other, null]),
   );
   edits.set(name, bytes);
+  const brief = generateResumeBrief({
+    epicId: epic,
+    state: document.state,
+    checkpoint: { ...document, gates: 'unknown' },
+  });
+  edits.set(briefName, Buffer.from(brief.markdown));
   const message = formatMessage(
     { ...document, cost, budget: budgetOf(state), gates: 'unknown', head: gitCommit, agent: null },
     `${newer.document.id} · ${older.document.id}`,
