@@ -1,0 +1,34 @@
+import { stripVTControlCharacters } from 'node:util';
+import { cleanText } from '../text.ts';
+
+/** The end of a text that may be endless. */
+export type OutputTail = {
+  add(text: string): void;
+  /** Clean: no colours, no control characters; at most the limit, with `…` where something was cut off. */
+  read(): string;
+};
+
+/** Colours and progress bars are cleaned away, so more than the limit is kept until then. */
+const rawPerClean = 8;
+
+/** Keeps the last characters of what is added, and never much more than that in memory. */
+export function keepTail(limit: number): OutputTail {
+  const most = limit * rawPerClean;
+  let kept = '';
+  let isCut = false;
+  return {
+    add(text) {
+      kept += text;
+      // Not at each addition: many small ones would each copy all of it.
+      if (kept.length <= 2 * most) return;
+      kept = kept.slice(-most);
+      isCut = true;
+    },
+    read() {
+      const clean = cleanText(stripVTControlCharacters(kept), Number.POSITIVE_INFINITY);
+      if (clean.length <= limit && !isCut) return clean;
+      // A cut may fall between the two halves of a character.
+      return `…${clean.slice(1 - limit).replace(/^[\uDC00-\uDFFF]/, '')}`;
+    },
+  };
+}

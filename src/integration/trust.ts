@@ -1,0 +1,67 @@
+import { hash } from 'node:crypto';
+import { join } from 'node:path';
+import { systemCode, writeFailed } from '../errors.ts';
+import type { Random } from '../system/clock.ts';
+import {
+  type Disk,
+  makeFolder,
+  readTextIfThere,
+  realPath,
+  statIfThere,
+  writeAtomically,
+} from '../system/files.ts';
+import { isOwnFile, machineId } from '../system/process.ts';
+import type { Gate } from './gate.ts';
+
+/** What is approved of a gate: how long it may take is no matter of trust. */
+export type TrustedCommand = Pick<Gate, 'name' | 'run' | 'fix'>;
+
+/** Enough for every branch of a repository; the oldest go first. */
+const mostKept = 500;
+
+/** Did the user approve every one of these commands, exactly as they are, in this clone? */
+export function isApproved(home: string, gates: readonly TrustedCommand[]): boolean {
+  const approved = new Set(readApproved(home));
+  return gates.every((gate) => approved.has(digestOf(home, gate)));
+}
+
+/** Remembers that the user approved these commands; earlier approvals stay, for other branches have other commands. */
+export async function approve(
+  disk: Disk,
+  home: string,
+  gates: readonly TrustedCommand[],
+  random: Random,
+): Promise<void> {
+  try {
+    await makeFolder(disk, home);
+    const digests = gates.map((gate) => digestOf(home, gate));
+    const approved = [...new Set([...readApproved(home), ...digests].reverse())].slice(0, mostKept).reverse();
+    const text = `${JSON.stringify({ format: 1, approved }, null, 2)}\n`;
+    await writeAtomically(disk, fileIn(home), Buffer.from(text), random.id(8));
+  } catch (error) {
+    throw systemCode(error) ? writeFailed('the approval could not be stored', error) : error;
+  }
+}
+
+function fileIn(home: string): string {
+  return join(home, 'trust.json');
+}
+
+/** Bound to machine and place: a repository that is handed over with its git folder does not bring approvals along. */
+function digestOf(home: string, { name, run, fix }: TrustedCommand): string {
+  const place = statIfThere(home) === null ? home : realPath(home);
+  return hash('sha256', JSON.stringify(['orch trust', machineId(), place, name, run, fix]));
+}
+
+/** None where the file is missing, damaged, or another user's. */
+function readApproved(home: string): string[] {
+  try {
+    const parsed: unknown = JSON.parse(readTextIfThere(fileIn(home)) ?? 'null');
+    if (typeof parsed !== 'object' || parsed === null || !('approved' in parsed)) return [];
+    const { approved } = parsed;
+    if (!Array.isArray(approved) || !isOwnFile(fileIn(home))) return [];
+    return approved.filter((digest) => typeof digest === 'string');
+  } catch {
+    return []; // damaged, or not to be read: the user is asked again
+  }
+}

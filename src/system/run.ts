@@ -1,0 +1,123 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { systemCode } from '../errors.ts';
+import type { Millis } from '../types.ts';
+import { statIfThere } from './files.ts';
+import type { Environment } from './spawn.ts';
+import { type EndStep, endTree } from './tree.ts';
+
+export type RunRequest = {
+  /** A line for the shell, or a program and its arguments, started without one. */
+  readonly command: string | readonly string[];
+  readonly cwd: string;
+  readonly env: Environment;
+  /** An entry (`NAME=value`) for its environment that no other run has: what it leaves behind is found by it. */
+  readonly marker: string;
+  readonly timeout: Millis;
+  readonly signal?: AbortSignal;
+  /** Takes what it prints, on either stream, as it comes. */
+  readonly onOutput: (text: string) => void;
+};
+
+export type RunEnd =
+  | { readonly how: 'exited'; readonly status: number }
+  | { readonly how: 'signalled'; readonly signal: NodeJS.Signals }
+  | { readonly how: 'timed_out' }
+  | { readonly how: 'aborted' }
+  | { readonly how: 'not_started'; readonly reason: string };
+
+const endSteps: readonly EndStep[] = [
+  { signal: 'SIGTERM', grace: 2_000 },
+  { signal: 'SIGKILL', grace: 2_000 },
+];
+/** How long a process that outlives the command may go on holding its output open. */
+const outputGrace: Millis = 500;
+/** A timer set for longer would fire at once. */
+const longestTimer: Millis = 2 ** 31 - 1;
+
+/**
+ * Runs a command with no input and no terminal, to its end, its time-out or the signal, whichever is first.
+ * A command that is cut short goes with all it started; one that ended by itself leaves nothing behind
+ * that holds its output open.
+ */
+export async function run(request: RunRequest): Promise<RunEnd> {
+  if (request.signal?.aborted) return { how: 'aborted' };
+  let child: ChildProcess;
+  try {
+    child = startCommand(request);
+  } catch (error) {
+    return { how: 'not_started', reason: error instanceof Error ? error.message : String(error) };
+  }
+  for (const stream of [child.stdout, child.stderr]) stream?.setEncoding('utf8').on('data', request.onOutput);
+  const exit = new Promise<RunEnd>((resolve) => {
+    child.on('error', (error) => resolve({ how: 'not_started', reason: explain(error, request) }));
+    child.on('exit', (status, signal) =>
+      resolve(signal === null ? { how: 'exited', status: status ?? 0 } : { how: 'signalled', signal }),
+    );
+  });
+  const closed = new Promise<'closed'>((resolve) => child.on('close', () => resolve('closed')));
+  const end = await first(exit, request.timeout, request.signal);
+  if (end.how === 'not_started') return end;
+  const isCut = end.how === 'timed_out' || end.how === 'aborted';
+  if (isCut || (await first(closed, outputGrace)) !== 'closed') {
+    await endAll(child, request.marker);
+    await first(closed, outputGrace);
+    // Whoever still holds it is out of reach: it is not waited for.
+    child.stdout?.destroy();
+    child.stderr?.destroy();
+    child.unref();
+  }
+  return end;
+}
+
+function startCommand({ command, cwd, env, marker }: RunRequest): ChildProcess {
+  const [program = '', ...args] = typeof command === 'string' ? shellCommand(command) : command;
+  if (program === '') throw new Error('there is no command to run');
+  const [name = '', ...value] = marker.split('=');
+  return spawn(program, args, {
+    cwd,
+    env: { ...env, [name]: value.join('=') },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    // A group of its own, by which those it leaves behind are found; without a terminal nothing can wait for an answer.
+    detached: !isWindows,
+    windowsVerbatimArguments: typeof command === 'string',
+    windowsHide: true,
+  });
+}
+
+const isWindows = process.platform === 'win32';
+
+function shellCommand(line: string): string[] {
+  return isWindows ? ['cmd', '/d', '/s', '/c', `"${line}"`] : ['sh', '-c', line];
+}
+
+/** The system's answer is the same for a missing program and a missing folder. */
+function explain(error: Error, { command, cwd }: RunRequest): string {
+  const program = typeof command === 'string' ? 'the shell' : command[0];
+  if (statIfThere(cwd)?.isDirectory() !== true) return `there is no folder ${cwd}`;
+  if (systemCode(error) === 'ENOENT') return `${program}: not found`;
+  if (systemCode(error) === 'EACCES') return `${program}: may not be executed`;
+  return error.message;
+}
+
+async function endAll(child: ChildProcess, marker: string): Promise<void> {
+  if (child.pid === undefined) return;
+  const isOver = () => child.exitCode !== null || child.signalCode !== null;
+  await endTree(child.pid, { marker, isOver, signals: endSteps });
+}
+
+type Cut = { readonly how: 'timed_out' } | { readonly how: 'aborted' };
+
+/** Whichever is first; no timer and no listener stays. */
+function first<T>(promise: Promise<T>, timeout: Millis, signal?: AbortSignal): Promise<T | Cut> {
+  return new Promise((resolve) => {
+    const settle = (result: T | Cut): void => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', abort);
+      resolve(result);
+    };
+    const abort = () => settle({ how: 'aborted' });
+    const timer = setTimeout(() => settle({ how: 'timed_out' }), Math.min(timeout, longestTimer));
+    signal?.addEventListener('abort', abort);
+    void promise.then(settle);
+  });
+}

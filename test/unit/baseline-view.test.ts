@@ -1,0 +1,67 @@
+import { describe, expect, it } from 'vitest';
+import { formatBaselineResult } from '../../src/integration/baseline-view.ts';
+import { baselinePassed, type GateOutcome, makeBaselineResult } from '../../src/integration/gate.ts';
+import { keepTail } from '../../src/integration/output-tail.ts';
+
+const passed: GateOutcome = {
+  name: 'test',
+  status: 'passed',
+  durationMs: 3_234,
+  output: 'noise',
+  fixed: false,
+};
+const failed: GateOutcome = { ...passed, name: 'lint', status: 'failed', durationMs: 420 };
+const timedOut: GateOutcome = { ...passed, name: 'build', status: 'timed_out', durationMs: 300_020 };
+const skipped: GateOutcome = {
+  ...passed,
+  name: 'e2e',
+  status: 'skipped',
+  durationMs: 0,
+  output: 'interrupted',
+};
+
+describe('a baseline', () => {
+  it('passes where nothing failed or timed out', () => {
+    expect(makeBaselineResult([passed, skipped]).passed).toBe(true);
+    expect(makeBaselineResult([]).passed).toBe(true);
+    expect(baselinePassed({ gates: [passed, failed] })).toBe(false);
+    expect(baselinePassed({ gates: [passed, timedOut] })).toBe(false);
+  });
+
+  it('is shown a line a gate, and of a failed one the end of its output', () => {
+    const output = Array.from({ length: 30 }, (_, index) => `line ${index}`).join('\n\n');
+    const text = formatBaselineResult(
+      makeBaselineResult([
+        passed,
+        { ...passed, fixed: true, durationMs: 61_500 },
+        { ...failed, output },
+        timedOut,
+        skipped,
+      ]),
+    );
+    expect(text.split('\n')).toEqual([
+      '✓ test 3.2 s',
+      '✓ test 1m 1s (after a fix)',
+      '✗ lint 0.4 s',
+      ...Array.from({ length: 10 }, (_, index) => `    line ${index + 20}`),
+      '⧖ build timed out after 5m',
+      '– e2e skipped: interrupted',
+    ]);
+  });
+
+  it('says how to get gates where there are none', () => {
+    expect(formatBaselineResult(makeBaselineResult([]))).toContain('`gates:` in .orchestration/config.yaml');
+  });
+});
+
+describe('the end of an output', () => {
+  it('is clean, bounded, and cut between characters', () => {
+    const tail = keepTail(100);
+    tail.add('\u001b[31mred\u001b[0m\0\r\nnext\n');
+    expect(tail.read()).toBe('red\nnext');
+    for (let count = 0; count < 5_000; count++) tail.add('😀');
+    expect(tail.read()).toMatch(/^…(😀){49}$/u);
+    tail.add('x');
+    expect(tail.read()).toMatch(/^…(😀){49}x$/u);
+  });
+});
