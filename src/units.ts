@@ -29,6 +29,21 @@ export function parseMicros(text: string): Micros | null {
   return /^\d{1,9}\.\d{6}$/.test(text) ? Number(text.replace('.', '')) : null;
 }
 
+/** The most a trailer can hold: nine digits of dollars. */
+const maxMicros: Micros = 999_999_999_999_999;
+
+/**
+ * `5`, `5.50`, `$5`, `.25` to micro-dollars, digit by digit, so that nothing is rounded;
+ * null for anything else, a part of a micro-dollar and more than a trailer can hold included.
+ */
+export function parseUsd(text: string): Micros | null {
+  const match = /^\$?(\d*)(?:\.(\d+))?$/.exec(text.trim());
+  const [, dollars = '', decimals = ''] = match ?? [];
+  if (dollars + decimals === '' || /[^0]/.test(decimals.slice(6))) return null;
+  const micros = Number(dollars + decimals.slice(0, 6).padEnd(6, '0'));
+  return micros <= maxMicros ? micros : null;
+}
+
 /** `4100000` → `$4.10`: for people. */
 export function formatUsd(micros: Micros): string {
   return `$${toUsd(micros).toFixed(2)}`;
@@ -48,12 +63,30 @@ const unitMillis: Record<string, number> = {
   w: 604_800_000,
 };
 
-/** `15m`, `2h`, `90 s`; null for anything else. */
+/** `15m`, `2h`, `90 s`, `1h30m`; null for anything else. */
 export function parseDuration(text: string): Millis | null {
-  const match = /^(\d+(?:\.\d+)?)\s*(ms|s|m|h|d|w)$/.exec(text.trim());
-  const [, amount, unit] = match ?? [];
-  const scale = unitMillis[unit ?? ''];
-  return amount === undefined || scale === undefined ? null : Number(amount) * scale;
+  const trimmed = text.trim();
+  if (!/^(\d+(\.\d+)?\s*(ms|s|m|h|d|w)\s*)+$/.test(trimmed)) return null;
+  let total = 0;
+  let smallest = Number.POSITIVE_INFINITY;
+  for (const [, amount, unit] of trimmed.matchAll(/([\d.]+)\s*(ms|[smhdw])/g)) {
+    const scale = unitMillis[unit ?? ''] ?? 0;
+    // `30m1h` and `5m5m` are slips.
+    if (scale >= smallest) return null;
+    smallest = scale;
+    total += Number(amount) * scale;
+  }
+  return total;
+}
+
+const unitBytes: Record<string, number> = { '': 1, B: 1, KB: 1024, MB: 1024 ** 2, GB: 1024 ** 3 };
+
+/** `10MB`, `512 KB`, `4096` to bytes, a KB being 1,024 as in git; null for anything else. */
+export function parseSize(text: string): number | null {
+  const match = /^(\d+(?:\.\d+)?)\s*([KMG]?B|)$/i.exec(text.trim());
+  const [, amount, unit = ''] = match ?? [];
+  const scale = unitBytes[unit.toUpperCase()];
+  return amount === undefined || scale === undefined ? null : Math.round(Number(amount) * scale);
 }
 
 /** A short age for people: `now`, `45s`, `12m`, `3h`, `9d`. */

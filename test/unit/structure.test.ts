@@ -22,7 +22,7 @@ function roomOf(path: string): string {
   return path.includes('/') ? (path.split('/')[0] ?? '') : path;
 }
 
-const words = ['types.ts', 'errors.ts', 'ids.ts', 'units.ts', 'keyed.ts', 'text.ts'];
+const words = ['types.ts', 'errors.ts', 'ids.ts', 'units.ts', 'keyed.ts', 'text.ts', 'spelling.ts'];
 const below = (...rooms: string[]) => [...rooms, ...words];
 
 /** Who may use whom. What is not here may not be. */
@@ -33,6 +33,8 @@ const allowed: { readonly [room: string]: readonly string[] } = {
   'units.ts': ['types.ts', 'errors.ts'],
   'keyed.ts': [],
   'text.ts': [],
+  'spelling.ts': [],
+  'yaml.ts': [],
   cost: below(),
   state: below('cost'),
   system: below(),
@@ -40,7 +42,8 @@ const allowed: { readonly [room: string]: readonly string[] } = {
   // Leaves: they turn outside formats into facts and back, and know nothing of who uses them.
   integration: below('system', 'state', 'cost'),
   'redact.ts': below(),
-  'config.ts': below('system', 'integration'),
+  config: below('yaml.ts'),
+  'config.ts': below('config', 'system'),
   checkpoint: below('git', 'system', 'state', 'cost'),
   session: below('checkpoint', 'git', 'integration', 'system', 'state', 'cost', 'config.ts', 'redact.ts'),
   'orch.ts': below('session', 'checkpoint', 'git', 'system', 'config.ts', 'redact.ts'),
@@ -83,6 +86,7 @@ describe('the house', () => {
     ['only system/ is random', /\bMath\.random\b|\brandomBytes\b|\brandomUUID\b/, ['system']],
     ['only git/ knows isomorphic-git', /from 'isomorphic-git'/, ['git']],
     ['only cli/ knows commander', /from 'commander'/, ['cli']],
+    ['only yaml.ts and integration/ know yaml', /from 'yaml'/, ['yaml.ts', 'integration']],
     ['only system/ starts processes', /from 'node:child_process'/, ['system']],
     ['nobody uses a shell', /shell: true|\bexecSync\b|(?<!\.)\bexec\(/, []],
     [

@@ -8,6 +8,8 @@ import {
   formatUsd,
   parseDuration,
   parseMicros,
+  parseSize,
+  parseUsd,
   toMicros,
   toUsd,
 } from '../../src/units.ts';
@@ -36,6 +38,50 @@ describe('money', () => {
   );
 });
 
+describe('dollars as people write them', () => {
+  it.each([
+    ['5', 5_000_000],
+    ['$5.50', 5_500_000],
+    ['.25', 250_000],
+    ['0', 0],
+    ['1.005', 1_005_000],
+    ['0.30000000', 300_000],
+    ['999999999.999999', 999_999_999_999_999],
+  ])('%s', (text, micros) => {
+    expect(parseUsd(text)).toBe(micros);
+  });
+
+  it.each(['', '$', '.', '5.', '-5', '+5', '1e3', 'NaN', '1,000', '0.0000001', '1000000000', '٥', '5 USD'])(
+    'not %j',
+    (text) => {
+      expect(parseUsd(text)).toBeNull();
+    },
+  );
+
+  it('is the reverse of the exact form', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 0, max: 999_999_999_999_999 }), (micros) => {
+        expect(parseUsd(formatMicros(micros))).toBe(micros);
+      }),
+    );
+  });
+});
+
+describe('sizes', () => {
+  it.each([
+    ['10MB', 10_485_760],
+    ['1.5 KB', 1_536],
+    ['2gb', 2_147_483_648],
+    ['4096', 4_096],
+    ['10B', 10],
+    ['10M', null],
+    ['-1', null],
+    ['', null],
+  ])('%s is %s bytes', (text, expected) => {
+    expect(parseSize(text)).toBe(expected);
+  });
+});
+
 describe('time', () => {
   it.each([
     ['15m', 900_000],
@@ -43,6 +89,11 @@ describe('time', () => {
     ['1.5s', 1_500],
     ['10 ms', 10],
     ['1d', 86_400_000],
+    ['1h30m', 5_400_000],
+    ['1d 2h', 93_600_000],
+    ['30m1h', null],
+    ['5m5m', null],
+    ['1.2.3s', null],
     ['15', null],
     ['m', null],
     ['-5m', null],

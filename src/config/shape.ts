@@ -1,0 +1,222 @@
+import * as z from 'zod/mini';
+import { isEpicId, parseEpicId } from '../ids.ts';
+import { triggers } from '../types.ts';
+import { parseSize, parseUsd } from '../units.ts';
+import {
+  type CommandLine,
+  type Config,
+  contextActions,
+  defaultConfig,
+  defaultGateTimeout,
+  type GateConfig,
+  optionalTriggers,
+} from './defaults.ts';
+import {
+  autoOr,
+  describeValue,
+  duration,
+  durationOrOff,
+  entry,
+  isMapping,
+  list,
+  oneOf,
+  readWhole,
+  section,
+  trueOrFalse,
+  value,
+} from './values.ts';
+
+/** A timer that is set for longer than this goes off at once. */
+const longestTimer = '24d';
+
+const epic = value(
+  'an epic id (letters, digits, ".", "_" and "-", at most 64, beginning with a letter or digit), or null',
+  (given) => {
+    if (given === null) return null;
+    return typeof given === 'string' && isEpicId(given) ? parseEpicId(given) : undefined;
+  },
+);
+
+const trigger = value(
+  optionalTriggers.join(', '),
+  (given) => optionalTriggers.find((word) => word === given),
+  (given) => {
+    if (given === 'interval') return 'interval is set with checkpoint.interval';
+    if (given === 'cost') return 'cost is set with checkpoint.cost';
+    return triggers.some((word) => word === given) ? `${given} is always on: leave it out` : null;
+  },
+);
+
+const fraction = value(
+  'a fraction of the budget above 0 and up to 1, such as 0.8',
+  (given) => (typeof given === 'number' && given > 0 && given <= 1 ? given : undefined),
+  (given) =>
+    typeof given === 'number' && given > 1 && given <= 100
+      ? `found ${given}, and ${given} % is ${given / 100}`
+      : null,
+);
+
+const size = value('a size such as 10MB (KB, MB, GB) or a number of bytes, from 1 to 1024GB', (given) => {
+  const bytes = typeof given === 'string' || typeof given === 'number' ? parseSize(String(given)) : null;
+  return bytes !== null && bytes >= 1 && bytes <= 1024 ** 4 ? bytes : undefined;
+});
+
+const money = value('dollars from 0 to 999999999.999999, such as 5 or 5.50, or null', (given) => {
+  if (given === null || given === 'none') return null;
+  const isAmount = typeof given === 'string' || typeof given === 'number';
+  return (isAmount ? parseUsd(String(given)) : null) ?? undefined;
+});
+
+const isWord = (given: unknown): given is string =>
+  typeof given === 'string' && given.trim() !== '' && !given.includes('\0');
+
+const command = value<CommandLine>('a shell line, or a list of a program and its arguments', (given) => {
+  if (isWord(given)) return given;
+  const isList =
+    Array.isArray(given) && given.every((word) => typeof word === 'string' && !word.includes('\0'));
+  return isList && isWord(given[0]) ? given : undefined;
+});
+
+const gateName = value('a name on one line, at most 64 long', (given) =>
+  isWord(given) && given.length <= 64 && !/[\p{Control}\u2028\u2029]/u.test(given) ? given : undefined,
+);
+
+const gate = entry({
+  name: gateName,
+  run: command,
+  fix: z._default(z.nullable(command), null),
+  timeout: z._default(duration('5m', '1ms', longestTimer), defaultGateTimeout),
+});
+
+/** Results are kept by the gate's name. */
+function refuseSameNames(gates: readonly GateConfig[], refuse: (index: number, name: string) => void): void {
+  const seen = new Set<string>();
+  for (const [index, { name }] of gates.entries()) {
+    if (seen.has(name)) refuse(index, name);
+    seen.add(name);
+  }
+}
+
+const gateList = list('auto, or a list of {name, run, fix, timeout} ([] for none)', gate).check((context) => {
+  refuseSameNames(context.value, (index, name) =>
+    context.issues.push({
+      code: 'custom',
+      path: [index, 'name'],
+      message: `found ${describeValue(name)} a second time; allowed: a name no other gate has`,
+      input: name,
+    }),
+  );
+});
+
+const contextWindow = value('auto, or a whole number of tokens from 1000 to 2000000', (given) =>
+  given === 'auto' ? given : readWhole(given, 1_000, 2_000_000),
+);
+
+const pattern = value(
+  'a JavaScript regular expression that does not match the empty text',
+  (given) => (typeof given === 'string' && patternProblem(given) === null ? given : undefined),
+  (given) => (typeof given === 'string' ? `found ${describeValue(given)}, ${patternProblem(given)}` : null),
+);
+
+function patternProblem(source: string): string | null {
+  try {
+    return new RegExp(source).test('') ? 'which matches the empty text' : null;
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    return `which is none (${message.replace(/^.*: (?=[^:]*$)/s, '')})`;
+  }
+}
+
+// What begins with "-" would be an option to git.
+const remote = value('the name or address of a git remote', (given) =>
+  isWord(given) && !/^-|[\s\p{Control}]/u.test(given) ? given : undefined,
+);
+
+const price = value('dollars per million tokens, from 0 to 1000000', (given) =>
+  typeof given === 'number' && given >= 0 && given <= 1_000_000 ? given : undefined,
+);
+const priceOrNone = z._default(z.nullable(price), null);
+
+const modelPrice = entry({
+  input: price,
+  output: price,
+  cacheRead: priceOrNone,
+  cacheWrite5m: priceOrNone,
+  cacheWrite1h: priceOrNone,
+});
+
+// Zod leaves the one key out that could change an object's nature, without a word.
+const isForbidden = (given: unknown) => isMapping(given) && Object.hasOwn(given, '__proto__');
+
+const prices = z.pipe(
+  value(
+    'a mapping of models to {input, output, cacheRead, cacheWrite5m, cacheWrite1h}',
+    (given) => (given === null ? {} : isMapping(given) && !isForbidden(given) ? given : undefined),
+    (given) => (isForbidden(given) ? 'no model is called __proto__' : null),
+  ),
+  z.record(z.string(), modelPrice),
+);
+
+const keeping = durationOrOff('30d', '1m', '36500d');
+
+const { checkpoint, context, redact, sync, retention } = defaultConfig;
+
+/** What the file may say, key by key, and what it means. */
+const sections = {
+  epic: z._default(epic, defaultConfig.epic),
+  checkpoint: section({
+    interval: z._default(durationOrOff('15m', '1s', longestTimer), checkpoint.interval),
+    on: z._default(
+      z.pipe(
+        list(`a list of ${optionalTriggers.join(', ')}`, trigger),
+        z.transform((words) => [...new Set(words)]),
+      ),
+      [...checkpoint.on],
+    ),
+    cost: z._default(
+      z.pipe(
+        list('a list of fractions of the budget, such as [0.5, 0.8]', fraction),
+        z.transform((fractions) => [...new Set(fractions)].sort((a, b) => a - b)),
+      ),
+      [...checkpoint.cost],
+    ),
+    keep: z._default(
+      value('a whole number from 1 to 100', (given) => readWhole(given, 1, 100)),
+      checkpoint.keep,
+    ),
+    snapshot: z._default(trueOrFalse, checkpoint.snapshot),
+    maxFileSize: z._default(size, checkpoint.maxFileSize),
+    stopGrace: z._default(duration('5s', '0s', '1h'), checkpoint.stopGrace),
+  }),
+  budget: z._default(money, defaultConfig.budget),
+  gates: z._default(autoOr<readonly GateConfig[]>(gateList), 'auto'),
+  context: section({
+    window: z._default(contextWindow, context.window),
+    critical: z._default(oneOf(contextActions), context.critical),
+    emergency: z._default(oneOf(contextActions), context.emergency),
+  }),
+  redact: section({
+    presets: z._default(trueOrFalse, redact.presets),
+    patterns: z._default(list('a list of regular expressions', pattern), [...redact.patterns]),
+  }),
+  sync: section({
+    remote: z._default(remote, sync.remote),
+    snapshots: z._default(trueOrFalse, sync.snapshots),
+  }),
+  prices: z._default(prices, {}),
+  retention: section({
+    failed: z._default(keeping, retention.failed),
+    snapshots: z._default(keeping, retention.snapshots),
+    trash: z._default(keeping, retention.trash),
+  }),
+};
+
+/** `interval` at the top is meant for `checkpoint`. */
+function findSection(key: string): string | null {
+  for (const [name, inner] of Object.entries(defaultConfig))
+    if (isMapping(inner) && Object.hasOwn(inner, key)) return `${name}.${key}`;
+  return null;
+}
+
+/** The whole file. */
+export const configShape: z.ZodMiniType<Config> = section(sections, findSection);

@@ -1,0 +1,139 @@
+import * as z from 'zod/mini';
+import { findNearest } from '../spelling.ts';
+import { cutBytes } from '../text.ts';
+import { parseDuration } from '../units.ts';
+
+/** What stands in the file, in a few words. */
+export function describeValue(value: unknown): string {
+  if (value === null || value === undefined) return 'nothing';
+  if (Array.isArray(value)) return 'a list';
+  if (typeof value === 'string') return JSON.stringify(cutBytes(value, 60));
+  return typeof value === 'object' ? 'a mapping' : String(value);
+}
+
+export const isMapping = (value: unknown): value is { readonly [key: string]: unknown } =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/**
+ * One value: `read` gives what it means, or undefined where it is wrong.
+ * The message says what was found and what is allowed; `explain` may know more of a common mistake.
+ */
+export function value<T>(
+  allowed: string,
+  read: (given: unknown) => T | undefined,
+  explain: (given: unknown) => string | null = () => null,
+) {
+  return z.pipe(
+    z.unknown(),
+    z.transform((given: unknown, context): T => {
+      const meaning = read(given);
+      if (meaning !== undefined) return meaning;
+      const why = explain(given) ?? `found ${describeValue(given)}`;
+      context.issues.push({ code: 'custom', message: `${why}; allowed: ${allowed}`, input: given });
+      return z.NEVER;
+    }),
+  );
+}
+
+/** Tells a key that is not known from a value that is wrong: the place to show is the key's own. */
+export const unknownKey = { unknownKey: true };
+
+/** Knows of a key that belongs elsewhere. */
+type FindElsewhere = (key: string) => string | null;
+
+function mapping(
+  known: readonly string[],
+  read: (given: unknown) => unknown,
+  findElsewhere: FindElsewhere = () => null,
+) {
+  return z.pipe(
+    value(`a mapping with ${known.join(', ')}`, (given) => {
+      const found = read(given);
+      return isMapping(found) ? found : undefined;
+    }),
+    z.transform((given, context) => {
+      for (const key of Object.keys(given).filter((name) => !known.includes(name))) {
+        const meant = findElsewhere(key) ?? findNearest(key, known);
+        const message = `unknown key${meant ? `, did you mean ${meant}?` : ''}; allowed: ${known.join(', ')}`;
+        context.issues.push({ code: 'custom', path: [key], message, input: given, params: unknownKey });
+      }
+      // A key that is missing is a value that is: whoever reads it says what is allowed there.
+      return { ...Object.fromEntries(known.map((key) => [key, undefined])), ...given };
+    }),
+  );
+}
+
+/** A part of the file with optional keys of its own. One whose keys are all commented out is as good as none. */
+export function section<Shape extends z.core.$ZodShape>(shape: Shape, findElsewhere?: FindElsewhere) {
+  const given = mapping(Object.keys(shape), (found) => found ?? {}, findElsewhere);
+  return z.pipe(given, z.object(shape));
+}
+
+/** An entry of a list or a map. */
+export function entry<Shape extends z.core.$ZodShape>(shape: Shape) {
+  return z.pipe(
+    mapping(Object.keys(shape), (found) => found),
+    z.object(shape),
+  );
+}
+
+/** The word `auto`, or what `shape` says. */
+export function autoOr<T>(shape: z.ZodMiniType<T>) {
+  return z.pipe(
+    z.unknown(),
+    z.transform((given: unknown, context): 'auto' | T => {
+      if (given === 'auto') return given;
+      const parsed = z.safeParse(shape, given);
+      if (parsed.success) return parsed.data;
+      for (const { path, message, params } of parsed.error.issues.map(withParams))
+        context.issues.push({ code: 'custom', path, message, params, input: given });
+      return z.NEVER;
+    }),
+  );
+}
+
+const withParams = (issue: z.core.$ZodIssue) => ({
+  ...issue,
+  params: (issue.code === 'custom' && issue.params) || {},
+});
+
+export function list<Item extends z.core.$ZodType>(allowed: string, item: Item) {
+  const given = value<unknown[]>(allowed, (found) => (Array.isArray(found) ? found : undefined));
+  return z.pipe(given, z.array(item));
+}
+
+export const trueOrFalse = value('true or false', (given) =>
+  typeof given === 'boolean' ? given : undefined,
+);
+
+export function oneOf<Word extends string>(words: readonly Word[]) {
+  return value(words.join(', '), (given) => words.find((word) => word === given));
+}
+
+/** A whole number within bounds. */
+export function readWhole(given: unknown, least: number, most: number): number | undefined {
+  return typeof given === 'number' && Number.isInteger(given) && given >= least && given <= most
+    ? given
+    : undefined;
+}
+
+/** A duration within bounds, which are named as the user would write them. */
+export function duration(example: string, least: string, most: string) {
+  const allowed = `a duration such as ${example} (ms, s, m, h, d), from ${least} to ${most}`;
+  return value(allowed, (given) => readDuration(given, least, most));
+}
+
+/** The same, or `off`. */
+export function durationOrOff(example: string, least: string, most: string) {
+  const allowed = `a duration such as ${example} (ms, s, m, h, d), from ${least} to ${most}, or off`;
+  return value(allowed, (given) => (isOff(given) ? null : readDuration(given, least, most)));
+}
+
+/** YAML of old reads `off` as false, and some editors write it so. */
+const isOff = (given: unknown) => given === 'off' || given === false;
+
+function readDuration(given: unknown, least: string, most: string): number | undefined {
+  const millis = typeof given === 'string' ? parseDuration(given) : null;
+  if (millis === null || millis < (parseDuration(least) ?? 0)) return undefined;
+  return millis <= (parseDuration(most) ?? 0) ? Math.round(millis) : undefined;
+}

@@ -1,0 +1,89 @@
+import { type Document, isAlias, isMap, isScalar, isSeq, Lexer, Parser, parseDocument } from 'yaml';
+
+/** Where something stands in a text; both count from 1. */
+export type Place = { readonly line: number; readonly column: number };
+export type YamlProblem = Place & { readonly message: string };
+
+/** What a YAML text says, and where it says so. */
+export type YamlText = {
+  /** Plain values; null for a text of nothing but comments. */
+  readonly value: unknown;
+  /** Where a value stands, or its key; where it is missing, what should hold it. */
+  placeOf(path: readonly PropertyKey[], what: 'key' | 'value'): Place;
+};
+
+/** Far more than anybody writes by hand. */
+const maxDepth = 64;
+const maxAliases = 100;
+
+/** Reads YAML that others wrote: one document of plain values, or the problem with it. */
+export function readYaml(text: string): YamlText | { readonly problem: YamlProblem } {
+  const placeAt = (offset: number) => findPlace(text, offset);
+  const deep = findTooDeep(text);
+  if (deep !== null) return { problem: { message: 'nested too deeply', ...placeAt(deep) } };
+  // At another log level yaml would print warnings past us.
+  const document = parseDocument(text, { prettyErrors: false, logLevel: 'error' });
+  const [wrong] = [...document.errors, ...document.warnings];
+  if (wrong) return { problem: { message: wordProblem(wrong, text), ...placeAt(wrong.pos[0]) } };
+  try {
+    const value: unknown = document.toJS({ maxAliasCount: maxAliases });
+    return { value, placeOf: (path, what) => placeAt(findOffset(document, path, what)) };
+  } catch (error) {
+    // An alias without its anchor, or so many that they would fill the memory; yaml does not say where.
+    const message = error instanceof Error ? error.message : String(error);
+    const alias = /(?:^|[\s[{,])\*/.exec(text);
+    return { problem: { message, ...placeAt(alias ? alias.index + alias[0].length - 1 : 0) } };
+  }
+}
+
+/**
+ * Where the nesting goes past all reason, or null. It must be found before yaml composes the document:
+ * it does so by recursion, and where the stack ends there, node may end as well.
+ */
+function findTooDeep(text: string): number | null {
+  const parser = new Parser();
+  for (const lexeme of new Lexer().lex(text)) {
+    // It works as its tokens are asked for; only how deep it has got is of interest.
+    for (const _ of parser.next(lexeme));
+    if (parser.stack.length > maxDepth) return parser.offset;
+  }
+  return null;
+}
+
+function findPlace(text: string, offset: number): Place {
+  const before = text.slice(0, offset).replace(/^\uFEFF/, '');
+  const lineStart = before.lastIndexOf('\n') + 1;
+  return { line: before.split('\n').length, column: before.length - lineStart + 1 };
+}
+
+function wordProblem(wrong: { code: string; message: string; pos: [number, number] }, text: string): string {
+  if (wrong.code === 'MULTIPLE_DOCS') return 'a second document begins here; there can be only one';
+  if (wrong.code !== 'DUPLICATE_KEY') return wrong.message;
+  const [key = ''] = /^[^\s:]+/.exec(text.slice(wrong.pos[0])) ?? [];
+  return `the key ${key} is there twice`;
+}
+
+/** Walks down to a node, through aliases, as far as there is one. */
+function findOffset(document: Document, path: readonly PropertyKey[], what: 'key' | 'value'): number {
+  let node: unknown = document.contents;
+  let offset = startOf(node) ?? 0;
+  for (const [index, step] of path.entries()) {
+    if (isAlias(node)) node = node.resolve(document);
+    let key: unknown = null;
+    if (isMap(node)) {
+      const pair = node.items.find((item) => isScalar(item.key) && String(item.key.value) === String(step));
+      key = pair?.key;
+      node = pair?.value;
+    } else node = isSeq(node) ? node.items[Number(step)] : null;
+    const isLast = index === path.length - 1;
+    const found = isLast && what === 'key' ? startOf(key) : (startOf(node) ?? startOf(key));
+    if (found === null) return offset;
+    offset = found;
+  }
+  return offset;
+}
+
+function startOf(node: unknown): number | null {
+  const isNode = isScalar(node) || isMap(node) || isSeq(node) || isAlias(node);
+  return isNode ? (node.range?.[0] ?? null) : null;
+}
