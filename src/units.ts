@@ -30,7 +30,7 @@ export function parseMicros(text: string): Micros | null {
 }
 
 /** The most a trailer can hold: nine digits of dollars. */
-const maxMicros: Micros = 999_999_999_999_999;
+export const maxMicros: Micros = 999_999_999_999_999;
 
 /**
  * `5`, `5.50`, `$5`, `.25` to micro-dollars, digit by digit, so that nothing is rounded;

@@ -48,6 +48,11 @@ export function addUsage(a: Usage, b: Usage): Usage {
   return combineUsage(a, b, (x, y) => x + y);
 }
 
+/** What a meter went on by between two readings. */
+export function subtractUsage(later: Usage, earlier: Usage): Usage {
+  return combineUsage(later, earlier, (x, y) => Math.max(0, x - y));
+}
+
 /** The later generation, or part by part the larger. Commutative, associative, idempotent. */
 export function mergeRows(a: LedgerRow, b: LedgerRow): LedgerRow {
   if (a.generation !== b.generation) return a.generation > b.generation ? a : b;
