@@ -36,9 +36,12 @@ export function gitEnvironment(inherited: Environment = inheritedEnvironment()):
   };
 }
 
-/** Starts git in a repository. It finds the repository itself, so that its own checks of ownership hold. */
-export function startGit(repository: Repository, args: readonly string[]): Child {
-  return start('git', [...settings, ...args], workFolder(repository), gitEnvironment());
+/**
+ * Starts git in a repository. It finds the repository itself, so that its own checks of ownership hold.
+ * `extra` is what this one git is told beside the rest.
+ */
+export function startGit(repository: Repository, args: readonly string[], extra: Environment = {}): Child {
+  return start('git', [...settings, ...args], workFolder(repository), { ...gitEnvironment(), ...extra });
 }
 
 export function workFolder({ worktree, gitDir }: Repository): string {
@@ -48,7 +51,7 @@ export function workFolder({ worktree, gitDir }: Repository): string {
 export type Finished = { readonly status: number | null; readonly stdout: string; readonly stderr: string };
 
 /** Collects what a git prints, and waits for its end. */
-export function finished(child: Child): Promise<Finished> {
+export function finished(child: Child, encoding: 'utf8' | 'latin1' = 'utf8'): Promise<Finished> {
   return new Promise((resolve, reject) => {
     const out: Buffer[] = [];
     const err: Buffer[] = [];
@@ -59,7 +62,7 @@ export function finished(child: Child): Promise<Finished> {
     child.on('close', (status) => {
       resolve({
         status,
-        stdout: Buffer.concat(out).toString(),
+        stdout: Buffer.concat(out).toString(encoding),
         stderr: Buffer.concat(err).toString().trim(),
       });
     });

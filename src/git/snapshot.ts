@@ -1,0 +1,133 @@
+import { hasCode, OrchError } from '../errors.ts';
+import type { EpicId, Millis, Oid, SessionId } from '../types.ts';
+import { formatCommit } from './commit.ts';
+import type { Commit, GitEngine } from './engine.ts';
+import { hashObject } from './objects.ts';
+import { readCommit } from './read.ts';
+import { waitForRefLock } from './ref-wait.ts';
+import type { Repository } from './repository.ts';
+import { formatSnapshotMessage, headOf } from './snapshot-message.ts';
+import { formatTree } from './tree.ts';
+import type { WorkTree, WorkTreePorts } from './work-tree.ts';
+import type { LeftOut } from './work-tree-changes.ts';
+
+export type { LeftOut, WorkTree };
+
+export type SnapshotPorts = WorkTreePorts & {
+  /** Told of what went on behind the scenes: a stale lock removed, a damaged snapshot passed over. */
+  readonly report: (what: string) => void;
+};
+
+export type SnapshotRequest = {
+  readonly epic: EpicId;
+  readonly session: SessionId;
+  /** Whose it is, in the subject: `session 7`. */
+  readonly label: string;
+  readonly at: Millis;
+  /** A file that is larger is left out, and listed. */
+  readonly maxFileBytes: number;
+};
+
+export type Snapshot = {
+  readonly commit: Oid;
+  readonly tree: Oid;
+  readonly leftOut: readonly LeftOut[];
+  /** Is it another than the session's last one? */
+  readonly isNew: boolean;
+};
+
+export const defaultMaxFileBytes = 10_000_000;
+
+const maxConflicts = 10;
+
+/** Where a session's snapshots are. */
+export function snapshotRef(epic: EpicId, session: SessionId): string {
+  return `refs/orchestration/snapshots/${epic}/${session}`;
+}
+
+/** Why no snapshot can be taken here, in the user's words; null where one can. */
+export function whyNoSnapshot({
+  repository,
+  git,
+}: {
+  readonly repository: Repository;
+  readonly git: GitEngine;
+}): string | null {
+  if (repository.worktree === null) return 'a bare repository has no working tree';
+  if (git.name !== 'native') return 'snapshots need the git program, and it is not in use here';
+  return null;
+}
+
+/**
+ * Saves the working tree, untracked files and deletions included, as a commit on the session's snapshot ref: its
+ * first parent is the user's HEAD, its last the session's snapshot before. Nothing of the user's is touched. Where
+ * nothing changed since that one, it is returned.
+ */
+export async function takeSnapshot(ports: SnapshotPorts, request: SnapshotRequest): Promise<Snapshot> {
+  const { git } = ports;
+  const ref = snapshotRef(request.epic, request.session);
+  let last = await readLast(ports, ref);
+  const { commit: head } = await git.readHead();
+  const { tree, leftOut } = await readWorkTree(ports, request.maxFileBytes, last.commit?.tree ?? null);
+  for (let conflicts = 0; ; conflicts++) {
+    const before = last.commit;
+    if (before && before.tree === tree && headOf(before.message) === head)
+      return { commit: before.oid, tree, leftOut, isNew: false };
+    const object = formatCommit({
+      tree,
+      parents: [head, before?.oid].filter((parent) => parent != null),
+      authoredAt: request.at,
+      committedAt: Math.max(request.at, before?.committedAt ?? 0),
+      message: formatSnapshotMessage({ ...request, head, leftOut }),
+    });
+    const commit = hashObject(object, git.format);
+    // git knows the empty tree without having it; others who read this commit do not.
+    const empty = formatTree([]);
+    await git.writeObjects(tree === hashObject(empty, git.format) ? [empty, object] : [object]);
+    try {
+      await git.moveRefs([{ ref, from: last.oid, to: commit }]);
+      return { commit, tree, leftOut, isNew: true };
+    } catch (error) {
+      if (!hasCode(error, 'REF_CONFLICT') || conflicts >= maxConflicts) throw error;
+      const { lock } = error.data;
+      if (typeof lock === 'string' && !(await waitForRefLock(ports, lock))) throw error;
+      last = await readLast(ports, ref);
+    }
+  }
+}
+
+/**
+ * The working tree as a tree object, and what is not in it; no commit is made, and no ref refers to it.
+ * `reachable` is a tree a ref is known to lead to.
+ */
+export async function readWorkTree(
+  ports: WorkTreePorts,
+  maxFileBytes: number,
+  reachable: Oid | null = null,
+): Promise<WorkTree> {
+  const { worktree } = ports.repository;
+  const problem = whyNoSnapshot(ports);
+  if (worktree === null || problem !== null) {
+    throw new OrchError('REPOSITORY_UNSUPPORTED', `no snapshot: ${problem}`, {
+      hint: 'Checkpoints work without; they then hold no copy of the code',
+    });
+  }
+  const { writeWorkTree } = await import('./work-tree.ts');
+  return writeWorkTree(ports, { worktree, maxFileBytes, reachable });
+}
+
+/** A damaged one is left out of the new history: as a parent it would make `git gc` fail. */
+async function readLast(
+  { git, report }: SnapshotPorts,
+  ref: string,
+): Promise<{ oid: Oid | null; commit: Commit | null }> {
+  const oid = await git.readRef(ref);
+  if (oid === null) return { oid, commit: null };
+  try {
+    return { oid, commit: await readCommit(git, oid) };
+  } catch (error) {
+    if (!hasCode(error, 'INTEGRITY')) throw error;
+    report(`${ref}: the last snapshot cannot be read (${error.message}); the next begins anew`);
+    return { oid, commit: null };
+  }
+}

@@ -1,0 +1,144 @@
+import { hasCode, type OrchError } from '../errors.ts';
+import { parseOid } from '../ids.ts';
+import type { Environment } from '../system/spawn.ts';
+import type { Oid } from '../types.ts';
+import type { Repository } from './repository.ts';
+import { type Finished, finished, gitFailed, startGit } from './spawn.ts';
+import { type LeftOut, type Listing, parseListing } from './work-tree-changes.ts';
+
+/*
+ * The gits a snapshot starts. Each gets an index of ours, so that the user's is only ever read.
+ */
+
+const settings = [
+  'core.fsmonitor=false', // it is a program of the user's
+  'core.untrackedCache=false',
+  'core.splitIndex=false', // or git would put a shared part beside the user's index
+  'core.safecrlf=false', // a file that would not come back the same is still worth keeping
+  'core.bigFileThreshold=2g', // no packs: new objects are moved one by one
+  'core.fsync=none', // this process waits for the disk, for all of them at once
+].flatMap((setting) => ['-c', setting]);
+
+async function run(
+  repository: Repository,
+  args: readonly string[],
+  environment: Environment,
+  input = '',
+): Promise<Finished> {
+  const child = startGit(repository, [...settings, ...args], environment);
+  child.stdin.end(Buffer.from(input, 'latin1'));
+  return finished(child, 'latin1'); // names of files are bytes, and need not be text
+}
+
+/** What differs from an index on disk, and which folders could not be looked into. */
+export async function listChanges(
+  repository: Repository,
+  what: readonly ('changed' | 'untracked')[],
+  environment: Environment,
+): Promise<{ listing: Listing; unreadable: LeftOut[] }> {
+  const wanted = {
+    changed: what.includes('changed') ? ['--modified'] : [],
+    untracked: what.includes('untracked') ? ['--others', '--exclude-standard'] : [],
+  };
+  const args = ['ls-files', '-z', '-v', ...wanted.changed, ...wanted.untracked];
+  const result = await run(repository, args, environment);
+  if (result.status !== 0) throw gitFailed(args, result);
+  const closed = result.stderr.matchAll(/^warning: could not open directory '(.*)': /gm);
+  return {
+    listing: parseListing(result.stdout),
+    unreadable: [...closed].map(([, path = '']) => ({ path, reason: 'unreadable', bytes: null })),
+  };
+}
+
+/** A path git did not take; its name in bytes. */
+export type Refused = { readonly path: string; readonly reason: LeftOut['reason'] };
+
+/** So many files git may fail on before the snapshot does; each costs another try. */
+const maxRefused = 50;
+
+/**
+ * Brings paths in an index up to what is on disk: stored where something is there, else removed.
+ * What git cannot take (a filter that fails, a file that became a folder meanwhile) is left as it was, and returned.
+ */
+export async function updateIndex(
+  repository: Repository,
+  paths: readonly string[],
+  environment: Environment,
+): Promise<Refused[]> {
+  const args = ['update-index', '-z', '--verbose', '--add', '--remove', '--replace', '--stdin'];
+  const leftOut: Refused[] = [];
+  let rest = paths;
+  while (rest.length > 0) {
+    const result = await run(repository, args, environment, joinPaths(rest));
+    const { refused, failed } = findUndone(rest, result);
+    for (const path of refused) leftOut.push({ path, reason: 'refused by git' });
+    if (result.status === 0) break;
+    if (failed === null || leftOut.length >= maxRefused) throw gitFailed(args, result);
+    leftOut.push({ path: failed, reason: 'unreadable' });
+    // It wrote nothing, because of one: all the others again.
+    const undone = new Set([...refused, failed]);
+    rest = rest.filter((path) => !undone.has(path));
+  }
+  return leftOut;
+}
+
+function joinPaths(paths: readonly string[]): string {
+  return paths.map((path) => `${path}\0`).join('');
+}
+
+/** git says in turn what it has done; the first it says nothing about is the one it failed at. */
+export function findUndone(
+  paths: readonly string[],
+  { stdout, stderr }: Pick<Finished, 'stdout' | 'stderr'>,
+): { refused: string[]; failed: string | null } {
+  const refused: string[] = [];
+  let at = 0;
+  for (const path of paths) {
+    const said = `add '${path}'\n`;
+    if (stdout.startsWith(said, at)) at += said.length;
+    else if (stderr.includes(`Ignoring path ${Buffer.from(path, 'latin1').toString()}`)) refused.push(path);
+    else return { refused, failed: path };
+  }
+  return { refused, failed: null };
+}
+
+/** Removes paths from an index, whatever is on disk. */
+export async function removeFromIndex(
+  repository: Repository,
+  paths: readonly string[],
+  environment: Environment,
+): Promise<void> {
+  const args = ['update-index', '-z', '--force-remove', '--stdin'];
+  const result = await run(repository, args, environment, joinPaths(paths));
+  if (result.status !== 0) throw gitFailed(args, result);
+}
+
+/** The tree of an index; null where paths of it are in conflict. */
+export async function writeTree(repository: Repository, environment: Environment): Promise<Oid | null> {
+  const result = await run(repository, ['write-tree'], environment);
+  if (result.status === 0) return parseOid(result.stdout.trim());
+  if (/: unmerged \(/.test(result.stderr)) return null;
+  throw gitFailed(['write-tree'], result);
+}
+
+/** Takes, for each path in conflict, one side as if it were the result: ours, else theirs, else what both began with. */
+export async function settleConflicts(repository: Repository, environment: Environment): Promise<void> {
+  const listed = await run(repository, ['ls-files', '-z', '--unmerged'], environment);
+  if (listed.status !== 0) throw gitFailed(['ls-files'], listed);
+  const chosen = new Map<string, { mode: string; oid: string; rank: number }>();
+  for (const line of listed.stdout.split('\0')) {
+    const [, mode, oid, stage, path] = /^(\d+) ([0-9a-f]+) ([123])\t(.*)$/s.exec(line) ?? [];
+    if (mode === undefined || oid === undefined || path === undefined) continue;
+    const rank = ['2', '3', '1'].indexOf(stage ?? '');
+    if (rank < (chosen.get(path)?.rank ?? 3)) chosen.set(path, { mode, oid, rank });
+  }
+  const lines = [...chosen].map(([path, { mode, oid }]) => `${mode} ${oid} 0\t${path}\0`);
+  const args = ['update-index', '-z', '--index-info'];
+  const result = await run(repository, args, environment, lines.join(''));
+  if (result.status !== 0) throw gitFailed(args, result);
+}
+
+/** Did git itself fail, so that another index might help? */
+export function isGitFailure(error: unknown): error is OrchError {
+  return hasCode(error, 'GIT_FAILED', 'INTEGRITY');
+}
