@@ -14,7 +14,7 @@ export type ProcessRow = {
 
 /** Every process of this machine, by pid. */
 export function listProcesses(): Map<number, ProcessRow> {
-  const rows = process.platform === 'linux' ? listFromProc() : parsePs(runPs());
+  const rows = process.platform === 'linux' ? listFromProc() : listFromPs();
   return new Map(rows.map((row) => [row.pid, row]));
 }
 
@@ -52,8 +52,9 @@ function phaseOf(state: string, hasEnded = true): ProcessRow['phase'] {
 /** `lstart` has spaces in it, so it comes last. */
 const psArguments = ['-axo', 'pid=,ppid=,pgid=,stat=,lstart='];
 
-/** Loaded where it is needed: most systems are asked by reading files. */
-function runPs(): string {
+/** Asks `ps`, where there is no `/proc` to read. */
+export function listFromPs(): ProcessRow[] {
+  // Loaded only then: starting a process is more code than reading files.
   const { spawnSync } = process.getBuiltinModule('node:child_process');
   const { stdout, error } = spawnSync('ps', psArguments, {
     encoding: 'utf8',
@@ -62,7 +63,7 @@ function runPs(): string {
   });
   // It lists at least itself: an empty answer must not pass for "nothing runs".
   if (!stdout) throw new OrchError('INTERNAL', 'the running processes cannot be listed', { cause: error });
-  return stdout;
+  return parsePs(stdout);
 }
 
 /** Reads what `ps` prints, a process a line. */

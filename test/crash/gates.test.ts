@@ -72,10 +72,10 @@ describe.runIf(process.platform === 'linux')('a gate', () => {
   it('that hangs is ended with all it started, daemons too', async () => {
     const folder = makeFolder();
     const script = `trap '' TERM; (trap '' TERM; sleep 1000) & echo $! >child
-      setsid sh -c 'echo $$ >daemon; exec sleep 1000' >/dev/null 2>&1 </dev/null &
+      (setsid sh -c 'echo $$ >daemon; exec sleep 1000' >/dev/null 2>&1 </dev/null &)
       while ! test -s daemon; do sleep 0.01; done; echo $$ >main; echo working; wait; sleep 1000`;
-    const [outcome] = await runIn(folder, [gate('slow', script, { timeout: 1_500 })]);
-    expect(outcome).toMatchObject({ status: 'timed_out', output: 'working\n\ntimed out after 1s' });
+    const [outcome] = await runIn(folder, [gate('slow', script, { timeout: 3_000 })]);
+    expect(outcome).toMatchObject({ status: 'timed_out', output: 'working\n\ntimed out after 3s' });
     expect(['main', 'child', 'daemon'].map((name) => runs(readPid(folder, name)))).toEqual([
       false,
       false,
@@ -106,7 +106,7 @@ describe.runIf(process.platform === 'linux')('a gate', () => {
     expect(outcome.output).toMatch(/^….*the end 😀$/s);
     expect(outcome.output.length).toBeLessThanOrEqual(5_000);
     expect(outcome.output.length).toBeGreaterThan(4_990);
-    expect(most).toBeLessThan(64 << 20);
+    expect(most).toBeLessThan(80 << 20);
   });
 
   it('that prints binary is shown as clean text', async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type ProcessRow, parsePs } from '../../src/system/process-table.ts';
+import { listFromPs, type ProcessRow, parsePs } from '../../src/system/process-table.ts';
 import { selectTree } from '../../src/system/tree-members.ts';
 
 /** `pid<parent`, then `g<group>` and `over` where it matters; every process started at `t<pid>`. */
@@ -78,5 +78,11 @@ describe('the answer of ps', () => {
       { pid: 813, parent: 812, group: 800, startedAt: 'Tue Jan  2 03:04:07 2024', phase: 'over' },
     ]);
     expect(parsePs('')).toEqual([]);
+  });
+
+  it.skipIf(process.platform === 'win32')('has this process in it, as it is', () => {
+    const mine = listFromPs().find(({ pid }) => pid === process.pid);
+    expect(mine).toMatchObject({ parent: process.ppid, phase: 'running' });
+    expect(mine?.startedAt).toMatch(/\d\d:\d\d:\d\d \d{4}$/);
   });
 });
