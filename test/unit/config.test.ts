@@ -155,6 +155,10 @@ describe('a wrong config names place, key, what was found and what is allowed', 
       'checkpoint:\n  intreval: 5m\n  kep: 3',
       `2:3: checkpoint.intreval: unknown key, did you mean interval?; allowed: ${inCheckpoint} (and 1 more)`,
     ],
+    [
+      'checkpoint: { kepe: 3 }',
+      `1:15: checkpoint.kepe: unknown key, did you mean keep?; allowed: ${inCheckpoint}`,
+    ],
     ['__proto__: 1', `1:1: __proto__: unknown key; allowed: ${top}`],
     ['checkpoint: 5', `1:13: checkpoint: found 5; allowed: a mapping with ${inCheckpoint}`],
     ['checkpoint: [a]', `1:13: checkpoint: found a list; allowed: a mapping with ${inCheckpoint}`],
@@ -324,6 +328,19 @@ describe('a wrong config names place, key, what was found and what is allowed', 
             expect.objectContaining({ line: 1, key: 'sync' }),
             expect.objectContaining({ line: 2, key: 'gates' }),
             expect.objectContaining({ line: 3, key: 'budget' }),
+          ],
+        }),
+      }),
+    );
+  });
+
+  it('is shown where it stands, also through an alias', () => {
+    expect(() => parse('prices:\n  a: &p { input: -1, output: 1 }\n  b: *p\n')).toThrow(
+      expect.objectContaining({
+        data: expect.objectContaining({
+          mistakes: [
+            expect.objectContaining({ line: 2, column: 18, key: 'prices.a.input' }),
+            expect.objectContaining({ line: 2, column: 18, key: 'prices.b.input' }),
           ],
         }),
       }),
