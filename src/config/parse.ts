@@ -1,5 +1,6 @@
 import { safeParse } from 'zod/mini';
 import { OrchError } from '../errors.ts';
+import { cleanLine } from '../text.ts';
 import { type Place, readYaml } from '../yaml.ts';
 import type { Config } from './defaults.ts';
 import { configShape } from './shape.ts';
@@ -38,7 +39,14 @@ function formatKey(path: readonly PropertyKey[]): string {
 }
 
 function wrongConfig(file: string, mistakes: readonly Mistake[]): OrchError {
-  const inOrder = mistakes.toSorted((a, b) => a.line - b.line || a.column - b.column);
+  const inOrder = mistakes
+    .toSorted((a, b) => a.line - b.line || a.column - b.column)
+    // What stands in the file is quoted here, and a terminal may take it for orders.
+    .map((mistake) => ({
+      ...mistake,
+      key: mistake.key && cleanLine(mistake.key, 200),
+      message: cleanLine(mistake.message, 1_000),
+    }));
   const [first] = inOrder;
   if (first === undefined) return new OrchError('INTERNAL', `${file} is wrong, and nobody knows why`);
   const { line, column, key, message } = first;

@@ -139,6 +139,8 @@ const durations = 'a duration such as 15m (ms, s, m, h, d), from 1s to 24d, or o
 const money = 'dollars from 0 to 999999999.999999, such as 5 or 5.50, or null';
 const top = 'epic, checkpoint, budget, gates, context, redact, sync, prices, retention';
 const inCheckpoint = 'interval, on, cost, keep, snapshot, maxFileSize, stopGrace';
+const epicIds =
+  'an epic id (letters, digits, ".", "_" and "-", at most 64, beginning with a letter or digit), or null';
 const optional = 'session_start, error, task, batch, pre_compact, context_tier, issue_complete';
 
 describe('a wrong config names place, key, what was found and what is allowed', () => {
@@ -159,6 +161,8 @@ describe('a wrong config names place, key, what was found and what is allowed', 
       'checkpoint: { kepe: 3 }',
       `1:15: checkpoint.kepe: unknown key, did you mean keep?; allowed: ${inCheckpoint}`,
     ],
+    ['"\\e[2J\\u202Ex": 1', `1:1: [2Jx: unknown key; allowed: ${top}`],
+    ['epic: "\\e[2J\\u202E\\x9B"', `1:7: epic: found "\\u001b[2J"; allowed: ${epicIds}`],
     ['__proto__: 1', `1:1: __proto__: unknown key; allowed: ${top}`],
     ['checkpoint: 5', `1:13: checkpoint: found 5; allowed: a mapping with ${inCheckpoint}`],
     ['checkpoint: [a]', `1:13: checkpoint: found a list; allowed: a mapping with ${inCheckpoint}`],
