@@ -2,9 +2,9 @@ import { spawn } from 'node:child_process';
 import { environment, orchBin } from './scratch.js';
 
 /** Starts a program the way the engine starts git, gives it its input at once, and waits for its end. */
-export function runCommand(command, args, { cwd, input = '' }) {
+export function runCommand(command, args, { cwd, input = '', env = environment }) {
   return new Promise((resolve, reject) => {
-    const child = spawn(command, args, { cwd, env: environment, stdio: 'pipe' });
+    const child = spawn(command, args, { cwd, env, stdio: 'pipe' });
     const out = [];
     const err = [];
     child.stdout.on('data', (chunk) => out.push(chunk));

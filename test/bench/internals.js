@@ -7,7 +7,9 @@ const wanted = `
 export { formatDocument } from './checkpoint/document.ts';
 export { formatMessage, parseMessage } from './checkpoint/message.ts';
 export { documentName } from './checkpoint/tree.ts';
-export { makeCheckpointId } from './ids.ts';
+export { takeSnapshot } from './git/snapshot.ts';
+export { makeCheckpointId, parseEpicId, parseSessionId } from './ids.ts';
+export { openOrch } from './orch.ts';
 export { canonicalJson } from './state/canonical.ts';
 export { appendToJournal, createJournal, journalPath } from './session/journal.ts';
 export { realDisk } from './system/files.ts';

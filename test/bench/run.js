@@ -9,6 +9,7 @@ const groups = {
   start: () => import('./start.js'),
   journal: () => import('./journal.js'),
   concurrent: () => import('./concurrent.js'),
+  snapshot: () => import('./snapshot.js'),
   memory: () => import('./memory.js'),
   compare: () => import('./compare.js'),
 };
