@@ -3,7 +3,7 @@ import type { Millis } from '../types.ts';
 
 // What begins markup inside a line: code, emphasis, a tag, the middle of a link; and a backslash that would undo ours.
 // An underscore between letters (`snake_case`) begins nothing.
-const markup = /`|\\(?=[!-/:-@[-`{-~]|$)|\*|(?<![a-z0-9])_|_(?![a-z0-9])|<(?=[a-z/!?])|\](?=[([:])/gi;
+const markup = /`|\\(?=[!-/:-@[-`{-~]|$)|\*|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|<(?=[A-Za-z/!?])|\](?=[([:])/g;
 // What begins a heading, a quote, a list or a table, where it stands first.
 const opening = /^(?:[#>+=~|[-]|\d{1,9}(?=[.)](?: |$)))/;
 
@@ -12,14 +12,22 @@ const opening = /^(?:[#>+=~|[-]|\d{1,9}(?=[.)](?: |$)))/;
  * so nobody can put words into the brief's own mouth. A backtick becomes an apostrophe, which reads better than `\``.
  */
 export function plainText(text: string, maxBytes: number): string {
-  return cleanLine(text, maxBytes)
+  return foldText(text, maxBytes)
     .replace(markup, (found) => (found === '`' ? "'" : `\\${found}`))
     .replace(opening, (found) => (/\d/.test(found) ? `${found}\\` : `\\${found}`));
 }
 
+const isPlain = /^[!-~]+(?: [!-~]+)*$/;
+
+/** One clean, short line of it, without the work where there is none to do: a brief is made with every checkpoint. */
+function foldText(text: string, maxBytes: number): string {
+  const start = text.length > 2 * maxBytes ? `${text.slice(0, 2 * maxBytes)}…` : text;
+  return start.length <= maxBytes && isPlain.test(start) ? start : cleanLine(start, maxBytes);
+}
+
 /** A path, a name or a command, to be copied: as code, with a fence longer than any backticks in it. */
 export function codeText(text: string, maxBytes: number): string {
-  const line = cleanLine(text, maxBytes);
+  const line = foldText(text, maxBytes);
   if (line === '') return '(unnamed)';
   if (!line.includes('`')) return `\`${line}\``;
   const longest = Math.max(...[...line.matchAll(/`+/g)].map(([run]) => run.length));
