@@ -12,8 +12,8 @@ function objectPath({ folder }: TestRepository, oid: string): string {
 }
 
 function newestDocument({ git }: TestRepository): string {
-  const oids = git('ls-tree', '-r', '--format=%(objectname)', ref).split('\n'); // sorted by path
-  return oids.at(-1) ?? '';
+  const files = git('ls-tree', '-r', '--format=%(objectname) %(path)', ref).split('\n'); // sorted by path
+  return files.findLast((file) => file.endsWith('.json'))?.split(' ')[0] ?? '';
 }
 
 const damages: [string, (repository: TestRepository) => void][] = [
