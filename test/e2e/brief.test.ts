@@ -1,9 +1,10 @@
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { generateResumeBrief } from '../../src/checkpoint/brief.ts';
 import { mergeHistory } from '../../src/checkpoint/merge.ts';
 import { parseCheckpointId, parseOid, parseWriterId } from '../../src/ids.ts';
 import { loadCheckpoint } from '../../src/index.ts';
-import { makeRepositoryWithCommit, type TestRepository } from '../support/repository.ts';
+import { makeFolder, makeRepositoryWithCommit, type TestRepository } from '../support/repository.ts';
 import { epic, note, saveFacts, withOrch } from '../support/store.ts';
 import { facts, first, tellStories } from '../support/stories.ts';
 
@@ -52,12 +53,14 @@ describe('the brief in a checkpoint', () => {
     const repository = makeRepositoryWithCommit();
     const options = { cwd: repository.folder };
     await saveFacts(options, [note('before')]);
-    const base = repository.git('rev-parse', ref);
+    const cwd = join(makeFolder(), 'clone');
+    repository.git('clone', '--quiet', '.', cwd);
+    repository.git('push', '--quiet', cwd, `${ref}:${ref}`);
     await saveFacts(options, [note('here')]);
-    const here = parseOid(repository.git('rev-parse', ref));
-    repository.git('update-ref', ref, base);
-    await saveFacts({ ...options, writer: parseWriterId('w-there') }, [note('there')]);
-    await withOrch(options, (orch) => mergeHistory(orch.git, epic, here));
+    await saveFacts({ cwd, writer: parseWriterId('w-there') }, [note('there')]);
+    repository.git('fetch', '--quiet', cwd, ref);
+    const theirs = parseOid(repository.git('rev-parse', 'FETCH_HEAD'));
+    await withOrch(options, (orch) => mergeHistory(orch.git, epic, theirs));
     expect(repository.git('rev-list', '--count', ref)).toBe('4');
     for (const text of ['note before', 'note here', 'note there'])
       expect(briefAt(repository)).toContain(text);
