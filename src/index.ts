@@ -54,7 +54,8 @@ export function saveCheckpoint(input: SaveCheckpointInput, where: Where = {}): P
   const { trigger = 'manual', reason = null, facts = [], agent = null } = input;
   return using(where, async (orch) => {
     await checkFacts(facts);
-    return (await saveByHand(orch, epic, { trigger, reason, facts, agent }, orch.settings)).checkpoint;
+    return (await saveByHand(orch, epic, { trigger, reason, facts, agent }, await orch.readSettings()))
+      .checkpoint;
   });
 }
 

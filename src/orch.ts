@@ -1,11 +1,12 @@
 import { constants } from 'node:fs';
 import { join } from 'node:path';
+import { type Config, loadConfig } from './config.ts';
 import type { GitEngine } from './git/engine.ts';
 import { type EngineChoice, openEngine } from './git/open.ts';
 import { discoverRepository, type Repository } from './git/repository.ts';
 import { redact } from './redact.ts';
-import type { SessionPorts } from './session/record.ts';
-import { defaultSettings, type SessionSettings } from './session/settings.ts';
+import type { BaselinePorts } from './session/baseline.ts';
+import { type SessionSettings, settingsOf } from './session/settings.ts';
 import { identifyWriter } from './session/writer.ts';
 import { type Clock, type Random, realClock, realRandom } from './system/clock.ts';
 import { type Disk, realDisk, statIfThere } from './system/files.ts';
@@ -17,8 +18,6 @@ export type OrchOptions = {
   readonly engine?: EngineChoice;
   /** Pins the writer id, for machines that are made anew for every run. */
   readonly writer?: WriterId;
-  /** How many documents stay in the tree. */
-  readonly keep?: number;
   /** How sessions are kept, where it is not as the repository's config says. */
   readonly settings?: Partial<SessionSettings>;
   /** Told of what went on behind the scenes. */
@@ -31,13 +30,13 @@ export type OrchOptions = {
 };
 
 /** An open repository: every port, wired. */
-export type Orch = SessionPorts & {
+export type Orch = BaselinePorts & {
   readonly repository: Repository;
-  readonly settings: SessionSettings;
+  /** The repository's settings; read when they are first asked for. */
+  readonly readConfig: () => Promise<Config>;
+  readonly readSettings: () => Promise<SessionSettings>;
   close(): void;
 };
-
-const defaultKeep = 5;
 
 /** Opens the repository a folder is in. The only place where ports are wired. */
 export async function openOrch(options: OrchOptions = {}): Promise<Orch> {
@@ -47,6 +46,18 @@ export async function openOrch(options: OrchOptions = {}): Promise<Orch> {
   const home = join(repository.commonDir, 'orchestration');
   const opened = await openEngine(engine, { repository, disk, random });
   const git = options.wrapEngine?.(opened) ?? opened;
+  const report = (what: string) => {
+    options.onReport?.(what);
+    log(disk, clock, home, what);
+  };
+  // Only git itself knows what the user ignores, filters and checks out.
+  const canSnapshot = git.name === 'native' && repository.worktree !== null;
+  const snapshotPorts = { repository, git, disk, clock, random, home, report };
+  let config: Promise<Config> | null = null;
+  const readConfig = () => {
+    config ??= loadConfig({ disk, clock, worktree: repository.worktree, home }).then((found) => found.config);
+    return config;
+  };
   return {
     repository,
     git,
@@ -54,15 +65,22 @@ export async function openOrch(options: OrchOptions = {}): Promise<Orch> {
     clock,
     random,
     home,
-    keep: options.keep ?? defaultKeep,
-    settings: { ...defaultSettings, ...options.settings },
+    readConfig,
+    readSettings: async () => ({ ...settingsOf(await readConfig()), ...options.settings }),
     redact,
-    takeSnapshot: null,
-    identifyWriter: async () => options.writer ?? identifyWriter(disk, random, home, repository.commonDir),
-    report: (what) => {
-      options.onReport?.(what);
-      log(disk, clock, home, what);
+    takeSnapshot: canSnapshot
+      ? async (request) => {
+          const { takeSnapshot } = await import('./git/snapshot.ts');
+          return takeSnapshot(snapshotPorts, { ...request, label: request.session });
+        }
+      : null,
+    readTree: async (maxFileBytes) => {
+      if (!canSnapshot) return null;
+      const { readWorkTree } = await import('./git/snapshot.ts');
+      return (await readWorkTree(snapshotPorts, maxFileBytes)).tree;
     },
+    identifyWriter: async () => options.writer ?? identifyWriter(disk, random, home, repository.commonDir),
+    report,
     close: () => git.close(),
   };
 }

@@ -25,6 +25,8 @@ export type Draft = {
   readonly reason: string | null;
   readonly events: readonly Event[];
   readonly at: Millis;
+  /** How many documents stay in the tree. */
+  readonly keep: number;
   readonly head: { readonly commit: Oid | null; readonly branch: string | null };
   /** The working tree that goes with it. */
   readonly snapshot: {
@@ -52,7 +54,7 @@ export function composeCheckpoints(
   base: Base,
   draft: Draft,
   names: readonly string[],
-  options: { readonly keep: number; readonly random: () => string },
+  random: () => string,
 ): Composed[] {
   const reason = draft.reason === null ? null : normalizeReason(draft.reason) || null;
   const leftOut = draft.snapshot?.leftOut.slice(0, maxLeftOut) ?? [];
@@ -62,7 +64,7 @@ export function composeCheckpoints(
   return partEvents(draft.events).map((events, index) => {
     const before = state;
     seq += 1;
-    const id = makeCheckpointId(seq, options.random());
+    const id = makeCheckpointId(seq, random());
     const folded = countCheckpoint(foldAll(state, events), draft, { id, seq });
     const gates = colourOf(folded, draft.snapshot?.tree ?? null);
     const session = lookUp(folded.sessions, draft.sessionId)?.value;
@@ -90,7 +92,7 @@ export function composeCheckpoints(
     };
     const { document, bytes } = fitDocument(content);
     state = document.state;
-    const kept = keepNewest([...present, documentName(id)], options.keep);
+    const kept = keepNewest([...present, documentName(id)], draft.keep);
     const edits = new Map<string, Buffer | null>();
     for (const name of present) if (!kept.has(name)) edits.set(name, null);
     if (kept.has(documentName(id))) edits.set(documentName(id), bytes);

@@ -51,7 +51,11 @@ export function describeCommit(commit: Pick<Commit, 'oid' | 'authoredAt' | 'mess
 export async function findEpic(git: GitEngine, epic: EpicId): Promise<Oid> {
   const oid = await git.readRef(epicRef(epic));
   if (oid !== null) return oid;
-  throw new OrchError('EPIC_NOT_FOUND', `there is no epic ${epic} here`, {
+  throw epicNotFound(epic);
+}
+
+export function epicNotFound(epic: EpicId): OrchError {
+  return new OrchError('EPIC_NOT_FOUND', `there is no epic ${epic} here`, {
     hint: 'See what there is with: orch checkpoint list',
     data: { epicId: epic },
   });

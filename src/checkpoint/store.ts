@@ -54,10 +54,9 @@ async function saveLocked(
     if (draft === null) return [];
     const tree = tip.parents[0]?.tree ?? null;
     const beside = tree === null ? null : await listPath(ports.git, tree, epicFolder(epic));
-    const composed = composeCheckpoints(epic, tip, draft, beside?.map(({ name }) => name) ?? [], {
-      keep: ports.keep,
-      random: () => ports.random.id(6),
-    });
+    const composed = composeCheckpoints(epic, tip, draft, beside?.map(({ name }) => name) ?? [], () =>
+      ports.random.id(6),
+    );
     try {
       return await write(ports, epic, tip, tree, composed, draft.durable);
     } catch (error) {
@@ -112,8 +111,8 @@ function refuseToHide(epic: EpicId, { oid, parents, damage }: Tip): void {
   );
 }
 
-/** On a file system that folds case, two such refs would be one file. */
-async function refuseSameButForCase(git: GitEngine, epic: EpicId): Promise<void> {
+/** Refuses a new epic whose ref, on a file system that folds case, would be another's file. */
+export async function refuseSameButForCase(git: GitEngine, epic: EpicId): Promise<void> {
   const same = (await listEpics(git)).find(
     (other) => other !== epic && other.toLowerCase() === epic.toLowerCase(),
   );

@@ -14,8 +14,6 @@ export type StorePorts = {
   readonly random: Random;
   /** `<common git dir>/orchestration` */
   readonly home: string;
-  /** How many documents stay in the tree. */
-  readonly keep: number;
   /** Told of what went on behind the scenes: a stale lock removed, a damaged checkpoint passed over. */
   readonly report: (what: string) => void;
 };

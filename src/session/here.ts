@@ -37,7 +37,7 @@ export function recordIn(
     agent,
     parentSessionId: null,
     settings,
-    endsWith: { reason: why.reason },
+    endsWith: { kind: 'session_paused' as const, reason: why.reason },
   };
   return recordInNew(ports, opening, facts, why);
 }

@@ -10,9 +10,9 @@ import type { SessionSettings } from './settings.ts';
 export type LiveRecord = {
   readonly session: SessionId;
   readonly epic: EpicId;
-  readonly process: ProcessIdentity;
-  /** Does that process drive the policy and stop on request? */
-  readonly supervised: boolean;
+  readonly holder: ProcessIdentity;
+  /** `supervised`: stops on request. `library`: a program of its own. `hooked`: an agent that runs by itself. */
+  readonly kind: 'supervised' | 'library' | 'hooked';
   readonly worktree: string | null;
   readonly command: readonly string[] | null;
   readonly since: Millis;
@@ -21,12 +21,12 @@ export type LiveRecord = {
 
 export type Liveness = 'alive' | 'dead' | 'elsewhere';
 
-function folderOf(home: string): string {
+export function liveFolder(home: string): string {
   return join(home, 'live');
 }
 
 function pathOf(home: string, session: SessionId): string {
-  return join(folderOf(home), `${session}.json`);
+  return join(liveFolder(home), `${session}.json`);
 }
 
 export async function writeLive(disk: Disk, home: string, random: Random, record: LiveRecord): Promise<void> {
@@ -52,20 +52,20 @@ export function readLive(home: string, session: SessionId): LiveRecord | null {
 }
 
 export function listLive(home: string): LiveRecord[] {
-  const names = listFolder(folderOf(home)).filter((name) => /^sess-[a-z0-9]{4,32}\.json$/.test(name));
+  const names = listFolder(liveFolder(home)).filter((name) => /^sess-[a-z0-9]{4,32}\.json$/.test(name));
   const records = names.sort().map((name) => readLive(home, parseSessionId(name.slice(0, -5))));
   return records.filter((record) => record !== null);
 }
 
 export function checkLive(record: LiveRecord): Liveness {
-  return checkProcess(record.process);
+  return checkProcess(record.holder);
 }
 
 /** What another process wants of a session's supervisor. */
 export type StopRequest = { readonly want: 'pause' | 'complete'; readonly reason: string | null };
 
 export function requestPath(home: string, session: SessionId): string {
-  return join(folderOf(home), `${session}.request`);
+  return join(liveFolder(home), `${session}.request`);
 }
 
 export async function requestStop(

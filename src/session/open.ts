@@ -4,6 +4,7 @@ import type { Event, Fact } from '../state/facts.ts';
 import { foldAll } from '../state/fold.ts';
 import type { State } from '../state/lists.ts';
 import type { EpicId, SessionId, WriterId } from '../types.ts';
+import { cleanFacts } from './clean.ts';
 import { beginJournal, journalFolder } from './journal.ts';
 import { liftedTime, type Pending, readPending, withJournal } from './pending.ts';
 import type { SessionPorts } from './record.ts';
@@ -16,8 +17,11 @@ export type Opening = {
   readonly agent: string | null;
   readonly parentSessionId: SessionId | null;
   readonly settings: SessionSettings;
-  /** Is it there for one call only, and over when that is done? Then why, in a person's words. */
-  readonly endsWith: { readonly reason: string | null } | null;
+  /** How it ends with these facts, where it is there for one call only. */
+  readonly endsWith: {
+    readonly kind: 'session_paused' | 'session_completed';
+    readonly reason: string | null;
+  } | null;
 };
 
 type Begun = {
@@ -77,7 +81,7 @@ async function beginSession(
     ports.clock.now(),
   );
   if (verdict.stop) said.push({ kind: 'budget_exceeded', reason: verdict.checkpoint?.reason ?? null });
-  else if (endsWith) said.push({ kind: 'session_paused', reason: endsWith.reason });
+  else if (endsWith) said.push(...cleanFacts([endsWith], ports.redact));
   const records = said.map((fact) => ({ at, fact }));
   const header = { epic, session, writer };
   const { durable } = await beginJournal(ports.disk, journalFolder(ports.home), header, records);

@@ -1,7 +1,8 @@
 import type { Draft } from '../checkpoint/compose.ts';
 import { decide, type Verdict } from '../checkpoint/policy.ts';
-import { type Stored, save } from '../checkpoint/store.ts';
+import { refuseSameButForCase, type Stored, save } from '../checkpoint/store.ts';
 import type { StorePorts, Tip } from '../checkpoint/tip.ts';
+import { epicRef } from '../checkpoint/tree.ts';
 import { lookUp } from '../keyed.ts';
 import type { Redact } from '../redact.ts';
 import type { Event, Fact } from '../state/facts.ts';
@@ -109,6 +110,7 @@ export async function recordInNew(
     const { pending, state } = viewFrom(ports, epic, tip);
     return { session, events: pending.filter(isOf(session)), state, verdict, stored: null };
   }
+  if ((await ports.git.readRef(epicRef(epic))) === null) await refuseSameButForCase(ports.git, epic);
   const snapshot = await keepTree(ports, opening);
   let verdict: Outcome['verdict'] = { warn: [], stop: null };
   const stored = await saveDraft(ports, opening, snapshot, writer, async (tip) => {
@@ -206,7 +208,7 @@ type Content = {
 
 async function saveDraft(
   ports: SessionPorts,
-  { epic, session }: Target,
+  { epic, session, settings }: Target,
   snapshot: TreeSnapshot | null,
   writer: WriterId,
   collect: (tip: Tip) => Promise<Content | null>,
@@ -227,6 +229,7 @@ async function saveDraft(
       journals: journals.map((journal) => journal.session),
       durable,
       at: ports.clock.now(),
+      keep: settings.keep,
       head,
       snapshot,
     };

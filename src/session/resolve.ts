@@ -1,47 +1,144 @@
+import { epicNotFound } from '../checkpoint/list.ts';
 import { listEpics } from '../checkpoint/tip.ts';
 import { OrchError } from '../errors.ts';
-import type { GitEngine } from '../git/engine.ts';
 import { isDefaultBranch } from '../git/refs.ts';
 import type { Repository } from '../git/repository.ts';
 import { parseEpicId, slugOf } from '../ids.ts';
-import type { Random } from '../system/clock.ts';
-import type { EpicId } from '../types.ts';
+import type { EpicId, SessionId } from '../types.ts';
+import type { Place } from './here.ts';
+import { journalFolder, listJournals, readJournal } from './journal.ts';
+import { lastUsedOn } from './last-used.ts';
+import { checkLive, type LiveRecord, listLive, readLive } from './live.ts';
+import type { SessionPorts } from './record.ts';
+import type { SessionSettings } from './settings.ts';
 
 export type EpicChoice = {
   readonly epic: EpicId;
-  readonly because: 'given' | 'environment' | 'branch' | 'only one' | 'made up';
+  readonly because:
+    | 'given'
+    | 'environment'
+    | 'session'
+    | 'config'
+    | 'branch'
+    | 'last used'
+    | 'only one'
+    | 'made up';
 };
 
 export type EpicQuestion = {
   /** `--epic` */
   readonly given?: string | undefined;
-  /** `ORCH_EPIC` */
+  /** From the environment. */
   readonly environment?: string | undefined;
   /** May a new epic come of it? */
   readonly create: boolean;
 };
 
-type Ports = { readonly git: GitEngine; readonly repository: Repository; readonly random: Random };
+export type ResolvePorts = SessionPorts & {
+  readonly repository: Repository;
+  readonly readConfig: () => Promise<{ readonly epic: EpicId | null }>;
+  readonly readSettings: () => Promise<SessionSettings>;
+};
 
-/** Which epic a command means: the one named, else the branch's, else the only one there is. */
-export async function resolveEpic(ports: Ports, question: EpicQuestion): Promise<EpicChoice> {
-  if (question.given !== undefined) return { epic: parseEpicId(question.given), because: 'given' };
-  if (question.environment) return { epic: parseEpicId(question.environment), because: 'environment' };
+/** The epics there are: those with a checkpoint, and those that have only begun. */
+export async function listAllEpics(ports: SessionPorts): Promise<EpicId[]> {
+  const begun = listJournals(journalFolder(ports.home)).flatMap(
+    (session) => readJournal(journalFolder(ports.home), session)?.header.epic ?? [],
+  );
+  return [...new Set([...(await listEpics(ports.git)), ...begun])].sort();
+}
+
+/** Which epic a command means: the one named, else config's, the branch's, the last one used here, the only one. */
+export async function resolveEpic(ports: ResolvePorts, question: EpicQuestion): Promise<EpicChoice> {
+  const { given, environment, create } = question;
+  if (given !== undefined) return { epic: parseEpicId(given), because: 'given' };
+  if (environment) return { epic: parseEpicId(environment), because: 'environment' };
+  const { epic: configured } = await ports.readConfig();
+  if (configured) return { epic: configured, because: 'config' };
   const { branch } = await ports.git.readHead();
   const named = branch && !isDefaultBranch(ports.repository.commonDir, branch) ? slugOf(branch) : null;
-  if (named && question.create) return { epic: named, because: 'branch' };
-  const epics = await listEpics(ports.git);
+  if (named && create) return { epic: named, because: 'branch' };
+  const epics = await listAllEpics(ports);
   if (named && epics.includes(named)) return { epic: named, because: 'branch' };
+  const last = branch === null ? null : lastUsedOn(ports.home, branch);
+  if (last && epics.includes(last)) return { epic: last, because: 'last used' };
   const [only] = epics;
   if (only !== undefined && epics.length === 1) return { epic: only, because: 'only one' };
-  if (question.create) return { epic: parseEpicId(`epic-${ports.random.id(6)}`), because: 'made up' };
+  if (create) return { epic: parseEpicId(`epic-${ports.random.id(6)}`), because: 'made up' };
   if (epics.length === 0) {
-    throw new OrchError('EPIC_NOT_FOUND', 'there are no checkpoints in this repository yet', {
-      hint: 'Make the first one with: orch checkpoint create --epic my-feature',
+    throw new OrchError('EPIC_NOT_FOUND', 'there are no epics in this repository yet', {
+      hint: 'Make the first checkpoint with: orch checkpoint create --epic my-feature',
     });
   }
   throw new OrchError('USAGE', `which epic? There are ${epics.length}: ${epics.slice(0, 20).join(', ')}`, {
     hint: `Name one, such as: --epic ${only}`,
     data: { epics },
+  });
+}
+
+export type PlaceQuestion = EpicQuestion & {
+  /** The session the command was started in. */
+  readonly session?: SessionId | undefined;
+  readonly agent: string | null;
+};
+
+/** Where a command's facts go: the session it runs in, the one that runs here, or one for this call. */
+export async function resolvePlace(
+  ports: ResolvePorts,
+  question: PlaceQuestion,
+): Promise<{ readonly place: Place; readonly choice: EpicChoice }> {
+  const epic = question.given === undefined ? null : parseEpicId(question.given);
+  if (question.session) {
+    const own = await findOwn(ports, question.session);
+    if (own && (epic === null || own.epic === epic))
+      return { place: own, choice: { epic: own.epic, because: 'session' } };
+    if (own === null && epic === null) throw sessionGone(question.session);
+  }
+  const running = findRunning(ports, epic);
+  if (running) {
+    const { session, settings } = running;
+    const because = epic === null ? 'session' : 'given';
+    return {
+      place: { kind: 'running', epic: running.epic, session, settings },
+      choice: { epic: running.epic, because },
+    };
+  }
+  const choice = await resolveEpic(ports, question);
+  if (!question.create && !(await listAllEpics(ports)).includes(choice.epic)) throw epicNotFound(choice.epic);
+  const { agent } = question;
+  const place: Place = { kind: 'opened', epic: choice.epic, settings: await ports.readSettings(), agent };
+  return { place, choice };
+}
+
+/** The session that runs here: on this epic, in this worktree, or the only one. */
+export function findRunning(ports: ResolvePorts, epic: EpicId | null): LiveRecord | null {
+  const all = listLive(ports.home).filter((live) => checkLive(live) === 'alive');
+  const meant = epic === null ? all : all.filter((live) => live.epic === epic);
+  const here = meant.filter(({ worktree }) => worktree === ports.repository.worktree);
+  const [first, ...others] = here.length > 0 ? here : meant;
+  if (first === undefined) return null;
+  if (others.length === 0) return first;
+  const names = [first, ...others].map((live) => `${live.session} (${live.epic})`);
+  throw new OrchError('SESSION_AMBIGUOUS', `which session? ${names.length} run here: ${names.join(', ')}`, {
+    hint: `Name the epic, such as: --epic ${first.epic}`,
+    data: { sessions: [first, ...others].map(({ session }) => session) },
+  });
+}
+
+/** The session a command says it runs in, as long as its journal is here: it may have ended meanwhile. */
+async function findOwn(
+  ports: ResolvePorts,
+  session: SessionId,
+): Promise<Extract<Place, { kind: 'running' }> | null> {
+  const header = readJournal(journalFolder(ports.home), session)?.header;
+  if (header === undefined) return null;
+  const settings = readLive(ports.home, session)?.settings ?? (await ports.readSettings());
+  return { kind: 'running', epic: header.epic, session, settings };
+}
+
+function sessionGone(session: SessionId): OrchError {
+  return new OrchError('SESSION_NOT_FOUND', `session ${session} is not in this clone, or has long ended`, {
+    hint: 'Name the epic with --epic, or leave ORCH_SESSION unset',
+    data: { sessionId: session },
   });
 }

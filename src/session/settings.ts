@@ -1,9 +1,12 @@
 import { defaultPolicy, type Policy } from '../checkpoint/policy.ts';
+import type { Config } from '../config.ts';
 import type { Millis } from '../types.ts';
 
 /** How a session is kept; fixed at its start, so that an edited config changes the next one. */
 export type SessionSettings = {
   readonly policy: Policy;
+  /** How many documents stay in the tree. */
+  readonly keep: number;
   /** Is the working tree kept with each checkpoint? */
   readonly snapshot: boolean;
   /** Larger files are left out of snapshots. */
@@ -14,7 +17,14 @@ export type SessionSettings = {
 
 export const defaultSettings: SessionSettings = {
   policy: defaultPolicy,
+  keep: 5,
   snapshot: true,
-  maxFileBytes: 10_000_000,
+  maxFileBytes: 10 * 1024 * 1024,
   stopGrace: 5_000,
 };
+
+/** What a repository's config says of its sessions. */
+export function settingsOf({ checkpoint }: Config): SessionSettings {
+  const { interval, on, cost, keep, snapshot, maxFileSize, stopGrace } = checkpoint;
+  return { policy: { interval, on, cost }, keep, snapshot, maxFileBytes: maxFileSize, stopGrace };
+}

@@ -85,7 +85,7 @@ describe('I9: an epic id', () => {
     const repository = makeRepositoryWithCommit();
     const valid = ['0', 'a.b_c-d', 'HEAD', 'constructor', 'z'.repeat(64)];
     for (const epic of valid) orchJson(repository, ['checkpoint', 'create', '--epic', epic]);
-    const names = repository.git('for-each-ref', '--format=%(refname:lstrip=3)', 'refs/orchestration');
+    const names = repository.git('for-each-ref', '--format=%(refname:lstrip=3)', 'refs/orchestration/epics');
     expect(names.split('\n').sort()).toEqual(valid.toSorted());
   });
 });

@@ -49,7 +49,17 @@ const reasons: { readonly [what: string]: readonly [given: string, kept?: string
   'a very long text of many bytes': ['😀\n'.repeat(2_000), `${'😀\n'.repeat(818)}…`],
 };
 
-const trailerNames = ['Checkpoint', 'Epic', 'Session', 'Trigger', 'Cost', 'Gates', 'Head', 'Reason'];
+const trailerNames = [
+  'Checkpoint',
+  'Epic',
+  'Session',
+  'Trigger',
+  'Cost',
+  'Gates',
+  'Head',
+  'Snapshot',
+  'Reason',
+];
 
 function interpretTrailers(repository: TestRepository, message: string): string[] {
   const args = ['interpret-trailers', '--parse'];

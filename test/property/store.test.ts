@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { mergeHistory } from '../../src/checkpoint/merge.ts';
 import { readCommitAndDocument } from '../../src/checkpoint/read.ts';
 import { epicRef, trashPrefix } from '../../src/checkpoint/tree.ts';
+import { defaultConfig } from '../../src/config.ts';
 import { parseWriterId } from '../../src/ids.ts';
 import { listCheckpoints, loadLatestCheckpoint, verifyCheckpoints } from '../../src/index.ts';
 import type { Orch } from '../../src/orch.ts';
@@ -34,11 +35,12 @@ function makeClone(name: string, skew: number): Clone {
     clock: { ...realClock, now: () => 1_800_000_000_000 + skew + 1_000 * ++tick },
     random: realRandom,
     home,
-    keep: 5,
     report: () => {},
     redact,
     takeSnapshot: null,
-    settings: defaultSettings,
+    readTree: async () => null,
+    readConfig: async () => defaultConfig,
+    readSettings: async () => defaultSettings,
     identifyWriter: async () => parseWriterId(name),
     repository: {
       gitDir: home,

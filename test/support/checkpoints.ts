@@ -95,7 +95,8 @@ export function fail(repository: TestRepository, args: readonly string[], option
 
 /** Every ref with its value, symbolic ones as such. */
 export function readRefs(repository: TestRepository): string {
-  return repository.git('for-each-ref', '--format=%(refname) %(objectname) %(symref)');
+  const lines = repository.git('for-each-ref', '--format=%(refname) %(objectname) %(symref)').split('\n');
+  return lines.filter((line) => !line.startsWith('refs/orchestration/snapshots/')).join('\n');
 }
 
 /** Nothing is to be said about a repository that is whole. */

@@ -1,0 +1,96 @@
+import type { Config } from '../config.ts';
+import { findGates } from '../integration/ecosystem.ts';
+import { type BaselineResult, type Gate, type GateOutcome, makeBaselineResult } from '../integration/gate.ts';
+import { type GateProgress, runGates } from '../integration/harness.ts';
+import { lookUp } from '../keyed.ts';
+import type { Fact } from '../state/facts.ts';
+import type { State } from '../state/lists.ts';
+import { inheritedEnvironment } from '../system/spawn.ts';
+import type { Millis, Oid, SessionId } from '../types.ts';
+import { readView } from './context.ts';
+import { type Place, recordIn } from './here.ts';
+import type { Outcome, SessionPorts } from './record.ts';
+
+export type BaselinePorts = SessionPorts & {
+  /** The tree of the files as they are now; null where it cannot be had. */
+  readonly readTree: (maxFileBytes: number) => Promise<Oid | null>;
+};
+
+export type BaselineRequest = {
+  readonly place: Place;
+  readonly worktree: string;
+  readonly gates: readonly Gate[];
+  /** Does the session only begin? Then whatever fails was failing before it. */
+  readonly atStart: boolean;
+  readonly onProgress?: (progress: GateProgress) => void;
+  readonly signal?: AbortSignal;
+};
+
+export type Baseline = BaselineResult & { readonly tree: Oid | null; readonly outcome: Outcome | null };
+
+/** The gates of a repository: those configured, else those found. */
+export function listGates(config: Pick<Config, 'gates'>, worktree: string): readonly Gate[] {
+  return config.gates === 'auto' ? findGates(worktree) : config.gates;
+}
+
+/**
+ * Runs the gates, and records what they said of exactly the files they ran on. If the files changed meanwhile, what
+ * they said is true of no tree. A gate that fails becomes a blocker, and no longer is one once it passes.
+ */
+export async function runBaseline(ports: BaselinePorts, request: BaselineRequest): Promise<Baseline> {
+  const { place, gates, worktree, onProgress, signal, atStart } = request;
+  const readTree = () => ports.readTree(place.settings.maxFileBytes);
+  const before = await readTree();
+  const outcomes = await runGates(gates, {
+    cwd: worktree,
+    env: inheritedEnvironment(),
+    clock: ports.clock,
+    ...(onProgress && { onProgress }),
+    ...(signal && { signal }),
+  });
+  const result = makeBaselineResult(outcomes);
+  if (signal?.aborted || outcomes.length === 0) return { ...result, tree: null, outcome: null };
+  const tree = before !== null && (await readTree()) === before ? before : null;
+  const { state } = await readView(ports, place.epic);
+  const session = place.kind === 'running' ? place.session : null;
+  const facts = describeResults(outcomes, { state, session, tree, atStart, at: ports.clock.now() });
+  const colour = result.passed ? 'green' : 'red';
+  const reason = `Gates ${colour}: ${outcomes.map(({ name, status }) => `${name} ${status}`).join(', ')}`;
+  const ask = { trigger: atStart ? ('session_start' as const) : ('manual' as const), reason };
+  const outcome = await recordIn(ports, place, facts, ask);
+  return { ...result, tree, outcome };
+}
+
+type Around = {
+  readonly state: State;
+  readonly session: SessionId | null;
+  readonly tree: Oid | null;
+  readonly atStart: boolean;
+  readonly at: Millis;
+};
+
+/** What the results say, as facts. */
+export function describeResults(outcomes: readonly GateOutcome[], around: Around): Fact[] {
+  return outcomes.flatMap((outcome) => [gateFact(outcome, around), ...blockerFacts(outcome, around)]);
+}
+
+const isRed = (status: string | undefined) => status === 'failed' || status === 'timed_out';
+
+function gateFact({ name, status, durationMs, output }: GateOutcome, around: Around): Fact {
+  const last = lookUp(around.state.gates, name)?.value;
+  // Red in an earlier session, or red since before this one began.
+  const wasRed = isRed(last?.status) && (last?.session !== around.session || last?.knownBefore === true);
+  const knownBefore = isRed(status) && (wasRed || (last === undefined && around.atStart));
+  return { kind: 'gate', name, status, durationMs, tree: around.tree, output, knownBefore };
+}
+
+function blockerFacts({ name, status }: GateOutcome, { state, at }: Around): Fact[] {
+  const id = `gate:${name}`;
+  const open = lookUp(state.blockers, id)?.value;
+  if (isRed(status)) {
+    const text = `gate ${name} ${status === 'timed_out' ? 'timed out' : 'fails'}`;
+    return [{ kind: 'blocker', id, text, resolvedAt: null }];
+  }
+  const isSolved = open !== undefined && open.resolvedAt === null && status === 'passed';
+  return isSolved ? [{ kind: 'blocker', id, text: open.text, resolvedAt: at }] : [];
+}

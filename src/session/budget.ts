@@ -1,0 +1,38 @@
+import { parseBudget } from '../cost/budget.ts';
+import { totalUsage } from '../cost/ledger.ts';
+import { OrchError } from '../errors.ts';
+import { budgetOf } from '../state/current.ts';
+import type { Fact } from '../state/facts.ts';
+import type { State } from '../state/lists.ts';
+import type { EpicId, Micros } from '../types.ts';
+import { formatUsd } from '../units.ts';
+
+/** The fact that sets an epic's budget to what was typed: `20` in all, `+20` more than is spent, `none`. */
+export function setBudget(epic: EpicId, state: State, text: string, byAgent: boolean): Fact {
+  const limit = parseBudget(text, totalUsage(state.ledger).micros);
+  if (byAgent) refuseRaise(epic, budgetOf(state), limit);
+  return { kind: 'budget_set', limit };
+}
+
+/** An agent that could give itself more money would have no budget at all. */
+function refuseRaise(epic: EpicId, from: Micros | null, to: Micros | null): void {
+  if (from === null || (to !== null && to <= from)) return;
+  throw new OrchError('BUDGET_REFUSED', `an agent cannot raise its own budget (${formatUsd(from)})`, {
+    hint: `Ask the person you work for to run: orch cost budget ${to === null ? 'none' : to / 1_000_000} -e ${epic}`,
+    data: { epicId: epic, limitUsd: from / 1_000_000 },
+  });
+}
+
+/** Refuses to begin work that there is no money for. */
+export function refuseOverBudget(epic: EpicId, state: State, limit: Micros | null): void {
+  const spent = totalUsage(state.ledger).micros;
+  if (limit === null || spent < limit) return;
+  throw new OrchError(
+    'BUDGET_EXCEEDED',
+    `${epic} has used up its budget: ${formatUsd(spent)} of ${formatUsd(limit)}`,
+    {
+      hint: `Give it more, such as: orch resume -e ${epic} --budget +10`,
+      data: { epicId: epic, spentUsd: spent / 1_000_000, limitUsd: limit / 1_000_000 },
+    },
+  );
+}

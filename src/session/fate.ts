@@ -1,0 +1,83 @@
+import { totalUsage } from '../cost/ledger.ts';
+import type { Session, State } from '../state/lists.ts';
+import { hasEnded } from '../state/transition.ts';
+import type { CheckpointId, EpicId, SessionId, Status, WriterId } from '../types.ts';
+import { formatInstant, toUsd } from '../units.ts';
+import type { EpicView } from './context.ts';
+import { checkLive, type Liveness, type LiveRecord, listLive } from './live.ts';
+
+/** What became of a session: as recorded, or, where it is recorded as running, what can be seen of it from here. */
+export type Fate = Status | 'interrupted' | 'elsewhere';
+
+/**
+ * A session that is recorded as running runs here if its process does, is interrupted if its process is gone, and runs
+ * elsewhere if that cannot be told from here. The journals of this clone are its own sessions'.
+ */
+export function fateOf(status: Status, isOwn: boolean, live: Liveness | null): Fate {
+  if (hasEnded(status)) return status;
+  if (live === 'elsewhere') return 'elsewhere';
+  if (live === 'alive') return status;
+  return live === 'dead' || isOwn ? 'interrupted' : 'elsewhere';
+}
+
+/** A session as it is shown. */
+export type SessionInfo = {
+  readonly id: SessionId;
+  readonly epicId: EpicId;
+  readonly number: number;
+  readonly status: Status | 'interrupted';
+  readonly agent: string | null;
+  readonly writer: WriterId;
+  readonly parentSessionId: SessionId | null;
+  readonly startedAt: string;
+  readonly endedAt: string | null;
+  readonly costUsd: number;
+  readonly checkpointCount: number;
+  readonly latestCheckpointId: CheckpointId | null;
+};
+
+/** A session with what is known of it in this clone. */
+export type KnownSession = {
+  readonly id: SessionId;
+  readonly value: Session;
+  readonly fate: Fate;
+  readonly live: LiveRecord | null;
+};
+
+/** An epic's sessions, newest first. */
+export function listSessions(view: EpicView, home: string): KnownSession[] {
+  const live = new Map(listLive(home).map((record) => [record.session, record]));
+  const own = new Set(view.journals.map(({ session }) => session));
+  const known = Object.entries(view.state.sessions).map(([key, { value }]): KnownSession => {
+    const id = key as SessionId; // the keys of this list are session ids
+    const record = live.get(id) ?? null;
+    const liveness = record && !hasEnded(value.status) ? checkLive(record) : null;
+    return { id, value, live: record, fate: fateOf(value.status, own.has(id), liveness) };
+  });
+  return known.sort((a, b) => b.value.number - a.value.number || b.value.startedAt - a.value.startedAt);
+}
+
+/** What a session has cost. */
+export function costOf(state: State, session: SessionId): number {
+  return totalUsage(state.ledger, (meter) => meter.startsWith(`${session}/`)).micros;
+}
+
+export function describeSession(
+  { epic, state }: Pick<EpicView, 'epic' | 'state'>,
+  { id, value, fate }: KnownSession,
+): SessionInfo {
+  return {
+    id,
+    epicId: epic,
+    number: value.number,
+    status: fate === 'elsewhere' ? value.status : fate,
+    agent: value.agent,
+    writer: value.writer,
+    parentSessionId: value.parentSessionId,
+    startedAt: formatInstant(value.startedAt),
+    endedAt: value.endedAt === null ? null : formatInstant(value.endedAt),
+    costUsd: toUsd(costOf(state, id)),
+    checkpointCount: value.checkpoints,
+    latestCheckpointId: value.latestCheckpointId,
+  };
+}

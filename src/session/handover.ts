@@ -1,0 +1,43 @@
+import { generateResumeBrief } from '../checkpoint/brief.ts';
+import type { Brief } from '../checkpoint/brief-fit.ts';
+import { findBriefSource } from '../checkpoint/brief-source.ts';
+import type { CheckpointDocument } from '../checkpoint/document.ts';
+import { describeCommit } from '../checkpoint/list.ts';
+import { findCheckpoint } from '../checkpoint/names.ts';
+import { readSaved } from '../checkpoint/read.ts';
+import type { SessionId } from '../types.ts';
+import type { EpicView } from './context.ts';
+import type { SessionPorts } from './record.ts';
+
+/** What the next session gets. */
+export type Handover = {
+  readonly brief: Brief;
+  /** The session it is about; null where none has done anything yet. */
+  readonly from: { readonly id: SessionId; readonly number: number } | null;
+  /** The checkpoint it was taken from, where one was named. */
+  readonly document: CheckpointDocument | null;
+};
+
+/** Makes the brief of an epic as it stands, or as it stood at a checkpoint. */
+export async function handOver(
+  ports: SessionPorts,
+  view: EpicView,
+  name: string | null,
+  maxTokens?: number,
+): Promise<Handover> {
+  const named = name === null ? null : await readNamed(ports, view, name);
+  const saved = named ?? view.saved;
+  const state = named?.document.state ?? view.state;
+  const gates = (saved && describeCommit(saved.commit)?.gates) ?? 'unknown';
+  const checkpoint = saved && { ...saved.document, gates };
+  const input = { epicId: view.epic, state, checkpoint };
+  const brief = generateResumeBrief(input, maxTokens === undefined ? {} : { maxTokens });
+  const source = findBriefSource(state);
+  const from = source && { id: source.session, number: source.value.number };
+  return { brief, from, document: named?.document ?? null };
+}
+
+async function readNamed(ports: SessionPorts, { epic }: EpicView, name: string) {
+  const { commit } = await findCheckpoint(ports, epic, name);
+  return readSaved(ports.git, epic, commit);
+}

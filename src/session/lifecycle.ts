@@ -1,0 +1,146 @@
+import { epicNotFound } from '../checkpoint/list.ts';
+import { isOn } from '../checkpoint/policy.ts';
+import type { Stored } from '../checkpoint/store.ts';
+import { lookUp } from '../keyed.ts';
+import { budgetOf } from '../state/current.ts';
+import type { Fact } from '../state/facts.ts';
+import type { State } from '../state/lists.ts';
+import { hasEnded } from '../state/transition.ts';
+import type { EpicId, Micros, SessionId } from '../types.ts';
+import { refuseOverBudget, setBudget } from './budget.ts';
+import { claimEpic, isElsewhere } from './claim.ts';
+import { type EpicView, epicExists, readView } from './context.ts';
+import { listSessions } from './fate.ts';
+import { type Handover, handOver } from './handover.ts';
+import { makeSessionId } from './here.ts';
+import { journalFolder, listJournals } from './journal.ts';
+import { type LiveRecord, removeLive } from './live.ts';
+import { type Outcome, record, recordInNew, type SessionPorts, type Target } from './record.ts';
+import { type Recovered, recoverInterrupted } from './recover.ts';
+import type { SessionSettings } from './settings.ts';
+
+export type StartRequest = {
+  readonly epic: EpicId;
+  readonly agent: string | null;
+  /** As it was typed: `20`, `+20`, `none`. */
+  readonly budget: string | null;
+  /** What an epic gets that is new, where nothing was typed. */
+  readonly newEpicBudget: Micros | null;
+  /** Is it an agent that asks? It cannot raise its own budget. */
+  readonly byAgent: boolean;
+  readonly kind: LiveRecord['kind'];
+  readonly worktree: string | null;
+  readonly command: readonly string[] | null;
+  readonly settings: SessionSettings;
+  readonly takeOver: boolean;
+  /** Goes on from the newest session; with a checkpoint's name, from there. */
+  readonly resume: { readonly checkpoint: string | null } | null;
+};
+
+/** A session that runs. */
+export type Started = {
+  readonly target: Target;
+  readonly state: State;
+  /** The start checkpoint, where the policy wants one. */
+  readonly stored: Stored | null;
+  /** What was left by sessions that had died. */
+  readonly recovered: readonly Recovered[];
+  /** What it has to know, where it goes on from another. */
+  readonly handover: Handover | null;
+};
+
+/** Starts a session on an epic: recovers what a dead one left, sets the budget, and makes the start checkpoint. */
+export async function startSession(ports: SessionPorts, request: StartRequest): Promise<Started> {
+  const { epic, settings } = request;
+  if (request.resume && !epicExists(await readView(ports, epic))) throw epicNotFound(epic);
+  const session = makeSessionId(ports);
+  const givenUp = await claimEpic(ports, { ...request, session });
+  try {
+    const recovered = await recoverInterrupted(ports, epic, settings, givenUp);
+    const view = await readView(ports, epic);
+    const parentSessionId = request.resume ? findParent(ports, view, request.takeOver) : null;
+    const facts = budgetFacts(request, view.state);
+    const handover = request.resume ? await handOver(ports, view, request.resume.checkpoint) : null;
+    const opening = { epic, session, agent: request.agent, parentSessionId, settings, endsWith: null };
+    const ask = isOn(settings.policy, 'session_start') ? startAsk(handover) : null;
+    const { state, stored } = await recordInNew(ports, opening, facts, ask);
+    return { target: { epic, session, settings }, state, stored, recovered, handover };
+  } catch (error) {
+    // A session whose journal began stays: its process ends here, so the next one finds it interrupted.
+    if (!listJournals(journalFolder(ports.home)).includes(session))
+      removeLive(ports.disk, ports.home, session);
+    throw error;
+  }
+}
+
+function startAsk(handover: Handover | null) {
+  const reason = handover?.from ? `Session started, going on from session ${handover.from.number}` : null;
+  return { trigger: 'session_start' as const, reason };
+}
+
+/** The session that is gone on from: the epic's newest. */
+function findParent(ports: SessionPorts, view: EpicView, takeOver: boolean): SessionId | null {
+  const sessions = listSessions(view, ports.home);
+  const elsewhere = sessions.find(({ fate }) => fate === 'elsewhere');
+  if (elsewhere && !takeOver) throw isElsewhere(view.epic, elsewhere.id, ports, elsewhere.value.seenAt);
+  return sessions[0]?.id ?? null;
+}
+
+function budgetFacts({ epic, budget, newEpicBudget, byAgent }: StartRequest, state: State): Fact[] {
+  const isNew = Object.keys(state.sessions).length === 0;
+  const facts: Fact[] =
+    budget !== null
+      ? [setBudget(epic, state, budget, byAgent)]
+      : isNew && newEpicBudget !== null
+        ? [{ kind: 'budget_set', limit: newEpicBudget }]
+        : [];
+  const [set] = facts;
+  refuseOverBudget(epic, state, set?.kind === 'budget_set' ? set.limit : budgetOf(state));
+  return facts;
+}
+
+/** How a session ends when somebody ends it. */
+export type Ending = 'pause' | 'complete' | 'fail';
+
+const endings = {
+  pause: { kind: 'session_paused', trigger: 'pause' },
+  complete: { kind: 'session_completed', trigger: 'complete' },
+  fail: { kind: 'session_failed', trigger: 'error' },
+} as const;
+
+/** Ends a session that runs in this clone, with a checkpoint. */
+export async function endSession(
+  ports: SessionPorts,
+  target: Target,
+  how: Ending,
+  reason: string | null,
+): Promise<Outcome> {
+  const { kind, trigger } = endings[how];
+  const outcome = await record(ports, target, [{ kind, reason }], { trigger, reason });
+  removeLive(ports.disk, ports.home, target.session);
+  return outcome;
+}
+
+/** Calls an epic's work done where no session runs: its newest session is, or one that is opened to say so. */
+export async function completeEnded(
+  ports: SessionPorts,
+  epic: EpicId,
+  settings: SessionSettings,
+  reason: string | null,
+): Promise<Outcome> {
+  const view = await readView(ports, epic);
+  const newest = listSessions(view, ports.home)[0];
+  const status = newest && lookUp(view.state.sessions, newest.id)?.value.status;
+  const hasJournal = newest && view.journals.some(({ session }) => session === newest.id);
+  if (newest && hasJournal && status && hasEnded(status) && status !== 'completed')
+    return endSession(ports, { epic, session: newest.id, settings }, 'complete', reason);
+  const opening = {
+    epic,
+    session: makeSessionId(ports),
+    agent: null,
+    parentSessionId: newest?.id ?? null,
+    settings,
+    endsWith: { kind: 'session_completed' as const, reason },
+  };
+  return recordInNew(ports, opening, [], { trigger: 'complete', reason });
+}

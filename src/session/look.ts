@@ -1,0 +1,67 @@
+import { type Checkpoint, describeCommit } from '../checkpoint/list.ts';
+import { decide, type Stop, type Warning } from '../checkpoint/policy.ts';
+import type { State } from '../state/lists.ts';
+import type { CheckpointId, Millis } from '../types.ts';
+import { type EpicView, readView } from './context.ts';
+import { makeStopwatch } from './due.ts';
+import { record, type SessionPorts, type Target } from './record.ts';
+
+/** What is seen at a look. */
+export type Sight =
+  | { readonly kind: 'look'; readonly view: EpicView; readonly nextIn: Millis | null }
+  | { readonly kind: 'checkpoint'; readonly checkpoint: Checkpoint; readonly state: State }
+  | { readonly kind: 'warning'; readonly warning: Warning }
+  | { readonly kind: 'fault'; readonly message: string };
+
+/**
+ * Makes the function that looks after a session: it makes the checkpoints that are due, tells what is new since the
+ * look before, and says when the money is gone. What goes wrong at one look is told once, and tried again at the next.
+ */
+export function makeLook(
+  ports: SessionPorts,
+  target: Target,
+  tell: (sight: Sight) => void,
+): () => Promise<Stop | null> {
+  const { epic, settings } = target;
+  const { interval } = settings.policy;
+  const watch = makeStopwatch(ports.clock);
+  let seen: { state: State; checkpoint: CheckpointId | null } | null = null;
+  let fault: string | null = null;
+
+  const nextIn = () => (interval === null ? null : Math.max(0, interval - watch.read()));
+
+  async function look(): Promise<Stop | null> {
+    let view = await readView(ports, epic);
+    const before = seen?.state ?? view.state;
+    const verdict = decide(settings.policy, { ...view, seen: before }, ports.clock.now());
+    const isDue = interval !== null && watch.read() >= interval;
+    if (isDue) watch.reset();
+    if (verdict.checkpoint !== null || verdict.stop !== null || isDue) {
+      const due = { trigger: 'interval' as const, reason: null, onlyIfChanged: true as const };
+      await record(ports, target, [], isDue && verdict.checkpoint === null ? due : null);
+      view = await readView(ports, epic);
+    }
+    for (const warning of verdict.warn) tell({ kind: 'warning', warning });
+    const newest = view.saved && describeCommit(view.saved.commit);
+    if (newest && seen && newest.id !== seen.checkpoint) {
+      watch.reset();
+      tell({ kind: 'checkpoint', checkpoint: newest, state: view.state });
+    }
+    seen = { state: view.state, checkpoint: newest?.id ?? null };
+    tell({ kind: 'look', view, nextIn: nextIn() });
+    return verdict.stop;
+  }
+
+  return async () => {
+    try {
+      const stop = await look();
+      fault = null;
+      return stop;
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error);
+      if (message !== fault) tell({ kind: 'fault', message });
+      fault = message;
+      return null;
+    }
+  };
+}

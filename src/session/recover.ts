@@ -1,0 +1,47 @@
+import type { Stored } from '../checkpoint/store.ts';
+import type { EpicId, Millis, SessionId } from '../types.ts';
+import { count } from '../units.ts';
+import { readView } from './context.ts';
+import { type KnownSession, listSessions } from './fate.ts';
+import { removeLive } from './live.ts';
+import { record, type SessionPorts } from './record.ts';
+import type { SessionSettings } from './settings.ts';
+
+/** A session that was found dead, and brought in. */
+export type Recovered = {
+  readonly session: SessionId;
+  readonly number: number;
+  /** When it last recorded anything. */
+  readonly seenAt: Millis;
+  /** How much came from its journal that was in no checkpoint. */
+  readonly events: number;
+  readonly checkpoint: Stored | null;
+};
+
+/**
+ * Brings in what interrupted sessions of this clone left. It is an ordinary save: the end of the session is one more
+ * fact in its journal, and a checkpoint takes the journal in. Doing it twice is doing it once.
+ */
+export async function recoverInterrupted(
+  ports: SessionPorts,
+  epic: EpicId,
+  settings: SessionSettings,
+  alsoThese: readonly SessionId[] = [],
+): Promise<Recovered[]> {
+  const view = await readView(ports, epic);
+  const isGone = ({ id, fate }: KnownSession) => fate === 'interrupted' || alsoThese.includes(id);
+  const recovered: Recovered[] = [];
+  for (const { id, value } of listSessions(view, ports.home).filter(isGone).reverse()) {
+    const events = view.pending.filter(({ session }) => session === id).length;
+    const reason = `Session ${value.number} was interrupted; ${count(events, 'event')} recovered`;
+    // The files may have changed since it died; a snapshot of them now would not be what it left.
+    const target = { epic, session: id, settings: { ...settings, snapshot: false } };
+    const { stored } = await record(ports, target, [{ kind: 'session_recovered', reason }], {
+      trigger: 'recovery',
+      reason,
+    });
+    removeLive(ports.disk, ports.home, id);
+    recovered.push({ session: id, number: value.number, seenAt: value.seenAt, events, checkpoint: stored });
+  }
+  return recovered;
+}

@@ -1,0 +1,44 @@
+import { OrchError } from '../errors.ts';
+import { lookUp } from '../keyed.ts';
+import { hasEnded } from '../state/transition.ts';
+import { sleep } from '../system/clock.ts';
+import type { Millis } from '../types.ts';
+import { readView } from './context.ts';
+import { endSession } from './lifecycle.ts';
+import { checkLive, type LiveRecord, readLive, requestStop, type StopRequest } from './live.ts';
+import type { SessionPorts } from './record.ts';
+
+/** How long a supervisor has for its last checkpoint, besides stopping its command. */
+const lastWork: Millis = 20_000;
+
+/**
+ * Ends a session that another process works on: asks its supervisor, and waits until it is gone. One without a
+ * supervisor, or whose supervisor died over it, is ended here.
+ */
+export async function stopSession(
+  ports: SessionPorts,
+  live: LiveRecord,
+  request: StopRequest,
+): Promise<void> {
+  const { session, epic, settings } = live;
+  if (live.kind === 'supervised' && checkLive(live) === 'alive') {
+    await requestStop(ports.disk, ports.home, ports.random, session, request);
+    const patience = 3 * settings.stopGrace + lastWork;
+    const began = ports.clock.elapsed();
+    while (readLive(ports.home, session) !== null && checkLive(live) === 'alive') {
+      if (ports.clock.elapsed() - began > patience) throw doesNotStop(live);
+      await sleep(25);
+    }
+  }
+  const { state } = await readView(ports, epic);
+  const status = lookUp(state.sessions, session)?.value.status;
+  if (status && hasEnded(status)) return;
+  await endSession(ports, { epic, session, settings }, request.want, request.reason);
+}
+
+function doesNotStop({ epic, session, holder }: LiveRecord): OrchError {
+  return new OrchError('SESSION_ACTIVE', `session ${session} of ${epic} was told to stop, and still runs`, {
+    hint: `Look what it is at (pid ${holder.pid}), then run the same command again`,
+    data: { epicId: epic, sessionId: session, pid: holder.pid },
+  });
+}

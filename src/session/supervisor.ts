@@ -1,0 +1,220 @@
+import type { Stop } from '../checkpoint/policy.ts';
+import { sleep } from '../system/clock.ts';
+import { type Command, type Exit, startCommand } from '../system/command.ts';
+import { makeFolder, removeIfThere, writeAtomically } from '../system/files.ts';
+import { onSignals } from '../system/signals.ts';
+import type { Environment } from '../system/spawn.ts';
+import { type EndStep, endTree } from '../system/tree.ts';
+import { watchFolders } from '../system/watch.ts';
+import type { Millis } from '../types.ts';
+import { journalFolder } from './journal.ts';
+import { type Ending, endSession } from './lifecycle.ts';
+import { liveFolder, readRequest, removeLive, type StopRequest } from './live.ts';
+import { makeLook, type Sight } from './look.ts';
+import { type Outcome, record, type SessionPorts, type Target } from './record.ts';
+
+/** Why a session under supervision comes to its end. */
+export type Reason =
+  | { readonly kind: 'exit'; readonly exit: Exit }
+  | { readonly kind: 'signal'; readonly signal: NodeJS.Signals }
+  | { readonly kind: 'budget'; readonly stop: Stop }
+  | { readonly kind: 'request'; readonly request: StopRequest };
+
+/** What a supervisor tells while it works. */
+export type SupervisorEvent = Sight | { readonly kind: 'stopping'; readonly why: Reason };
+
+export type End = {
+  readonly why: Reason;
+  /** The signal it took to end the command; null where it ended by itself. */
+  readonly stoppedBy: NodeJS.Signals | null;
+  /** How the command ended; null where there was none. */
+  readonly exit: Exit | null;
+  readonly outcome: Outcome;
+};
+
+export type SupervisedCommand = {
+  readonly argv: readonly string[];
+  readonly cwd: string;
+  readonly env: Environment;
+  /** The entry of its environment by which what it leaves behind is found. */
+  readonly marker: string;
+  readonly onOutput: ((chunk: Buffer) => void) | null;
+};
+
+export type SuperviseOptions = {
+  readonly command: SupervisedCommand | null;
+  /** A file that is there for the command as long as the session is. */
+  readonly brief: { readonly path: string; readonly text: string } | null;
+  /** Does Ctrl+C reach the command by itself, because it has the terminal? */
+  readonly hasTerminal: boolean;
+  /** Is the work done when the command ends well, rather than paused? */
+  readonly completes: boolean;
+  readonly onEvent: (event: SupervisorEvent) => void;
+  /** Runs beside the work, and is told when that ends. */
+  readonly beside?: (signal: AbortSignal) => Promise<void>;
+};
+
+const lookInterval: Millis = 1_000;
+/** Looks are not made more often than this, however much is recorded. */
+const leastPause: Millis = 40;
+
+/**
+ * Watches over a session until it ends: checkpoints by the clock, notices what other processes record, keeps to the
+ * budget, passes signals on, and ends the command with all that came from it.
+ */
+export async function supervise(
+  ports: SessionPorts,
+  target: Target,
+  options: SuperviseOptions,
+): Promise<End> {
+  const news = collectNews(ports);
+  const over = new AbortController();
+  try {
+    const command = await begin(ports, options);
+    void command?.exited.then((exit) => news.onExit(exit));
+    const beside = options.beside?.(over.signal).catch((error) => {
+      options.onEvent({ kind: 'fault', message: error instanceof Error ? error.message : String(error) });
+    });
+    const why = await watchOver(ports, target, options, news);
+    over.abort();
+    const stoppedBy = command && (await stopCommand(command, options, target, why, news));
+    await beside;
+    const exit = command && (await command.exited);
+    return { why, stoppedBy, exit, outcome: await conclude(ports, target, why, options) };
+  } finally {
+    over.abort();
+    news.close();
+    if (options.brief) removeIfThere(ports.disk, options.brief.path);
+  }
+}
+
+async function begin(ports: SessionPorts, { brief, command }: SuperviseOptions): Promise<Command | null> {
+  await makeFolder(ports.disk, journalFolder(ports.home));
+  if (brief) await writeAtomically(ports.disk, brief.path, Buffer.from(brief.text), ports.random.id(8));
+  return command && startCommand(command.argv, command);
+}
+
+/** What came from outside since the last look, and a way to wait for more. */
+type News = {
+  signal: NodeJS.Signals | null;
+  exit: Exit | null;
+  onExit(exit: Exit): void;
+  /** Settles at the next piece of news, or after a while. To be had before looking, so that none is missed. */
+  next(): Promise<void>;
+  close(): void;
+};
+
+function collectNews({ home }: SessionPorts): News {
+  let wake = () => {};
+  const unwatch = watchFolders([journalFolder(home), liveFolder(home)], () => wake());
+  const offSignals = onSignals(['SIGINT', 'SIGTERM', 'SIGHUP'], (signal) => {
+    news.signal = signal;
+    wake();
+  });
+  const news: News = {
+    signal: null,
+    exit: null,
+    onExit: (exit) => {
+      news.exit = exit;
+      wake();
+    },
+    next: () =>
+      new Promise((resolve) => {
+        const timer = setTimeout(resolve, lookInterval);
+        wake = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      }),
+    close: () => {
+      unwatch();
+      offSignals();
+    },
+  };
+  return news;
+}
+
+async function watchOver(
+  ports: SessionPorts,
+  target: Target,
+  options: SuperviseOptions,
+  news: News,
+): Promise<Reason> {
+  const look = makeLook(ports, target, options.onEvent);
+  for (;;) {
+    const next = news.next();
+    const stop = await look();
+    if (stop) return { kind: 'budget', stop };
+    const reason = findReason(ports, target, options, news);
+    if (reason) return reason;
+    await next;
+    await sleep(leastPause);
+  }
+}
+
+function findReason(
+  { home }: SessionPorts,
+  { session }: Target,
+  { command, hasTerminal }: SuperviseOptions,
+  { signal, exit }: News,
+): Reason | null {
+  // With the terminal the command hears Ctrl+C itself, and may well go on.
+  const isItsOwn = command !== null && hasTerminal && signal === 'SIGINT' && exit === null;
+  if (signal && !isItsOwn) return { kind: 'signal', signal };
+  if (exit) return { kind: 'exit', exit };
+  const request = readRequest(home, session);
+  return request && { kind: 'request', request };
+}
+
+/** Ends the command and all that came from it. After its own end only what it left behind is ended. */
+async function stopCommand(
+  command: Command,
+  options: SuperviseOptions,
+  { settings }: Target,
+  why: Reason,
+  news: News,
+): Promise<NodeJS.Signals | null> {
+  if (news.exit === null) options.onEvent({ kind: 'stopping', why });
+  const grace = settings.stopGrace;
+  const first: EndStep = { signal: why.kind === 'signal' ? why.signal : 'SIGINT', grace };
+  const rest: EndStep[] = [
+    { signal: 'SIGTERM', grace },
+    { signal: 'SIGKILL', grace: Math.max(grace, 2_000) },
+  ];
+  const wasOver = news.exit !== null;
+  const { by } = await endTree(command.pid, {
+    marker: options.command?.marker ?? '',
+    signals: wasOver ? rest : [first, ...rest],
+    isOver: () => news.exit !== null,
+  });
+  return wasOver ? null : by;
+}
+
+/** The last facts of the session, and its last checkpoint. */
+async function conclude(
+  ports: SessionPorts,
+  target: Target,
+  why: Reason,
+  { completes, command }: SuperviseOptions,
+): Promise<Outcome> {
+  const end = (how: Ending, reason: string | null) => endSession(ports, target, how, reason);
+  switch (why.kind) {
+    case 'signal':
+      return end('pause', `Stopped by ${why.signal}`);
+    case 'request':
+      return end(why.request.want, why.request.reason);
+    case 'budget': {
+      // The session reads budget_exceeded already; what the command still did on its way out is kept too.
+      const reason = 'Work in flight when the budget was used up';
+      const outcome = await record(ports, target, [], { trigger: 'budget', reason, onlyIfChanged: true });
+      removeLive(ports.disk, ports.home, target.session);
+      return outcome;
+    }
+    case 'exit': {
+      const { status, signal } = why.exit;
+      const name = command?.argv[0] ?? 'the command';
+      if (status === 0) return end(completes ? 'complete' : 'pause', `${name} ended ok`);
+      return end('fail', signal ? `${name} was ended by ${signal}` : `${name} ended with status ${status}`);
+    }
+  }
+}
