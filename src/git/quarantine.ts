@@ -1,37 +1,84 @@
 import { dirname, join } from 'node:path';
 import { systemCode, writeFailed } from '../errors.ts';
-import type { Random } from '../system/clock.ts';
-import { type Disk, inFolder, listFolder, removeIfThere, syncFolder } from '../system/files.ts';
+import type { Clock, Random } from '../system/clock.ts';
+import {
+  type Disk,
+  inFolder,
+  listFolder,
+  makeFolder,
+  removeIfThere,
+  statIfThere,
+  syncFolder,
+} from '../system/files.ts';
 import type { Environment } from '../system/spawn.ts';
+import type { Millis } from '../types.ts';
 
-type Ports = { readonly disk: Disk; readonly random: Random };
+export type QuarantinePorts = {
+  readonly disk: Disk;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** `<common git dir>/orchestration` */
+  readonly home: string;
+};
 
 /** A folder for new objects beside the repository's own, as git itself uses one for what is pushed to it. */
 export type Quarantine = {
   /** Sends the objects a git writes there; it sees all others too. */
   readonly environment: Environment;
+  /** Waits for the disk for what is there by now, so that less is left for `release`. */
+  sync(): Promise<void>;
   /** Moves the objects to the repository's own; on disk to stay when it returns. */
   release(): Promise<void>;
-  /** Takes the folder away, with what is still in it. */
-  remove(): void;
+  /** Gives the folder back, without what is still in it. */
+  close(): void;
 };
+
+/** A crashed snapshot leaves its folder behind; nobody works in one for longer than this. */
+const leftoverAge: Millis = 3_600_000;
 
 /**
  * Opens a folder for the objects of one snapshot. It tells which objects are new, so that this process can wait for
  * the disk, all files at once and the folders too, which no git does; and a snapshot that fails leaves nothing behind.
- * After a crash, git's own pruning removes it by its name.
+ * One that is done with is kept for the next: to make and remove its folders takes longer than to fill them.
  */
-export function openQuarantine({ disk, random }: Ports, objects: string): Quarantine {
-  const folder = join(objects, `tmp_objdir-orch-${random.id(8)}`);
-  disk.mkdir(folder);
+export async function openQuarantine(ports: QuarantinePorts, objects: string): Promise<Quarantine> {
+  const { disk, random, home } = ports;
+  // Objects are moved by renaming, which works on one file system only.
+  const isNear = statIfThere(home)?.dev === statIfThere(objects)?.dev;
+  const base = join(isNear ? home : objects, 'snapshot-objects');
+  await makeFolder(disk, base);
+  const spare = join(base, 'spare');
+  const folder = join(base, random.id(8));
+  if (!tryRename(disk, spare, folder)) disk.mkdir(folder);
+  const synced = new Set<string>();
   return {
     environment: {
       GIT_OBJECT_DIRECTORY: folder,
       GIT_ALTERNATE_OBJECT_DIRECTORIES: quotePath(objects),
     },
-    release: () => releaseObjects(disk, folder, objects),
-    remove: () => removeFolder(disk, folder),
+    sync: () => syncObjects(disk, folder, synced),
+    release: async () => {
+      await syncObjects(disk, folder, synced);
+      await moveObjects(disk, folder, objects);
+    },
+    close: () => {
+      for (const name of listObjects(folder)) removeIfThere(disk, join(folder, name));
+      if (!tryRename(disk, folder, spare)) removeFolder(disk, folder);
+      removeLeftovers(ports, base);
+    },
   };
+}
+
+function tryRename(disk: Disk, from: string, to: string): boolean {
+  // An empty folder would be replaced without a word.
+  if (statIfThere(from) === null || statIfThere(to) !== null) return false;
+  try {
+    disk.rename(from, to);
+    return true;
+  } catch (error) {
+    if (['ENOENT', 'ENOTEMPTY', 'EEXIST', 'EPERM'].includes(systemCode(error) ?? '')) return false;
+    throw error;
+  }
 }
 
 /** A quoted path in a list that is separated by colons may hold a colon itself. */
@@ -39,15 +86,34 @@ function quotePath(path: string): string {
   return `"${path.replace(/[\\"]/g, '\\$&').replaceAll('\n', '\\n')}"`;
 }
 
-async function releaseObjects(disk: Disk, folder: string, objects: string): Promise<void> {
-  const names = listFolder(folder)
-    .filter((first) => /^[0-9a-f]{2}$/.test(first))
-    .flatMap((first) => listFolder(join(folder, first)).map((rest) => join(first, rest)))
-    .filter((name) => !name.includes('tmp_'));
+/** What is in it, `ab/cdef…`, and what a git that was killed was about to put there. */
+function listObjects(folder: string): string[] {
+  return listFolder(folder).flatMap((first) =>
+    listFolder(join(folder, first)).map((rest) => join(first, rest)),
+  );
+}
+
+function isWhole(name: string): boolean {
+  return /^[0-9a-f]{2}[/\\][0-9a-f]+$/.test(name);
+}
+
+async function syncObjects(disk: Disk, folder: string, synced: Set<string>): Promise<void> {
+  const names = listObjects(folder).filter((name) => isWhole(name) && !synced.has(name));
   const open: number[] = [];
   try {
     for (const name of names) open.push(disk.open(join(folder, name), 'r'));
     await Promise.all(open.map((fd) => disk.sync(fd)));
+    for (const name of names) synced.add(name);
+  } catch (error) {
+    throw writeFailed('the snapshot could not be written', error);
+  } finally {
+    for (const fd of open) disk.close(fd);
+  }
+}
+
+async function moveObjects(disk: Disk, folder: string, objects: string): Promise<void> {
+  const names = listObjects(folder).filter(isWhole);
+  try {
     for (const name of names) {
       const target = join(objects, name);
       await inFolder(disk, dirname(target), () => disk.rename(join(folder, name), target));
@@ -56,20 +122,18 @@ async function releaseObjects(disk: Disk, folder: string, objects: string): Prom
     await Promise.all([...folders].map((changed) => syncFolder(disk, changed)));
   } catch (error) {
     throw writeFailed('the snapshot could not be written', error);
-  } finally {
-    for (const fd of open) disk.close(fd);
   }
 }
 
 function removeFolder(disk: Disk, folder: string): void {
-  try {
-    for (const first of listFolder(folder)) {
-      for (const rest of listFolder(join(folder, first))) removeIfThere(disk, join(folder, first, rest));
-      disk.rmdir(join(folder, first));
-    }
-    disk.rmdir(folder);
-  } catch (error) {
-    // A pruning git was faster, or will be.
-    if (!['ENOENT', 'ENOTEMPTY', 'ENOTDIR'].includes(systemCode(error) ?? '')) throw error;
+  for (const name of listObjects(folder)) removeIfThere(disk, join(folder, name));
+  for (const first of listFolder(folder)) disk.rmdir(join(folder, first));
+  disk.rmdir(folder);
+}
+
+function removeLeftovers({ disk, clock }: QuarantinePorts, base: string): void {
+  for (const name of listFolder(base)) {
+    const stat = name === 'spare' ? null : statIfThere(join(base, name));
+    if (stat && clock.now() - stat.ctimeMs > leftoverAge) removeFolder(disk, join(base, name));
   }
 }

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { statIfThere } from '../system/files.ts';
 import type { Oid } from '../types.ts';
 import type { GitEngine } from './engine.ts';
 import { openQuarantine } from './quarantine.ts';
@@ -120,6 +121,9 @@ async function read(
   return changes && { changes, unreadable };
 }
 
+/** From here on two gits that share the looking are faster than one. */
+const manyBytes = 200_000;
+
 /**
  * Where the index holds untracked files of an earlier snapshot, it cannot tell which of them are ignored by now:
  * the user's own is asked for the untracked ones, at the same time.
@@ -130,10 +134,11 @@ async function list(
   known: ReadonlySet<string>,
 ): Promise<{ listing: Listing; unreadable: LeftOut[] }> {
   const ours = { GIT_INDEX_FILE: index };
-  if (known.size === 0) return listChanges(repository, ['changed', 'untracked'], ours);
+  const isLarge = (statIfThere(index)?.size ?? 0) > manyBytes;
+  if (known.size === 0 && !isLarge) return listChanges(repository, ['changed', 'untracked'], ours);
   const [changed, untracked] = await Promise.all([
     listChanges(repository, ['changed'], ours),
-    listChanges(repository, ['untracked'], {}),
+    listChanges(repository, ['untracked'], known.size === 0 ? ours : {}),
   ]);
   return {
     listing: { changed: changed.listing.changed, untracked: untracked.listing.untracked },
@@ -149,14 +154,14 @@ async function apply(
   { changes, unreadable }: Reading,
 ): Promise<WorkTree | null> {
   const { repository } = ports;
-  const quarantine = openQuarantine(ports, join(repository.commonDir, 'objects'));
+  const quarantine = await openQuarantine(ports, join(repository.commonDir, 'objects'));
   try {
     const environment = { ...quarantine.environment, GIT_INDEX_FILE: work };
     if (changes.removeBlindly.length > 0)
       await removeFromIndex(repository, changes.removeBlindly, environment);
     // Removals first: a file must be gone before a folder can take its name.
     const refused = await updateIndex(repository, [...changes.remove, ...changes.store], environment);
-    const tree = await writeTree(repository, environment);
+    const [tree] = await Promise.all([writeTree(repository, environment), quarantine.sync()]);
     if (tree === null) return null;
     await quarantine.release();
     const untracked = new Set(changes.untracked);
@@ -165,6 +170,6 @@ async function apply(
     const notTaken = refused.map(({ path, reason }) => describe(path, reason));
     return { tree, leftOut: [...changes.leftOut, ...unreadable, ...notTaken] };
   } finally {
-    quarantine.remove();
+    quarantine.close();
   }
 }
