@@ -105,6 +105,6 @@ it('I1: whatever was done, a snapshot is what `git add --all` makes of the folde
       expect(tree).toBe(byGit);
       expectSound(repository);
     }),
-    { numRuns: Number(process.env.RUNS ?? 60), endOnFailure: true },
+    { numRuns: 60, endOnFailure: true },
   );
 });

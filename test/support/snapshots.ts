@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { cpSync, lstatSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { lstatSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Snapshot, type SnapshotPorts, snapshotRef, takeSnapshot } from '../../src/git/snapshot.ts';
 import { parseEpicId, parseSessionId } from '../../src/ids.ts';
@@ -36,7 +36,8 @@ export function snapshot(
 /** What git itself makes of the same folder: everything added to a copy's index. */
 export function treeByGit(repository: TestRepository): string {
   const copy = join(makeFolder(), 'copy');
-  cpSync(repository.folder, copy, { recursive: true, verbatimSymlinks: true, preserveTimestamps: true });
+  // node's own copying knows no names that are not text.
+  execFileSync('cp', ['-a', repository.folder, copy]);
   const env = cleanEnvironment(repository.home);
   const git = (...args: string[]) =>
     execFileSync('git', ['-c', 'core.safecrlf=false', ...args], {

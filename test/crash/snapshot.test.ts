@@ -1,0 +1,86 @@
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
+import { describe, expect, it } from 'vitest';
+import { expectSound } from '../support/checkpoints.ts';
+import {
+  cleanEnvironment,
+  makeFolder,
+  makeRepositoryWithCommit,
+  type TestRepository,
+} from '../support/repository.ts';
+import { filesOf, ref, snapshot, treeByGit } from '../support/snapshots.ts';
+
+async function bundle(): Promise<string> {
+  const outfile = join(makeFolder(), 'snapshot-many.cjs');
+  const entry = fileURLToPath(new URL('../support/snapshot-many.ts', import.meta.url));
+  await build({
+    entryPoints: [entry],
+    bundle: true,
+    platform: 'node',
+    format: 'cjs',
+    outfile,
+    logLevel: 'warning',
+  });
+  return outfile;
+}
+
+/** A real process that takes snapshots; each line it printed is an acknowledged one. */
+function startTaker(program: string, repository: TestRepository, count: number, name: string) {
+  const child = spawn(process.execPath, [program, repository.folder, String(count), name], {
+    env: cleanEnvironment(repository.home),
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let [stdout, stderr] = ['', ''];
+  child.stdout.on('data', (chunk) => {
+    stdout += chunk;
+  });
+  child.stderr.on('data', (chunk) => {
+    stderr += chunk;
+  });
+  return {
+    commits: () =>
+      stdout
+        .split('\n')
+        .slice(0, -1)
+        .map((line) => line.split(' ')[1] ?? ''),
+    ended: new Promise<string>((resolve) => child.on('close', (status) => resolve(`${status} ${stderr}`))),
+    kill: () => child.kill('SIGKILL'),
+  };
+}
+
+describe('snapshots by many processes', () => {
+  it('I4: eight at once all end in one history, each holding what its writer wrote', async () => {
+    const program = await bundle();
+    const repository = makeRepositoryWithCommit();
+    const takers = Array.from({ length: 8 }, (_, index) => startTaker(program, repository, 5, `p${index}`));
+    expect(await Promise.all(takers.map(({ ended }) => ended))).toEqual(takers.map(() => '0 '));
+    const history = new Set(repository.git('rev-list', ref).split('\n'));
+    for (const [index, taker] of takers.entries()) {
+      expect(taker.commits()).toHaveLength(5);
+      expect(taker.commits().filter((commit) => !history.has(commit))).toEqual([]);
+      expect(filesOf(repository, taker.commits()[4] ?? '')[`p${index}`]).toBe('100644 4');
+    }
+    expect((await snapshot(repository)).tree).toBe(treeByGit(repository));
+    expectSound(repository);
+  });
+
+  it('I2 I3: killed at any moment, what was acknowledged is whole, and the next one goes on', async () => {
+    const program = await bundle();
+    const repository = makeRepositoryWithCommit();
+    for (let round = 0; round < 10; round++) {
+      const taker = startTaker(program, repository, 1_000, 'file');
+      await expect.poll(() => taker.commits().length, { timeout: 20_000, interval: 1 }).toBeGreaterThan(1);
+      // A moment later each time, so that death comes anywhere in the work.
+      const until = performance.now() + round * 4;
+      while (performance.now() < until);
+      taker.kill();
+      await taker.ended;
+      const last = taker.commits().at(-1) ?? '';
+      expect(repository.tryGit('merge-base', '--is-ancestor', last, ref).status).toBe(0);
+      expect((await snapshot(repository)).tree).toBe(treeByGit(repository));
+    }
+    expectSound(repository);
+  });
+});
