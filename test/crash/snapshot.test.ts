@@ -1,16 +1,20 @@
 import { spawn } from 'node:child_process';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { describe, expect, it } from 'vitest';
+import { takeSnapshot } from '../../src/git/snapshot.ts';
+import { openOrch } from '../../src/orch.ts';
 import { expectSound } from '../support/checkpoints.ts';
+import { makeCrashingDisk } from '../support/crash-disk.ts';
 import {
   cleanEnvironment,
   makeFolder,
   makeRepositoryWithCommit,
   type TestRepository,
 } from '../support/repository.ts';
-import { filesOf, ref, snapshot, treeByGit } from '../support/snapshots.ts';
+import { filesOf, ref, request, snapshot, treeByGit } from '../support/snapshots.ts';
 
 async function bundle(): Promise<string> {
   const outfile = join(makeFolder(), 'snapshot-many.cjs');
@@ -83,4 +87,27 @@ describe('snapshots by many processes', () => {
     }
     expectSound(repository);
   });
+});
+
+it('I3: dead at any operation on the disk, it leaves the last snapshot or the next, and the next one is right', async () => {
+  const repository = makeRepositoryWithCommit();
+  const first = await snapshot(repository);
+  let survived = false;
+  for (let at = 1; !survived; at++) {
+    repository.write('file', `${at}\n`);
+    const before = repository.git('rev-parse', ref);
+    const crashing = makeCrashingDisk({ at, torn: false });
+    const orch = await openOrch({ cwd: repository.folder, disk: crashing.disk });
+    await takeSnapshot(orch, request).catch((error: unknown) => {
+      if (!crashing.hasDied()) throw error;
+    });
+    orch.close();
+    survived = !crashing.hasDied();
+    rmSync(join(repository.folder, `.git/${ref}.lock`), { force: true }); // ten seconds later, it is removed
+    const after = repository.git('rev-parse', ref);
+    if (after !== before) expect(filesOf(repository, after).file).toBe(`100644 ${at}`);
+    expect((await snapshot(repository)).tree).toBe(treeByGit(repository));
+  }
+  expect(repository.tryGit('merge-base', '--is-ancestor', first.commit, ref).status).toBe(0);
+  expectSound(repository);
 });
