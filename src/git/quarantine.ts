@@ -113,15 +113,27 @@ async function syncObjects(disk: Disk, folder: string, synced: Set<string>): Pro
 
 async function moveObjects(disk: Disk, folder: string, objects: string): Promise<void> {
   const names = listObjects(folder).filter(isWhole);
+  const folders = new Set(names.map((name) => dirname(join(objects, name))));
+  const missing = [...folders].filter((target) => statIfThere(target) === null);
   try {
+    // All at once, so that the folder above them is waited for once.
+    for (const target of missing) makeIfMissing(disk, target);
     for (const name of names) {
       const target = join(objects, name);
       await inFolder(disk, dirname(target), () => disk.rename(join(folder, name), target));
     }
-    const folders = new Set(names.map((name) => dirname(join(objects, name))));
+    if (missing.length > 0) folders.add(objects);
     await Promise.all([...folders].map((changed) => syncFolder(disk, changed)));
   } catch (error) {
     throw writeFailed('the snapshot could not be written', error);
+  }
+}
+
+function makeIfMissing(disk: Disk, folder: string): void {
+  try {
+    disk.mkdir(folder);
+  } catch (error) {
+    if (systemCode(error) !== 'EEXIST') throw error;
   }
 }
 

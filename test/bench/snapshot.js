@@ -35,18 +35,21 @@ function makeChange(folder, amount, word) {
 
 let scratch = 0;
 
+const durably = ['-c', 'core.fsync=loose-object', '-c', 'core.fsyncMethod=fsync'];
+
 /** What people write in a script: everything added to a copy of the index. */
-async function addAll(folder) {
+async function addAll(folder, settings = []) {
   const index = join(folder, '.git', `bare-${++scratch}`);
   fs.copyFileSync(join(folder, '.git', 'index'), index);
   const env = { ...environment, GIT_INDEX_FILE: index };
-  await runCommand('git', ['add', '-A'], { cwd: folder, env });
-  return runCommand('git', ['write-tree'], { cwd: folder, env });
+  await runCommand('git', [...settings, 'add', '-A'], { cwd: folder, env });
+  return runCommand('git', [...settings, 'write-tree'], { cwd: folder, env });
 }
 
-/** Two folders alike, so that neither side finds objects the other has written. */
-async function compareSnapshots({ openOrch, takeSnapshot, parseEpicId, parseSessionId }, make, amount) {
-  const [ours, theirs] = [make(), make()];
+/** Folders alike, so that no side finds objects another has written. */
+async function measureSnapshots({ openOrch, takeSnapshot, parseEpicId, parseSessionId }, amount) {
+  const folders = [makeLargeRepository(), makeLargeRepository(), makeLargeRepository()];
+  const [ours, bare, synced] = folders;
   const orch = await openOrch({ cwd: ours, engine: 'native' });
   const request = {
     epic: parseEpicId('epic'),
@@ -55,29 +58,43 @@ async function compareSnapshots({ openOrch, takeSnapshot, parseEpicId, parseSess
     at: Date.now(),
     maxFileBytes: 10_000_000,
   };
-  const sides = {
-    snapshot: {
-      prepare: (round) => makeChange(ours, amount, `round ${round}`),
-      run: () => takeSnapshot(orch, request),
+  const side = (folder, run) => ({
+    prepare: (round) => makeChange(folder, amount, `round ${round}`),
+    run,
+  });
+  const times = await measure(
+    {
+      snapshot: side(ours, () => takeSnapshot(orch, request)),
+      bare: side(bare, () => addAll(bare)),
+      synced: side(synced, () => addAll(synced, durably)),
     },
-    bare: { prepare: (round) => makeChange(theirs, amount, `round ${round}`), run: () => addAll(theirs) },
-  };
-  const { snapshot, bare } = await measure(sides, { rounds: 40 });
+    { rounds: 30 },
+  );
   const { tree } = await takeSnapshot(orch, request);
-  if (tree !== (await addAll(theirs)).trim()) throw new Error('the two trees differ');
+  if (tree !== (await addAll(bare)).trim()) throw new Error('the two trees differ');
   orch.close();
-  for (const folder of [ours, theirs]) removeFolder(folder);
-  return compare(snapshot, bare);
+  for (const folder of folders) removeFolder(folder);
+  return times;
 }
 
-/** A snapshot with its commit and ref, durable, against a bare `git add -A` and `git write-tree` on a copied index. */
+/**
+ * A snapshot with its commit and ref, all of it on disk, against `git add -A` and `git write-tree` on a copied index:
+ * as they are, where nothing waits for the disk, and with git's own waiting for each object (not for its folder).
+ */
 export async function run() {
   const internals = await loadInternals();
-  const against = 'git add -A, write-tree';
-  const large = await compareSnapshots(internals, makeLargeRepository, changed);
-  const same = await compareSnapshots(internals, makeLargeRepository, 0);
+  const some = await measureSnapshots(internals, changed);
+  const none = await measureSnapshots(internals, 0);
+  const what = `snapshot, ${files / 1_000},000 files`;
+  const add = 'git add -A, write-tree';
   return [
-    { what: `snapshot, ${files / 1_000},000 files, ${changed} changed`, against, ...large, bar: 1.3 },
-    { what: `snapshot, ${files / 1_000},000 files, none changed`, against, ...same, bar: 1.3 },
+    { what: `${what}, ${changed} changed`, against: add, ...compare(some.snapshot, some.bare), bar: 1.3 },
+    {
+      what: `${what}, ${changed} changed`,
+      against: `${add}, fsync`,
+      ...compare(some.snapshot, some.synced),
+      bar: 1.3,
+    },
+    { what: `${what}, none changed`, against: add, ...compare(none.snapshot, none.bare), bar: 1.3 },
   ];
 }
