@@ -1,10 +1,31 @@
+import { baselineSpec } from './baseline.ts';
+import { briefSpec } from './brief.ts';
 import { checkpointGroup } from './checkpoint.ts';
 import { makeCompletion } from './completion.ts';
+import { costGroup } from './cost.ts';
+import { demoSpec } from './demo.ts';
+import { logSpec } from './log.ts';
+import { recordGroup } from './record.ts';
 import { runCommands } from './run.ts';
+import { sessionGroup } from './session.ts';
+import { shortSpecs } from './short.ts';
 import type { Spec } from './spec.ts';
+import { statusSpec } from './status.ts';
 
 /** Every command there is. */
-const specs: readonly Spec[] = [checkpointGroup, makeCompletion(() => specs)];
+const specs: readonly Spec[] = [
+  statusSpec,
+  ...shortSpecs,
+  logSpec,
+  briefSpec,
+  costGroup,
+  recordGroup,
+  sessionGroup,
+  checkpointGroup,
+  baselineSpec,
+  demoSpec,
+  makeCompletion(() => specs),
+];
 
 export function run(argv: readonly string[]): Promise<number> {
   return runCommands(argv.length === 0 ? ['--help'] : argv, specs);

@@ -1,9 +1,18 @@
+import { OrchError } from '../errors.ts';
 import type { Checkpoint, LoadedCheckpoint, Verification } from '../index.ts';
 import type { List, Note } from '../state/lists.ts';
 import { columnsOf, cutColumns } from '../text.ts';
 import type { EpicId, Millis } from '../types.ts';
 import { count, formatAge } from '../units.ts';
 import { type Column, formatTable, type Output } from './output.ts';
+
+/** How many of a list are wanted. */
+export function parseLimit(text: string): number {
+  if (/^[1-9]\d{0,8}$/.test(text)) return Number(text);
+  throw new OrchError('USAGE', `--limit takes a whole number from 1 up, not ${JSON.stringify(text)}`, {
+    hint: 'Try --limit 20, or --all',
+  });
+}
 
 function paintGates({ paint }: Output, text: string): string {
   return text === 'green' || text === 'red' ? paint(text, text) : text;

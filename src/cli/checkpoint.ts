@@ -1,37 +1,10 @@
 import { OrchError } from '../errors.ts';
-import { type Checkpoint, loadCheckpoint, readListing, saveCheckpoint, verifyCheckpoints } from '../index.ts';
-import type { Orch } from '../orch.ts';
-import { type EpicChoice, resolveEpic } from '../session/resolve.ts';
-import type { EpicId } from '../types.ts';
-import { showCheckpoint, showList, showTitle, showVerification } from './checkpoint-view.ts';
-import { type Context, runCommands } from './run.ts';
+import { type Checkpoint, loadCheckpoint, readListing, verifyCheckpoints } from '../index.ts';
+import { recordIn } from '../session/here.ts';
+import { parseLimit, showCheckpoint, showList, showTitle, showVerification } from './checkpoint-view.ts';
+import { chooseEpic, choosePlace, epicOption, rememberEpic } from './choose.ts';
+import { runCommands } from './run.ts';
 import { type CommandSpec, type GroupSpec, textOf } from './spec.ts';
-
-async function chooseEpic(
-  context: Context,
-  orch: Orch,
-  given: string | undefined,
-  create: boolean,
-): Promise<EpicId> {
-  const choice = await resolveEpic(orch, { given, environment: context.settings.epic, create });
-  const said: { readonly [B in EpicChoice['because']]?: string } = {
-    branch: 'from the branch',
-    'only one': 'the only one',
-    'made up': 'made up; name it yourself with --epic',
-  };
-  const why = said[choice.because];
-  if (why && !context.json) context.out.tell(context.out.paint('dim', `epic ${choice.epic} (${why})`));
-  return choice.epic;
-}
-
-function parseLimit(text: string): number {
-  if (/^[1-9]\d{0,8}$/.test(text)) return Number(text);
-  throw new OrchError('USAGE', `--limit takes a whole number from 1 up, not ${JSON.stringify(text)}`, {
-    hint: 'Try --limit 20, or --all',
-  });
-}
-
-const epicOption = (description: string) => ({ flags: '-e, --epic <id>', description });
 
 const create: CommandSpec = {
   name: 'create',
@@ -44,8 +17,11 @@ const create: CommandSpec = {
   run: async (context, call) => {
     const reason = textOf(call, 'reason');
     const checkpoint = await context.withOrch(async (orch): Promise<Checkpoint> => {
-      const epicId = await chooseEpic(context, orch, textOf(call, 'epic'), true);
-      return saveCheckpoint({ epicId, ...(reason !== undefined && { reason }) }, orch);
+      const place = await choosePlace(context, orch, textOf(call, 'epic'));
+      const { stored } = await recordIn(orch, place, [], { trigger: 'manual', reason: reason ?? null });
+      if (stored === null) throw new Error('a checkpoint was asked for, and none was made');
+      await rememberEpic(orch, place.epic);
+      return stored.checkpoint;
     });
     const { out, json } = context;
     out.print(json ? JSON.stringify({ checkpoint }) : showTitle(out, checkpoint, '◆ '));

@@ -23,20 +23,22 @@ export async function runWithCommander(
 ): Promise<number> {
   let status = 0;
   const program = createProgram();
-  const add = (parent: Command, spec: Spec): void => {
+  const add = (parent: Command, spec: Spec, isDefault = false): void => {
     const made = parent
-      .command(spec.name)
+      .command(spec.name, { isDefault })
       .description(spec.description)
       .summary(spec.summary ?? spec.description);
     if (isGroup(spec)) {
-      for (const command of spec.commands) add(made, command);
+      for (const command of spec.commands) add(made, command, command.name === spec.initial);
       return;
     }
     addDetails(made, spec);
-    made.action(async (...given: unknown[]) => {
-      const argument = spec.argument && typeof given[0] === 'string' ? given[0] : undefined;
+    made.action(async () => {
+      const words = made.args;
+      if (spec.takesCommand && words.length > 0 && !argv.includes('--')) throw withoutDashes(spec, words);
       status = await runCommand(spec, program.opts<Globals>(), {
-        argument,
+        argument: spec.takesCommand ? undefined : words[0],
+        rest: words,
         options: readOptions(made, spec),
       });
     });
@@ -65,9 +67,17 @@ function createProgram(): Command {
   return program;
 }
 
-function addDetails(made: Command, { argument, options, examples }: CommandSpec): void {
+function withoutDashes({ name }: CommandSpec, words: readonly string[]): OrchError {
+  return new OrchError('USAGE', `a command to run stands behind --, and ${words[0]} does not`, {
+    hint: `Try: orch ${name} -- ${words.join(' ')}`,
+  });
+}
+
+function addDetails(made: Command, { argument, options, takesCommand, examples }: CommandSpec): void {
+  if (takesCommand) made.argument('[command...]', 'behind --: a command to run in the session');
   if (argument) {
-    const syntax = argument.required ? `<${argument.name}>` : `[${argument.name}]`;
+    const name = argument.several ? `${argument.name}...` : argument.name;
+    const syntax = argument.required ? `<${name}>` : `[${name}]`;
     const added = new Argument(syntax, argument.description);
     made.addArgument(argument.choices ? added.choices(argument.choices) : added);
   }

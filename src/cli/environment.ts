@@ -1,25 +1,58 @@
 import { OrchError } from '../errors.ts';
 import { type EngineChoice, engineChoices } from '../git/open.ts';
-import { parseWriterId } from '../ids.ts';
+import { parseSessionId, parseWriterId } from '../ids.ts';
 import type { OrchOptions } from '../orch.ts';
 import { realClock } from '../system/clock.ts';
-import type { WriterId } from '../types.ts';
+import type { EpicId, SessionId, WriterId } from '../types.ts';
 
 type Variables = { readonly [name: string]: string | undefined };
 
 /** Every setting that comes from the environment. */
 export type Settings = Pick<OrchOptions, 'engine' | 'writer' | 'clock'> & {
   readonly epic: string | undefined;
+  /** The session this command was started in. */
+  readonly session: SessionId | undefined;
+  /** Is it an agent that types? */
+  readonly byAgent: boolean;
+  /** May commands of the repository run without having been approved? */
+  readonly trusted: boolean;
+  /** The session this process is to work on for another, which went on. */
+  readonly background: SessionId | undefined;
 };
 
 export function readSettings(env: Variables): Settings {
-  const { ORCH_ENGINE, ORCH_WRITER, ORCH_EPIC, ORCH_NOW } = env;
+  const { ORCH_ENGINE, ORCH_WRITER, ORCH_EPIC, ORCH_NOW, ORCH_SESSION, ORCH_TRUST, ORCH_BACKGROUND } = env;
   return {
     engine: parseEngine(ORCH_ENGINE || 'auto'),
     ...(ORCH_WRITER && { writer: parseWriter(ORCH_WRITER) }),
     clock: ORCH_NOW ? fixedClock(ORCH_NOW) : realClock,
     epic: ORCH_EPIC || undefined,
+    session: ORCH_SESSION ? parseSession(ORCH_SESSION) : undefined,
+    byAgent: Boolean(ORCH_SESSION || env.CLAUDECODE),
+    trusted: ORCH_TRUST === '1',
+    background: ORCH_BACKGROUND ? parseSession(ORCH_BACKGROUND) : undefined,
   };
+}
+
+/** What a command that runs in a session gets besides. */
+export function sessionEnvironment(epic: EpicId, session: SessionId, briefFile: string) {
+  return { ORCH_EPIC: epic, ORCH_SESSION: session, ORCH_BRIEF_FILE: briefFile };
+}
+
+/** The entry by which what such a command leaves behind is found. */
+export function sessionMarker(session: SessionId): string {
+  return `ORCH_SESSION=${session}`;
+}
+
+function parseSession(text: string): SessionId {
+  try {
+    return parseSessionId(text);
+  } catch (cause) {
+    throw new OrchError('USAGE', `ORCH_SESSION is ${JSON.stringify(text.slice(0, 80))}, not a session id`, {
+      hint: 'Leave it unset: orch sets it for the commands it starts',
+      cause,
+    });
+  }
 }
 
 function parseWriter(text: string): WriterId {

@@ -7,7 +7,17 @@ type Group = { run(argv: readonly string[]): Promise<number> };
 
 /** The commands and the bundle each is in. A command that is not here is looked for, and suggested, in all of them. */
 const groups: { readonly [command: string]: () => Promise<Group> } = {
+  baseline: () => import('./baseline.ts'),
+  brief: () => import('./brief.ts'),
   checkpoint: () => import('./checkpoint.ts'),
+  cost: () => import('./cost.ts'),
+  demo: () => import('./demo.ts'),
+  log: () => import('./log.ts'),
+  record: () => import('./record.ts'),
+  resume: () => import('./short.ts'),
+  session: () => import('./session.ts'),
+  start: () => import('./short.ts'),
+  status: () => import('./status.ts'),
 };
 
 async function main(argv: readonly string[]): Promise<void> {

@@ -12,6 +12,8 @@ export type Output = {
   tell(text: string): void;
   paint(colour: Colour, text: string): string;
   readonly columns: number;
+  /** Are only data and errors wanted? */
+  readonly isQuiet: boolean;
 };
 
 /** Writes all of it, also to a pipe that is slow; a reader who left (`| head`) is no error. */
@@ -52,6 +54,7 @@ export function openOutput(
       if (!options.quiet) writeTo(2, `${text}\n`);
     },
     paint: (colour, text) => (coloured ? `\u001b[${colours[colour]}m${text}\u001b[0m` : text),
+    isQuiet: options.quiet,
     columns: Math.max(40, Math.min(Number(env.COLUMNS) || terminalColumns() || 80, 200)),
   };
 }

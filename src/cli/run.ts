@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { exitStatuses, isOrchError, OrchError } from '../errors.ts';
 import { type Orch, openOrch } from '../orch.ts';
 import { readSettings, type Settings } from './environment.ts';
@@ -9,6 +10,10 @@ export type Context = {
   readonly out: Output;
   readonly json: boolean;
   readonly settings: Settings;
+  /** What was typed. */
+  readonly argv: readonly string[];
+  /** The folder it is about: the current one, or the one given with -C. */
+  readonly cwd: string;
   /** Opens the repository, hands it over, and closes it. */
   withOrch<T>(work: (orch: Orch) => Promise<T>): Promise<T>;
 };
@@ -17,23 +22,21 @@ export type Context = {
 export async function runCommands(argv: readonly string[], specs: readonly Spec[]): Promise<number> {
   try {
     const simple = parseSimple(argv, specs);
-    if (simple) return await runCommand(simple.command, simple.globals, simple.call);
+    const run = async (command: CommandSpec, globals: Globals, call: Call) =>
+      (await command.run(makeContext(globals, argv), call)) ?? 0;
+    if (simple) return await run(simple.command, simple.globals, simple.call);
     const { runWithCommander } = await import('./commander.ts');
-    return await runWithCommander(argv, specs, runCommand);
+    return await runWithCommander(argv, specs, run);
   } catch (error) {
     return showError(error, argv);
   }
 }
 
-async function runCommand(command: CommandSpec, globals: Globals, call: Call): Promise<number> {
-  return (await command.run(makeContext(globals), call)) ?? 0;
-}
-
-function makeContext({ repo, json, quiet, color }: Globals): Context {
+function makeContext({ repo, json, quiet, color }: Globals, argv: readonly string[]): Context {
   const out = openOutput(process.env, { color, quiet });
   const settings = readSettings(process.env);
+  const cwd = resolve(repo ?? currentFolder());
   const withOrch = async <T>(work: (orch: Orch) => Promise<T>): Promise<T> => {
-    const cwd = repo ?? currentFolder();
     const orch = await openOrch({ ...settings, cwd, onReport: (what) => out.tell(`orch: ${what}`) });
     try {
       return await work(orch);
@@ -41,7 +44,7 @@ function makeContext({ repo, json, quiet, color }: Globals): Context {
       orch.close();
     }
   };
-  return { out, json, settings, withOrch };
+  return { out, json, settings, argv, cwd, withOrch };
 }
 
 function currentFolder(): string {
@@ -58,6 +61,7 @@ function currentFolder(): string {
 /** The one place where an error becomes text and an exit status. */
 function showError(error: unknown, argv: readonly string[]): number {
   const known = isOrchError(error) ? error : bug(error);
+  tellParent(known);
   const out = openOutput(process.env, { color: !argv.includes('--no-color'), quiet: false });
   const { code, message, hint, data } = known;
   if (argv.includes('--json')) out.tell(JSON.stringify({ error: { code, message, hint, data } }));
@@ -67,6 +71,11 @@ function showError(error: unknown, argv: readonly string[]): number {
     if (code === 'INTERNAL' && known.cause instanceof Error) out.tell(known.cause.stack ?? '');
   }
   return exitStatuses[code];
+}
+
+/** A process that works in the background for another tells it why it could not. */
+function tellParent({ code, message, hint, data }: OrchError): void {
+  if (process.connected) process.send?.({ error: { code, message, hint, data } });
 }
 
 function bug(cause: unknown): OrchError {

@@ -6,6 +6,8 @@ export type OptionSpec = { readonly flags: string; readonly description: string;
 /** What was typed after a command: its argument, and its options by their long names. */
 export type Call = {
   readonly argument: string | undefined;
+  /** Every word of an argument that takes several, or the command behind `--`. */
+  readonly rest: readonly string[];
   readonly options: { readonly [name: string]: string | true | undefined };
 };
 
@@ -17,10 +19,14 @@ export type CommandSpec = {
   readonly argument?: {
     readonly name: string;
     readonly required?: true;
+    /** Takes several words. */
+    readonly several?: true;
     readonly description: string;
     readonly choices?: readonly string[];
   };
   readonly options: readonly OptionSpec[];
+  /** Is everything behind `--` a command to run? */
+  readonly takesCommand?: true;
   readonly examples: readonly string[];
   /** Gives an exit status; none is 0. */
   run(context: Context, call: Call): Promise<number | undefined>;
@@ -32,6 +38,8 @@ export type GroupSpec = {
   readonly summary: string;
   readonly description: string;
   readonly commands: readonly CommandSpec[];
+  /** What the word alone means. */
+  readonly initial?: string;
 };
 
 export type Spec = CommandSpec | GroupSpec;
@@ -72,30 +80,46 @@ type Simple = { readonly command: CommandSpec; readonly call: Call; readonly glo
 export function parseSimple(argv: readonly string[], specs: readonly Spec[]): Simple | null {
   let below: readonly Spec[] = specs;
   let command: CommandSpec | null = null;
-  let argument: string | undefined;
+  const words: string[] = [];
+  let rest: readonly string[] = [];
+  let initial: CommandSpec | null = null;
   const values: { [name: string]: string | true } = {};
   for (let index = 0; index < argv.length; index++) {
     const word = argv[index] ?? '';
     if (!word.startsWith('-')) {
       const next: Spec | undefined = command ? undefined : below.find(({ name }) => name === word);
-      if (next && isGroup(next)) below = next.commands;
-      else if (next) command = next;
-      else if (command?.argument && argument === undefined && word !== '') argument = word;
+      if (next && isGroup(next)) {
+        below = next.commands;
+        initial = next.commands.find(({ name }) => name === next.initial) ?? null;
+      } else if (next) command = next;
+      else if (command?.argument && word !== '' && (command.argument.several || words.length === 0))
+        words.push(word);
       else return null;
       continue;
     }
-    const known = [...globalOptions, ...(command?.options ?? [])].map(parseFlags);
-    const [flag = '', ...rest] = word.split('=');
+    if (word === '--' && command?.takesCommand) {
+      rest = argv.slice(index + 1);
+      break;
+    }
+    const known = [...globalOptions, ...((command ?? initial)?.options ?? [])].map(parseFlags);
+    const [flag = '', ...given] = word.split('=');
     const option = known.find(({ names }) => names.includes(flag));
-    if (option === undefined || (rest.length > 0 && (!option.takesValue || !flag.startsWith('--'))))
+    if (option === undefined || (given.length > 0 && (!option.takesValue || !flag.startsWith('--'))))
       return null;
-    const value = !option.takesValue ? true : rest.length > 0 ? rest.join('=') : argv[++index];
-    if (value === undefined || (value !== true && rest.length === 0 && value.startsWith('-'))) return null;
+    const value = !option.takesValue ? true : given.length > 0 ? given.join('=') : argv[++index];
+    if (value === undefined || (value !== true && given.length === 0 && value.startsWith('-'))) return null;
     values[option.name] = value;
   }
+  command ??= initial;
+  const [argument] = words;
   if (command === null || (command.argument?.required && argument === undefined)) return null;
   if (command.argument?.choices && !command.argument.choices.includes(argument ?? '')) return null;
-  return { command, call: { argument, options: withInitial(command, values) }, globals: readGlobals(values) };
+  const call = {
+    argument,
+    rest: command.takesCommand ? rest : words,
+    options: withInitial(command, values),
+  };
+  return { command, call, globals: readGlobals(values) };
 }
 
 /** Adds what an option is where it was not given. */

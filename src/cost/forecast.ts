@@ -7,6 +7,8 @@ export type Spending = { readonly at: Millis; readonly micros: Micros };
 const hour: Millis = 3_600_000;
 /** Longer without a checkpoint, and nobody knows how much of it was work. */
 const longestActiveGap: Millis = hour / 2;
+/** Less than this says nothing of an hour. */
+const leastTime: Millis = 60_000;
 /** How much active time a rate is taken from: enough to be steady, little enough to be of now. */
 const activeTime: Millis = hour;
 /** What was spent earlier says nothing of now. */
@@ -34,7 +36,7 @@ export function burnPerHour(points: readonly Spending[], now: Millis): Micros | 
     time += gap;
     money += Math.max(0, later.micros - earlier.micros);
   }
-  return time === 0 ? null : Math.round((money / time) * hour);
+  return time < leastTime ? null : Math.round((money / time) * hour);
 }
 
 /** When the budget will be used up at this rate; null where it is already, where it never will be, or where nothing tells. */

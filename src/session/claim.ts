@@ -25,6 +25,7 @@ export type Claim = {
  */
 export async function claimEpic(ports: SessionPorts, claim: Claim): Promise<SessionId[]> {
   const { epic, session, kind, worktree, command, settings } = claim;
+  const { commit: base } = await ports.git.readHead();
   const lock = join(ports.home, 'locks', `${epic}.claim.lock`);
   return withLock(ports, lock, async () => {
     const givenUp: SessionId[] = [];
@@ -38,7 +39,7 @@ export async function claimEpic(ports: SessionPorts, claim: Claim): Promise<Sess
     }
     const holder = identifyThisProcess();
     const since = ports.clock.now();
-    const record = { session, epic, holder, kind, worktree, command, since, settings };
+    const record = { session, epic, holder, kind, worktree, command, since, base, settings };
     await writeLive(ports.disk, ports.home, ports.random, record);
     return givenUp;
   });

@@ -14,12 +14,14 @@ import { listSessions } from './fate.ts';
 import { type Handover, handOver } from './handover.ts';
 import { makeSessionId } from './here.ts';
 import { journalFolder, listJournals } from './journal.ts';
-import { type LiveRecord, removeLive } from './live.ts';
+import { type LiveRecord, readLive, removeLive, writeLive } from './live.ts';
 import { type Outcome, record, recordInNew, type SessionPorts, type Target } from './record.ts';
 import { type Recovered, recoverInterrupted } from './recover.ts';
 import type { SessionSettings } from './settings.ts';
 
 export type StartRequest = {
+  /** Made up where it is not given. */
+  readonly session?: SessionId;
   readonly epic: EpicId;
   readonly agent: string | null;
   /** As it was typed: `20`, `+20`, `none`. */
@@ -53,7 +55,7 @@ export type Started = {
 export async function startSession(ports: SessionPorts, request: StartRequest): Promise<Started> {
   const { epic, settings } = request;
   if (request.resume && !epicExists(await readView(ports, epic))) throw epicNotFound(epic);
-  const session = makeSessionId(ports);
+  const session = request.session ?? makeSessionId(ports);
   const givenUp = await claimEpic(ports, { ...request, session });
   try {
     const recovered = await recoverInterrupted(ports, epic, settings, givenUp);
@@ -64,6 +66,9 @@ export async function startSession(ports: SessionPorts, request: StartRequest): 
     const opening = { epic, session, agent: request.agent, parentSessionId, settings, endsWith: null };
     const ask = isOn(settings.policy, 'session_start') ? startAsk(handover) : null;
     const { state, stored } = await recordInNew(ports, opening, facts, ask);
+    const live = readLive(ports.home, session);
+    const base = stored?.checkpoint.snapshot;
+    if (live && base) await writeLive(ports.disk, ports.home, ports.random, { ...live, base });
     return { target: { epic, session, settings }, state, stored, recovered, handover };
   } catch (error) {
     // A session whose journal began stays: its process ends here, so the next one finds it interrupted.

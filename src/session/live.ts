@@ -3,7 +3,7 @@ import { parseEpicId, parseSessionId } from '../ids.ts';
 import type { Random } from '../system/clock.ts';
 import { type Disk, listFolder, readTextIfThere, removeIfThere, writeAtomically } from '../system/files.ts';
 import { checkProcess, type ProcessIdentity } from '../system/process.ts';
-import type { EpicId, Millis, SessionId } from '../types.ts';
+import type { EpicId, Millis, Oid, SessionId } from '../types.ts';
 import type { SessionSettings } from './settings.ts';
 
 /** Who works on a session in this clone. It says nothing of what was done: losing it loses nothing. */
@@ -16,6 +16,8 @@ export type LiveRecord = {
   readonly worktree: string | null;
   readonly command: readonly string[] | null;
   readonly since: Millis;
+  /** What the files were at the start: a commit. */
+  readonly base: Oid | null;
   readonly settings: SessionSettings;
 };
 

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
 import { fail, save } from '../support/checkpoints.ts';
-import { errorOf, orchBin, runOrch, startOrch } from '../support/orch.ts';
+import { errorOf, orchBin, orchJson, runOrch, startOrch } from '../support/orch.ts';
 import { cleanEnvironment, makeRepositoryWithCommit } from '../support/repository.ts';
 
 const wrongCalls: { readonly [what: string]: readonly string[] } = {
@@ -98,9 +98,11 @@ describe('I10: what cannot be found', () => {
     expect(runOrch(repository, suggested).status).toBe(0);
   });
 
-  it('among several epics asks which, and names them', () => {
+  it('among several epics takes the last one used on this branch, or asks which, and names them', () => {
     const repository = makeRepositoryWithCommit();
     for (const epic of ['x', 'y']) runOrch(repository, ['checkpoint', 'create', '--epic', epic]);
+    expect(orchJson(repository, ['checkpoint', 'list'])).toMatchObject({ epicId: 'y' });
+    repository.git('switch', '--quiet', '--create', 'another');
     const error = fail(repository, ['checkpoint', 'list']);
     expect(error).toMatchObject({ status: 2, code: 'USAGE', data: { epics: ['x', 'y'] } });
     expect(error.hint).toMatch(/--epic x$/);

@@ -1,0 +1,104 @@
+import { join } from 'node:path';
+import { exitStatuses } from '../errors.ts';
+import { formatBaselineResult } from '../integration/baseline-view.ts';
+import type { Orch } from '../orch.ts';
+import { runBaseline } from '../session/baseline.ts';
+import type { Started } from '../session/lifecycle.ts';
+import { type End, type SupervisorEvent, supervise } from '../session/supervisor.ts';
+import { openLogFile } from '../system/log-file.ts';
+import { statusOfSignal } from '../system/signals.ts';
+import type { SessionId } from '../types.ts';
+import { logPath } from './background.ts';
+import { sessionEnvironment, sessionMarker } from './environment.ts';
+import type { GateChoice } from './gates.ts';
+import { figuresOf, type LiveLine, openLiveLine } from './live-line.ts';
+import type { Context } from './run.ts';
+import type { Call } from './spec.ts';
+import { showEvent } from './start-view.ts';
+
+/** Watches over a session until it ends, and shows on the terminal what happens. */
+export async function attend(
+  context: Context,
+  orch: Orch,
+  started: Started,
+  call: Call,
+  beside: GateChoice | null,
+  number: number,
+): Promise<End> {
+  const { out } = context;
+  const { target, handover } = started;
+  const hasTerminal = process.stdin.isTTY === true;
+  const isQuiet = call.rest.length > 0 && hasTerminal && process.stderr.isTTY === true;
+  const line = openLine(context, call);
+  const startedAt = orch.clock.now();
+  const tell = (text: string) => {
+    line?.clear();
+    out.tell(text);
+  };
+  const onEvent = (event: SupervisorEvent) => {
+    if (event.kind === 'look') line?.show(figuresOf(event, { number, startedAt }, orch.clock.now()));
+    const text = showEvent(out, event, orch.clock.now());
+    // A program that draws on the terminal would be drawn over.
+    if (text !== null && (!isQuiet || event.kind === 'warning')) tell(text);
+  };
+  const path = join(orch.home, 'briefs', `${target.session}.md`);
+  const place = { ...target, kind: 'running' as const };
+  const end = await supervise(orch, target, {
+    command:
+      call.rest.length === 0
+        ? null
+        : {
+            argv: call.rest,
+            cwd: context.cwd,
+            env: sessionEnvironment(target.epic, target.session, path),
+            marker: sessionMarker(target.session),
+            onOutput: openCommandLog(context, orch, target.session),
+          },
+    brief: { path, text: handover?.brief.markdown ?? '' },
+    hasTerminal,
+    completes: call.options.complete === true,
+    onEvent,
+    ...(beside && {
+      beside: async (signal) => {
+        const { gates, worktree } = beside;
+        const result = await runBaseline(orch, { place, gates, worktree, atStart: true, signal });
+        if (!signal.aborted && (!isQuiet || !result.passed)) tell(formatBaselineResult(result));
+      },
+    }),
+  });
+  line?.clear();
+  return end;
+}
+
+/** In the background what the command prints goes to the log; else it has the terminal. */
+function openCommandLog(
+  { settings }: Context,
+  orch: Orch,
+  session: SessionId,
+): ((chunk: Buffer) => void) | null {
+  if (settings.background === undefined) return null;
+  const log = openLogFile(orch.disk, logPath(orch.home, session));
+  return (chunk) => log.append(Buffer.from(orch.redact(chunk.toString('utf8'))));
+}
+
+function openLine({ json, out }: Context, call: Call): LiveLine | null {
+  if (json || out.isQuiet || call.rest.length > 0 || process.stderr.isTTY !== true) return null;
+  return openLiveLine(
+    (text) => process.stderr.write(text),
+    () => process.stderr.columns || 80,
+  );
+}
+
+/** The status orch ends with. */
+export function statusOf({ why }: End): number {
+  switch (why.kind) {
+    case 'budget':
+      return exitStatuses.BUDGET_EXCEEDED;
+    case 'signal':
+      return statusOfSignal(why.signal);
+    case 'request':
+      return 0;
+    case 'exit':
+      return why.exit.signal ? statusOfSignal(why.exit.signal) : (why.exit.status ?? 1);
+  }
+}

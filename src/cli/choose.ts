@@ -1,0 +1,70 @@
+import { epicNotFound } from '../checkpoint/list.ts';
+import type { Orch } from '../orch.ts';
+import { type EpicView, epicExists, readView } from '../session/context.ts';
+import type { Place } from '../session/here.ts';
+import { rememberUsed } from '../session/last-used.ts';
+import { type EpicChoice, findRunning, resolveEpic, resolvePlace } from '../session/resolve.ts';
+import type { EpicId } from '../types.ts';
+import type { Context } from './run.ts';
+import type { OptionSpec } from './spec.ts';
+
+export const epicOption = (description = 'the epic'): OptionSpec => ({
+  flags: '-e, --epic <id>',
+  description,
+});
+
+const reasons: { readonly [B in EpicChoice['because']]?: string } = {
+  config: 'from the config',
+  branch: 'from the branch',
+  'last used': 'the last one used on this branch',
+  'only one': 'the only one',
+  'made up': 'made up; name it yourself with --epic',
+};
+
+/** Says which epic is meant where the user did not. */
+function tellChoice({ out, json }: Context, { epic, because }: EpicChoice): void {
+  const why = reasons[because];
+  if (why && !json) out.tell(out.paint('dim', `epic ${epic} (${why})`));
+}
+
+/** The epic a command means; that of the session which runs here comes before all that is only guessed. */
+export async function chooseEpic(
+  context: Context,
+  orch: Orch,
+  given: string | undefined,
+  create: boolean,
+): Promise<EpicId> {
+  if (given === undefined && !context.settings.epic) {
+    const running = findRunning(orch, null);
+    if (running) return running.epic;
+  }
+  const choice = await resolveEpic(orch, { given, environment: context.settings.epic, create });
+  tellChoice(context, choice);
+  return choice.epic;
+}
+
+/** Where a command's facts go. */
+export async function choosePlace(
+  context: Context,
+  orch: Orch,
+  given: string | undefined,
+  create = true,
+): Promise<Place> {
+  const { epic: environment, session } = context.settings;
+  const { place, choice } = await resolvePlace(orch, { given, environment, session, create, agent: null });
+  tellChoice(context, choice);
+  return place;
+}
+
+/** For the next command on this branch that names no epic. */
+export async function rememberEpic(orch: Orch, epic: EpicId): Promise<void> {
+  const { branch } = await orch.git.readHead();
+  rememberUsed(orch.disk, orch.home, branch, epic);
+}
+
+/** An epic that there is. */
+export async function viewEpic(context: Context, orch: Orch, given: string | undefined): Promise<EpicView> {
+  const view = await readView(orch, await chooseEpic(context, orch, given, false));
+  if (!epicExists(view)) throw epicNotFound(view.epic);
+  return view;
+}

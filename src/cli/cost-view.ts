@@ -1,0 +1,92 @@
+import type { Budget } from '../cost/budget.ts';
+import type { CostReport } from '../cost/report.ts';
+import type { CostStatus } from '../session/spending.ts';
+import type { EpicId, Micros, Millis } from '../types.ts';
+import { count, toUsd } from '../units.ts';
+import { formatTable, type Output } from './output.ts';
+import { budgetColour, showMoney } from './session-view.ts';
+
+const usd = (amount: number) => `$${amount.toFixed(2)}`;
+
+/** `11 h`, `3 days`: how long from now. */
+function howLong(until: string, now: Millis): string {
+  const hours = (Date.parse(until) - now) / 3_600_000;
+  if (hours < 1) return count(Math.max(1, Math.round(hours * 60)), 'minute');
+  return hours < 48 ? `${Math.round(hours)} h` : `${Math.round(hours / 24)} days`;
+}
+
+export function showCost(out: Output, epic: EpicId, budget: Budget, status: CostStatus, now: Millis): string {
+  const { bySession, byModel, burnPerHourUsd, lastsUntil } = status;
+  const rate = burnPerHourUsd === null ? 'unknown yet' : `${usd(burnPerHourUsd)} an hour`;
+  const lasts =
+    lastsUntil && `${howLong(lastsUntil, now)}, until ${lastsUntil.slice(0, 16).replace('T', ' ')} UTC`;
+  const sessions = bySession.slice(0, 5).map(({ number, sessionId, costUsd }) => {
+    return `${number === null ? sessionId : `s${number}`} ${usd(costUsd)}`;
+  });
+  const rows = [
+    ['spent', showMoney(budget)],
+    ['rate', rate],
+    ...(lasts ? [['lasts', lasts]] : []),
+    ...(sessions.length > 0 ? [['sessions', sessions.join(' · ')]] : []),
+    ...(byModel.length > 0
+      ? [['models', byModel.map(({ model, costUsd }) => `${model} ${usd(costUsd)}`).join(' · ')]]
+      : []),
+  ];
+  const paintValue = (text: string) =>
+    text.startsWith('$') && budget.level !== 'none' && budget.level !== 'ok' && text.includes('/')
+      ? out.paint(budgetColour(budget), text)
+      : text;
+  const columns = [{ paint: (text: string) => out.paint('dim', text) }, { paint: paintValue }];
+  return `${out.paint('bold', epic)}\n${formatTable(rows, columns, out.columns)}`;
+}
+
+type Row = { readonly name: string; readonly micros: Micros };
+
+const barWidth = 24;
+
+/** A line each with a bar, and their sum. */
+export function showReport(
+  out: Output,
+  report: CostReport,
+  by: 'day' | 'session' | 'model',
+  budget: Budget,
+  burnPerHourUsd: number | null,
+): string {
+  const rows: Row[] =
+    by === 'day'
+      ? report.byDay.map(({ day, micros }) => ({ name: nameDay(day), micros }))
+      : by === 'session'
+        ? report.bySession.map(({ sessionId, sessionNumber, micros }) => {
+            return { name: sessionNumber === null ? sessionId : `s${sessionNumber}`, micros };
+          })
+        : report.byModel.map(({ model, micros }) => ({ name: model, micros }));
+  const most = Math.max(1, ...rows.map(({ micros }) => micros));
+  const cells = rows.map(({ name, micros }) => [
+    name,
+    toUsd(micros).toFixed(2),
+    '█'.repeat(Math.round((micros / most) * barWidth)),
+  ]);
+  const sum = ['', `= ${toUsd(report.total).toFixed(2)}`, describeRest(budget, burnPerHourUsd)];
+  const columns = [{}, { align: 'right' as const }, {}];
+  const table = formatTable([[by.toUpperCase(), 'USD', ''], ...cells, sum], columns, out.columns);
+  const [head = '', ...lines] = table.split('\n');
+  const models = report.byModel
+    .map(({ model, micros }) => `${model} ${toUsd(micros).toFixed(2)}`)
+    .join(' · ');
+  const below = by === 'model' || models === '' ? [] : [out.paint('dim', models)];
+  return [out.paint('dim', head), ...lines, ...below].join('\n');
+}
+
+function describeRest({ limitUsd, remainingUsd }: Budget, burnPerHourUsd: number | null): string {
+  if (limitUsd === null || remainingUsd === null) return 'no budget';
+  const rest = `of ${limitUsd.toFixed(2)}`;
+  if (burnPerHourUsd === null || burnPerHourUsd <= 0 || remainingUsd === 0) return rest;
+  return `${rest}; at ${usd(burnPerHourUsd)}/h lasts ${(remainingUsd / burnPerHourUsd).toFixed(1)} h`;
+}
+
+/** `Mon 2026-11-16`; what is no day stays as it is. */
+function nameDay(day: string): string {
+  const date = new Date(`${day}T12:00:00`);
+  if (Number.isNaN(date.getTime())) return day;
+  return `${['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'][date.getDay()]} ${day}`;
+}

@@ -1,0 +1,118 @@
+import { parseSince } from '../cost/since.ts';
+import { OrchError } from '../errors.ts';
+import { setBudget } from '../session/budget.ts';
+import { readView } from '../session/context.ts';
+import { recordIn } from '../session/here.ts';
+import { readCostReport, readCostStatus } from '../session/spending.ts';
+import { describeMoney } from '../session/status.ts';
+import type { Millis } from '../types.ts';
+import { toUsd } from '../units.ts';
+import { choosePlace, epicOption, rememberEpic, viewEpic } from './choose.ts';
+import { showCost, showReport } from './cost-view.ts';
+import { showOutcome } from './outcome.ts';
+import { runCommands } from './run.ts';
+import { showMoney } from './session-view.ts';
+import { type CommandSpec, type GroupSpec, textOf } from './spec.ts';
+
+const status: CommandSpec = {
+  name: 'status',
+  description: 'Show what an epic has cost, how fast money goes, and how long the budget lasts.',
+  options: [epicOption()],
+  examples: ['orch cost', 'orch cost status -e feat-login --json'],
+  run: (context, call) =>
+    context.withOrch(async (orch) => {
+      const view = await viewEpic(context, orch, textOf(call, 'epic'));
+      const budget = describeMoney(view.state);
+      const found = await readCostStatus(orch, view);
+      const { out, json } = context;
+      if (json) out.print(JSON.stringify({ budget, ...found }));
+      else out.print(showCost(out, view.epic, budget, found, orch.clock.now()));
+      return 0;
+    }),
+};
+
+/** The calendar day where the user is. */
+function dayOf(at: Millis): string {
+  const date = new Date(at);
+  const two = (value: number) => String(value).padStart(2, '0');
+  return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
+}
+
+const report: CommandSpec = {
+  name: 'report',
+  description: 'Show where the money went, from the whole history.',
+  options: [
+    epicOption(),
+    { flags: '--by <what>', description: 'day, session or model', initial: 'day' },
+    { flags: '--since <time>', description: 'fri, yesterday, 2h, 3d, 2026-11-16' },
+  ],
+  examples: ['orch cost report', 'orch cost report --by session --since fri'],
+  run: (context, call) =>
+    context.withOrch(async (orch) => {
+      const by = textOf(call, 'by') ?? 'day';
+      if (by !== 'day' && by !== 'session' && by !== 'model')
+        throw new OrchError('USAGE', `--by can be day, session or model, not ${JSON.stringify(by)}`, {
+          hint: 'Try --by day',
+        });
+      const given = textOf(call, 'since');
+      const since = given === undefined ? null : parseSince(given, orch.clock.now());
+      const view = await viewEpic(context, orch, textOf(call, 'epic'));
+      const found = await readCostReport(orch, view, since, dayOf);
+      const budget = describeMoney(view.state);
+      const { out, json } = context;
+      if (json) {
+        out.print(
+          JSON.stringify({
+            epicId: view.epic,
+            totalUsd: toUsd(found.total),
+            byDay: found.byDay.map(({ day, micros }) => ({ day, costUsd: toUsd(micros) })),
+            bySession: found.bySession.map(({ sessionId, sessionNumber, micros }) => {
+              return { sessionId, number: sessionNumber, costUsd: toUsd(micros) };
+            }),
+            byModel: found.byModel.map(({ model, micros, usage }) => {
+              return { model, costUsd: toUsd(micros), ...usage, micros: undefined };
+            }),
+            budget,
+          }),
+        );
+      } else {
+        const { burnPerHourUsd } = await readCostStatus(orch, view);
+        out.print(showReport(out, found, by, budget, burnPerHourUsd));
+      }
+      return 0;
+    }),
+};
+
+const budget: CommandSpec = {
+  name: 'budget',
+  description: "Set an epic's budget. An agent cannot raise its own.",
+  argument: {
+    name: 'amount',
+    required: true,
+    description: '20 in all, +20 more than is spent now, none lifts it',
+  },
+  options: [epicOption()],
+  examples: ['orch cost budget 20', 'orch cost budget +10 -e feat-login', 'orch cost budget none'],
+  run: (context, call) =>
+    context.withOrch(async (orch) => {
+      const place = await choosePlace(context, orch, textOf(call, 'epic'));
+      const { state } = await readView(orch, place.epic);
+      const fact = setBudget(place.epic, state, call.argument ?? '', context.settings.byAgent);
+      const outcome = await recordIn(orch, place, [fact]);
+      await rememberEpic(orch, place.epic);
+      const said = `budget of ${place.epic}: ${showMoney(describeMoney(outcome.state))}`;
+      return showOutcome(context, place.epic, outcome, said);
+    }),
+};
+
+export const costGroup: GroupSpec = {
+  name: 'cost',
+  summary: 'what an epic costs, and its budget',
+  description: 'What an epic costs, where the money went, and its budget.',
+  commands: [status, report, budget],
+  initial: 'status',
+};
+
+export function run(argv: readonly string[]): Promise<number> {
+  return runCommands(argv, [costGroup]);
+}

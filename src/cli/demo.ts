@@ -1,0 +1,14 @@
+import { runCommands } from './run.ts';
+import type { CommandSpec } from './spec.ts';
+
+export const demoSpec: CommandSpec = {
+  name: 'demo',
+  description: 'Show in ten seconds, in a throw-away repository, what orch does when an agent is killed.',
+  options: [],
+  examples: ['orch demo'],
+  run: async (context) => (await import('./demo-story.ts')).tellStory(context),
+};
+
+export function run(argv: readonly string[]): Promise<number> {
+  return runCommands(argv, [demoSpec]);
+}

@@ -1,0 +1,137 @@
+import type { Checkpoint } from '../checkpoint/list.ts';
+import { walkEpic } from '../checkpoint/list.ts';
+import { parseSince } from '../cost/since.ts';
+import type { Orch } from '../orch.ts';
+import type { EpicView } from '../session/context.ts';
+import { costOf, describeSession, type KnownSession, listSessions } from '../session/fate.ts';
+import { cutColumns } from '../text.ts';
+import type { Millis } from '../types.ts';
+import { formatAge, formatUsd } from '../units.ts';
+import { parseLimit } from './checkpoint-view.ts';
+import { epicOption, viewEpic } from './choose.ts';
+import { formatTable, type Output } from './output.ts';
+import { runCommands } from './run.ts';
+import { markOf, paintFate } from './session-view.ts';
+import { type CommandSpec, textOf } from './spec.ts';
+import { timeOfDay } from './start-view.ts';
+
+/** A checkpoint with the line of figures below its subject. */
+type Logged = Checkpoint & { readonly figures: string; readonly spentUsd: number };
+
+export const logSpec: CommandSpec = {
+  name: 'log',
+  description: "Show an epic's sessions, with what happened in each.",
+  argument: { name: 'epic', description: 'the epic' },
+  options: [
+    epicOption(),
+    { flags: '-n, --limit <n>', description: 'how many checkpoints at the most', initial: '20' },
+    { flags: '-a, --all', description: 'all of them' },
+    { flags: '--since <time>', description: 'fri, yesterday, 2h, 3d, 2026-11-16' },
+  ],
+  examples: ['orch log', 'orch log feat-login --since yesterday'],
+  run: (context, call) =>
+    context.withOrch(async (orch) => {
+      const view = await viewEpic(context, orch, textOf(call, 'epic') ?? call.argument);
+      const limit = call.options.all ? Number.POSITIVE_INFINITY : parseLimit(textOf(call, 'limit') ?? '');
+      const given = textOf(call, 'since');
+      const since = given === undefined ? 0 : parseSince(given, orch.clock.now());
+      const logged = await readLog(orch, view, limit, since);
+      const { out, json } = context;
+      const sessions = listSessions(view, orch.home);
+      if (json) {
+        const described = sessions.map((session) => describeSession(view, session));
+        out.print(JSON.stringify({ epicId: view.epic, sessions: described, checkpoints: logged }));
+      } else out.print(showLog(out, view, sessions, logged, orch.clock.now()));
+      return 0;
+    }),
+};
+
+async function readLog(orch: Orch, view: EpicView, limit: number, since: Millis): Promise<Logged[]> {
+  const logged: (Checkpoint & { figures: string })[] = [];
+  if (view.tip.oid === null) return [];
+  const onDamage = (error: Error) => orch.report(error.message);
+  const most = limit === Number.POSITIVE_INFINITY ? undefined : limit + 10;
+  for await (const { checkpoint, commit } of walkEpic(orch, view.epic, onDamage, most)) {
+    if (logged.length > limit || commit.authoredAt < since) break;
+    logged.push({ ...checkpoint, figures: commit.message.split('\n')[2] ?? '' });
+  }
+  return logged.slice(0, limit).map((checkpoint, index) => {
+    const before = logged[index + 1]?.costUsd ?? (index + 1 < limit ? 0 : checkpoint.costUsd);
+    return { ...checkpoint, spentUsd: Math.max(0, checkpoint.costUsd - before) };
+  });
+}
+
+function showLog(
+  out: Output,
+  view: EpicView,
+  sessions: readonly KnownSession[],
+  logged: readonly Logged[],
+  now: Millis,
+): string {
+  const lines: string[] = [];
+  const numbers = [...new Set(logged.map(({ sessionId }) => sessionId))];
+  const open = sessions
+    .filter(({ id, fate }) => !numbers.includes(id) && fate === 'running')
+    .map(({ id }) => id);
+  for (const id of [...open, ...numbers]) {
+    const known = sessions.find((session) => session.id === id);
+    const own = logged.filter(({ sessionId }) => sessionId === id);
+    lines.push(known ? showHead(out, view, known, now) : `s${own[0]?.sessionNumber ?? '?'}`);
+    const rows = own.map((checkpoint) => showRow(checkpoint, now));
+    if (rows.length > 0) {
+      const columns = [
+        { align: 'right' as const },
+        {},
+        {},
+        { align: 'right' as const },
+        {},
+        { paint: paintGates(out) },
+        {},
+      ];
+      const table = formatTable(rows, columns, out.columns - 2);
+      lines.push(...table.split('\n').map((line) => `  ${line}`));
+    }
+  }
+  return lines.join('\n') || `${view.epic}: nothing in that time`;
+}
+
+const paintGates = (out: Output) => (text: string) =>
+  text === 'red' || text === 'green' ? out.paint(text, text) : text;
+
+function showHead(out: Output, view: EpicView, { id, value, fate }: KnownSession, now: Millis): string {
+  const isRunning = fate === 'running' || fate === 'initializing';
+  const until = value.endedAt ?? (isRunning ? now : value.seenAt);
+  const parts = [
+    out.paint('bold', `s${value.number}`),
+    value.agent ?? '',
+    paintFate(out, fate, markOf(fate)),
+    formatAge(Math.max(1_000, until - value.startedAt)),
+    formatUsd(costOf(view.state, id)),
+    value.reason && !isRunning ? out.paint('dim', cutColumns(value.reason.replaceAll('\n', ' '), 60)) : '',
+  ];
+  return parts.filter((part) => part !== '').join('  ');
+}
+
+function showRow(checkpoint: Logged, now: Millis): string[] {
+  const at = Date.parse(checkpoint.timestamp);
+  const isToday = now - at < 20 * 3_600_000;
+  const time = isToday ? timeOfDay(at) : checkpoint.timestamp.slice(5, 16).replace('T', ' ');
+  // `Session 7 · 6 files +212 −31 · tests 141/142 · +$0.41`: the session and the money stand elsewhere.
+  const figures = checkpoint.figures
+    .split(' · ')
+    .slice(1)
+    .filter((part) => !part.startsWith('+$'));
+  return [
+    String(checkpoint.seq),
+    time,
+    checkpoint.trigger,
+    checkpoint.spentUsd > 0 ? `+$${checkpoint.spentUsd.toFixed(2)}` : '',
+    figures.join(', '),
+    checkpoint.gates === 'unknown' ? '' : checkpoint.gates,
+    checkpoint.summary,
+  ];
+}
+
+export function run(argv: readonly string[]): Promise<number> {
+  return runCommands(argv, [logSpec]);
+}

@@ -1,0 +1,197 @@
+import { OrchError } from '../errors.ts';
+import type { Orch } from '../orch.ts';
+import * as facts from '../session/facts.ts';
+import { readCurrent } from '../state/current.ts';
+import type { Fact } from '../state/facts.ts';
+import type { State } from '../state/lists.ts';
+import type { SessionId } from '../types.ts';
+import { type Call, type CommandSpec, type OptionSpec, textOf } from './spec.ts';
+
+type Situation = { readonly orch: Orch; readonly call: Call; readonly text: string } & {
+  /** All that is known of the epic; read only where it is needed. */
+  readState(): Promise<State>;
+  readonly session: SessionId | null;
+};
+
+/** A kind of thing that can be recorded. */
+export type Kind = Pick<CommandSpec, 'name' | 'description' | 'examples'> & {
+  readonly argument: NonNullable<CommandSpec['argument']>;
+  readonly options?: readonly OptionSpec[];
+  makeFacts(situation: Situation): Fact | readonly Fact[] | Promise<Fact | readonly Fact[]>;
+};
+
+const text = { name: 'text', required: true, several: true, description: 'what there is to say' } as const;
+
+/** A whole number from 0 up, where the option was given. */
+function numberOf(call: Call, name: string): number | undefined {
+  const given = textOf(call, name);
+  if (given === undefined) return undefined;
+  if (/^\d{1,15}$/.test(given)) return Number(given);
+  throw new OrchError('USAGE', `--${name} takes a whole number, not ${JSON.stringify(given)}`, {
+    hint: `Try --${name} 1`,
+  });
+}
+
+/** One of several words, where the option was given. */
+function choiceOf<T extends string>(call: Call, name: string, choices: readonly T[]): T | undefined {
+  const given = textOf(call, name);
+  const found = choices.find((choice) => choice === given);
+  if (given === undefined || found !== undefined) return found;
+  throw new OrchError('USAGE', `--${name} can be ${choices.join(', ')}, not ${JSON.stringify(given)}`, {
+    hint: `Try --${name} ${choices[0]}`,
+  });
+}
+
+/** Everything that can be recorded. */
+export const kinds: readonly Kind[] = [
+  {
+    name: 'note',
+    description: 'Record something worth knowing.',
+    argument: text,
+    examples: ['orch record note "The redirect loops in middleware"'],
+    makeFacts: ({ orch, text }) => facts.noteFact(orch.random, text),
+  },
+  {
+    name: 'decision',
+    description: 'Record a decision, and why it was made.',
+    argument: text,
+    options: [{ flags: '--rationale <text>', description: 'why' }],
+    examples: ['orch record decision "Server sessions, not JWT" --rationale "Revocation"'],
+    makeFacts: ({ orch, call, text }) =>
+      facts.decisionFact(orch.random, text, textOf(call, 'rationale') ?? null),
+  },
+  {
+    name: 'blocker',
+    description: 'Record what stands in the way, or that it no longer does.',
+    argument: {
+      ...text,
+      description: 'what stands in the way; with --resolve: its id or a piece of its text',
+    },
+    options: [{ flags: '--resolve', description: 'it no longer stands in the way' }],
+    examples: [
+      'orch record blocker "No access to the staging database"',
+      'orch record blocker staging --resolve',
+    ],
+    makeFacts: async ({ orch, call, text, readState }) =>
+      call.options.resolve
+        ? facts.resolvedFact(await readState(), text, orch.clock.now())
+        : facts.blockerFact(orch.random, text),
+  },
+  {
+    name: 'tried',
+    description: 'Record what was tried and did not work.',
+    argument: text,
+    examples: ['orch record tried "Redirect in middleware: it loops"'],
+    makeFacts: ({ orch, text }) => facts.triedFact(orch.random, text),
+  },
+  {
+    name: 'file',
+    description:
+      'Record files that changed or should be read; without PATH, what changed since the session began.',
+    argument: { name: 'path', several: true, description: 'one or more files' },
+    options: [
+      { flags: '--change <kind>', description: 'added, modified (the default), deleted or read' },
+      { flags: '--priority <n>', description: '1 is to be read first' },
+      { flags: '--why <text>', description: 'why it matters' },
+    ],
+    examples: ['orch record file', 'orch record file src/auth/login.ts --priority 1 --why "The entry point"'],
+    makeFacts: async ({ orch, call, session }) => {
+      const change = choiceOf(call, 'change', ['added', 'modified', 'deleted', 'read'] as const);
+      const priority = numberOf(call, 'priority') ?? null;
+      const why = textOf(call, 'why') ?? null;
+      if (call.rest.length > 0)
+        return call.rest.map((path) => facts.fileFact(path, { ...(change && { change }), priority, why }));
+      const { listSessionChanges } = await import('../session/changes.ts');
+      const changes = await listSessionChanges(orch, session);
+      return changes.map(({ path, ...found }) => facts.fileFact(path, { ...found, priority, why }));
+    },
+  },
+  {
+    name: 'issue',
+    description: 'Record an issue, or what became of it.',
+    argument: { ...text, name: 'id', description: 'its id, then its title' },
+    options: [
+      { flags: '--status <status>', description: 'open, in_progress, done or deferred' },
+      { flags: '--severity <severity>', description: 'critical, high, medium or low' },
+      { flags: '--location <place>', description: 'where it is' },
+    ],
+    examples: [
+      'orch record issue T3 "Redirect after login" --status in_progress',
+      'orch record issue T3 --status done',
+    ],
+    makeFacts: async ({ call, readState }) => {
+      const [id = '', ...title] = call.rest;
+      const location = textOf(call, 'location');
+      const status = choiceOf(call, 'status', ['open', 'in_progress', 'done', 'deferred'] as const);
+      const severity = choiceOf(call, 'severity', ['critical', 'high', 'medium', 'low'] as const);
+      return facts.issueFact(await readState(), id, {
+        ...(title.length > 0 && { title: title.join(' ') }),
+        ...(status && { status }),
+        ...(severity && { severity }),
+        ...(location !== undefined && { location }),
+      });
+    },
+  },
+  {
+    name: 'task',
+    description: 'Record what is being worked on, or that it is done.',
+    argument: {
+      name: 'text',
+      several: true,
+      description: 'the task; with --done, the current one by default',
+    },
+    options: [{ flags: '--done', description: 'it is done' }],
+    examples: ['orch record task "T3: redirect after login"', 'orch record task --done'],
+    makeFacts: async ({ call, text, readState }) => {
+      const isDone = call.options.done === true;
+      const current = text === '' && isDone ? readCurrent(await readState(), 'currentTask') : null;
+      return facts.taskFact(current?.text ?? text, isDone);
+    },
+  },
+  {
+    name: 'test',
+    description: 'Record what the tests said.',
+    argument: { name: 'failing', several: true, description: 'the names of failing tests' },
+    options: [
+      { flags: '--passed <n>', description: 'how many passed' },
+      { flags: '--failed <n>', description: 'how many failed' },
+      { flags: '--total <n>', description: 'how many there are' },
+    ],
+    examples: [
+      'orch record test --passed 142',
+      'orch record test --passed 141 --failed 1 "login redirects to /home"',
+    ],
+    makeFacts: ({ call }) => {
+      const [passed, total] = [numberOf(call, 'passed') ?? null, numberOf(call, 'total') ?? null];
+      const failed = numberOf(call, 'failed') ?? (call.rest.length > 0 ? call.rest.length : null);
+      if (passed === null && failed === null && total === null)
+        throw new OrchError('USAGE', 'what did the tests say?', {
+          hint: 'Try: orch record test --passed 142 --failed 0',
+        });
+      const all = total ?? (passed === null || failed === null ? null : passed + failed);
+      const status = (failed ?? 0) > 0 ? 'failed' : 'passed';
+      return facts.testFact({ status, passed, failed, total: all, failing: call.rest, text: null });
+    },
+  },
+  {
+    name: 'cost',
+    description: 'Record what was spent, in dollars; it adds up.',
+    argument: { name: 'usd', required: true, description: 'dollars, such as 0.25' },
+    options: [
+      { flags: '-m, --model <name>', description: 'the model it was spent on' },
+      { flags: '--input <tokens>', description: 'input tokens' },
+      { flags: '--output <tokens>', description: 'output tokens' },
+      { flags: '--cache-read <tokens>', description: 'tokens read from the cache' },
+      { flags: '--cache-write <tokens>', description: 'tokens written to the cache' },
+    ],
+    examples: ['orch record cost 0.25', 'orch record cost 0.25 --model claude-sonnet-4-5 --output 1200'],
+    makeFacts: ({ call }) =>
+      facts.costFact(call.argument ?? '', {
+        model: textOf(call, 'model') ?? null,
+        input: numberOf(call, 'input') ?? 0,
+        output: numberOf(call, 'output') ?? 0,
+        cacheRead: numberOf(call, 'cache-read') ?? 0,
+        cacheWrite: numberOf(call, 'cache-write') ?? 0,
+      }),
+  },
+];

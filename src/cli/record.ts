@@ -1,0 +1,50 @@
+import { OrchError } from '../errors.ts';
+import { readView } from '../session/context.ts';
+import { recordIn } from '../session/here.ts';
+import type { EpicId } from '../types.ts';
+import { count } from '../units.ts';
+import { choosePlace, epicOption, rememberEpic } from './choose.ts';
+import { showOutcome } from './outcome.ts';
+import { type Kind, kinds } from './record-kinds.ts';
+import { runCommands } from './run.ts';
+import { type CommandSpec, type GroupSpec, textOf } from './spec.ts';
+
+/** A kind of thing that can be recorded, as a command. */
+function makeCommand({ name, description, argument, options = [], examples, makeFacts }: Kind): CommandSpec {
+  return {
+    name,
+    description,
+    argument,
+    options: [epicOption('the epic; by default that of the running session'), ...options],
+    examples,
+    run: (context, call) =>
+      context.withOrch(async (orch) => {
+        const place = await choosePlace(context, orch, textOf(call, 'epic'));
+        const readState = async () => (await readView(orch, place.epic)).state;
+        const session = place.kind === 'running' ? place.session : null;
+        const made = [await makeFacts({ orch, call, text: call.rest.join(' '), readState, session })].flat();
+        if (made.length === 0) throw nothingToRecord(place.epic, name);
+        const outcome = await recordIn(orch, place, made);
+        if (place.kind === 'opened') await rememberEpic(orch, place.epic);
+        const what = made.length === 1 ? name : count(made.length, name);
+        return showOutcome(context, place.epic, outcome, `${what} recorded for ${place.epic}`);
+      }),
+  };
+}
+
+function nothingToRecord(epic: EpicId, name: string): OrchError {
+  return new OrchError('USAGE', `there is no ${name} to record for ${epic}: nothing has changed`, {
+    hint: `Name what there is: orch record ${name} PATH`,
+  });
+}
+
+export const recordGroup: GroupSpec = {
+  name: 'record',
+  summary: 'record what happens in a session',
+  description: 'Records what happens: into the running session, or into one that is opened for the call.',
+  commands: kinds.map(makeCommand),
+};
+
+export function run(argv: readonly string[]): Promise<number> {
+  return runCommands(argv, [recordGroup]);
+}

@@ -1,0 +1,60 @@
+import { OrchError } from '../errors.ts';
+import type { Orch } from '../orch.ts';
+import { readView } from '../session/context.ts';
+import { describeSession, listSessions } from '../session/fate.ts';
+import { completeEnded } from '../session/lifecycle.ts';
+import { recoverInterrupted } from '../session/recover.ts';
+import { findRunning } from '../session/resolve.ts';
+import { describeEpic } from '../session/status.ts';
+import { stopSession } from '../session/stop.ts';
+import type { EpicId } from '../types.ts';
+import { showTitle } from './checkpoint-view.ts';
+import { chooseEpic, viewEpic } from './choose.ts';
+import type { Context } from './run.ts';
+import { markOf } from './session-view.ts';
+import { type Call, textOf } from './spec.ts';
+
+/** Ends the running session; a session that is over can still be called done. */
+export async function runEnd(
+  context: Context,
+  orch: Orch,
+  call: Call,
+  want: 'pause' | 'complete',
+): Promise<number> {
+  const reason = textOf(call, 'reason') ?? null;
+  const epic = await chooseEpic(context, orch, textOf(call, 'epic'), false);
+  const before = await viewEpic(context, orch, epic);
+  const live = findRunning(orch, epic);
+  const interrupted = listSessions(before, orch.home).find(({ fate }) => fate === 'interrupted');
+  if (live) await stopSession(orch, live, { want, reason });
+  else if (interrupted) {
+    await recoverInterrupted(orch, epic, await orch.readSettings());
+    if (want === 'complete') await completeEnded(orch, epic, await orch.readSettings(), reason);
+  } else if (want === 'complete') await completeEnded(orch, epic, await orch.readSettings(), reason);
+  else throw nothingRuns(epic);
+  return showEnded(context, orch, epic, live?.session ?? interrupted?.id ?? null);
+}
+
+function nothingRuns(epic: EpicId): OrchError {
+  return new OrchError('SESSION_NOT_FOUND', `no session runs on ${epic} here`, {
+    hint: `See where it stands with: orch session status -e ${epic}`,
+    data: { epicId: epic },
+  });
+}
+
+async function showEnded(context: Context, orch: Orch, epic: EpicId, id: string | null): Promise<number> {
+  const view = await readView(orch, epic);
+  const sessions = listSessions(view, orch.home);
+  const session = sessions.find((known) => known.id === id) ?? sessions[0] ?? null;
+  const { checkpoint, budget } = describeEpic(view, orch.home);
+  const { out, json } = context;
+  if (json) {
+    const described = session && describeSession(view, session);
+    out.print(JSON.stringify({ session: described, checkpoint, budget, baseline: null, brief: null }));
+  } else {
+    if (session) out.print(`${markOf(session.fate)}: session ${session.value.number} of ${epic}`);
+    if (checkpoint) out.print(showTitle(out, checkpoint, '◆ '));
+    out.tell(`  Go on  orch resume -e ${epic}`);
+  }
+  return 0;
+}

@@ -1,0 +1,100 @@
+import type { Budget } from '../cost/budget.ts';
+import type { EpicView } from '../session/context.ts';
+import { costOf, type Fate, type KnownSession } from '../session/fate.ts';
+import type { EpicStatus } from '../session/status.ts';
+import type { Millis } from '../types.ts';
+import { formatAge, formatUsd } from '../units.ts';
+import type { Colour, Output } from './output.ts';
+
+/** How each fate looks: a mark, a word, a colour. */
+const looks: { readonly [F in Fate]: readonly [mark: string, word: string, colour: Colour] } = {
+  initializing: ['●', 'starting', 'green'],
+  running: ['●', 'running', 'green'],
+  paused: ['‖', 'paused', 'dim'],
+  completed: ['✓', 'completed', 'green'],
+  failed: ['✗', 'failed', 'red'],
+  budget_exceeded: ['■', 'over budget', 'red'],
+  interrupted: ['✗', 'interrupted', 'red'],
+  elsewhere: ['○', 'running elsewhere', 'yellow'],
+};
+
+export function markOf(fate: Fate): string {
+  return `${looks[fate][0]} ${looks[fate][1]}`;
+}
+
+export function paintFate({ paint }: Output, fate: Fate, text: string): string {
+  return paint(looks[fate][2], text);
+}
+
+/** `● claude s7 41m`, `■ over budget`: what the newest session is at. */
+export function showState({ fate, value }: KnownSession, now: Millis): string {
+  if (fate !== 'running' && fate !== 'initializing') return markOf(fate);
+  const age = formatAge(Math.max(0, now - value.startedAt));
+  return `● ${value.agent ?? 'session'} s${value.number} ${age}`;
+}
+
+/** `██░░░░░`: how much is spent, rounded down so that it is full only when all is. */
+export function showBar(percent: number | null, width = 7): string {
+  if (percent === null) return '';
+  const full = Math.min(width, Math.floor((percent / 100) * width));
+  return '█'.repeat(full) + '░'.repeat(width - full);
+}
+
+const usd = (amount: number) => `$${amount.toFixed(2)}`;
+
+/** `$4.10/$20.00 ██░░░░░  21%`, `$0.80 no limit` */
+export function showMoney({ spentUsd, limitUsd, percent }: Budget): string {
+  if (limitUsd === null || percent === null) return `${usd(spentUsd)}  no limit`;
+  const shown = `${Math.floor(percent)}%`.padStart(4);
+  return `${usd(spentUsd)}/${usd(limitUsd)}  ${showBar(percent)} ${shown}`;
+}
+
+export function budgetColour({ level }: Budget): Colour {
+  return level === 'exceeded' ? 'red' : level === 'warning' ? 'yellow' : 'green';
+}
+
+/** `2m ago`, or the time of day and day where that is longer ago. */
+export function showWhen(timestamp: string, now: Millis): string {
+  const age = Math.max(0, now - Date.parse(timestamp));
+  const short = formatAge(age);
+  return short === 'now' ? 'now' : `${short} ago`;
+}
+
+/** One session in lines: for `session status` and `session show`. */
+export function showSessionFacts(
+  view: EpicView,
+  session: KnownSession,
+  status: EpicStatus,
+  now: Millis,
+): [name: string, value: string | null][] {
+  const { value, fate, live, id } = session;
+  const isRunning = fate === 'running' || fate === 'initializing';
+  const until = value.endedAt ?? (isRunning ? now : value.seenAt);
+  const { checkpoint } = status;
+  return [
+    ['session', `${value.number} (${id})${value.agent ? `, ${value.agent}` : ''}`],
+    [
+      'state',
+      `${markOf(fate)}${fate === 'elsewhere' ? `, last seen ${formatAge(Math.max(0, now - value.seenAt))} ago` : ''}${live && isRunning ? `, pid ${live.holder.pid}` : ''}`,
+    ],
+    ['reason', value.reason],
+    [
+      'time',
+      `${formatAge(Math.max(1_000, until - value.startedAt))}, since ${new Date(value.startedAt).toISOString().slice(0, 16)}Z`,
+    ],
+    ['cost', formatUsd(costOf(view.state, id))],
+    ['parent', value.parentSessionId],
+    ['budget', showMoney(status.budget)],
+    [
+      'checkpoint',
+      checkpoint &&
+        `${checkpoint.seq} ${checkpoint.trigger}, ${showWhen(checkpoint.timestamp, now)}: ${checkpoint.summary}`,
+    ],
+    ['gates', checkpoint && checkpoint.gates !== 'unknown' ? checkpoint.gates : null],
+    ['pending', status.pendingEvents > 0 ? `${status.pendingEvents} recorded, in no checkpoint yet` : null],
+  ];
+}
+
+export function costCell({ state }: EpicView, session: KnownSession['id']): string {
+  return formatUsd(costOf(state, session));
+}

@@ -1,0 +1,108 @@
+import type { Warning } from '../checkpoint/policy.ts';
+import type { Started } from '../session/lifecycle.ts';
+import { describeMoney } from '../session/status.ts';
+import type { End, SupervisorEvent } from '../session/supervisor.ts';
+import type { EpicId, Millis } from '../types.ts';
+import { count, formatUsd } from '../units.ts';
+import type { Output } from './output.ts';
+
+const usd = (amount: number) => `$${amount.toFixed(2)}`;
+
+/** `14:02`, where the user is. */
+export function timeOfDay(at: Millis): string {
+  const date = new Date(at);
+  const two = (value: number) => String(value).padStart(2, '0');
+  return `${two(date.getHours())}:${two(date.getMinutes())}`;
+}
+
+/** The lines at the beginning: which epic, which session, what money, what was recovered. */
+export function showStart(
+  out: Output,
+  { target, state, recovered, handover }: Started,
+  number: number,
+): string[] {
+  const { spentUsd, limitUsd } = describeMoney(state);
+  const money =
+    limitUsd === null
+      ? `${usd(spentUsd)} spent, no budget`
+      : `${usd(spentUsd)} spent, stops at ${usd(limitUsd)}`;
+  const lines = [`orch: ${out.paint('bold', target.epic)}, session ${number}, ${money}.`];
+  for (const { number: dead, events, seenAt } of recovered) {
+    const what = events === 0 ? 'nothing was lost' : `${count(events, 'event')} recovered`;
+    lines.push(`      Session ${dead} was interrupted at ${timeOfDay(seenAt)}: ${what}.`);
+  }
+  const sessions = Object.keys(state.sessions).length;
+  if (handover === null && sessions > 1)
+    lines.push(out.paint('dim', `      It has a history: --resume goes on from it, with a brief.`));
+  return lines;
+}
+
+export function showWarningLine(out: Output, { spent, limit }: Warning): string {
+  const percent = Math.floor((spent / limit) * 100);
+  return out.paint(
+    'yellow',
+    `▲ ${percent} % of the budget is spent: ${formatUsd(spent)} of ${formatUsd(limit)}`,
+  );
+}
+
+/** A line for what a supervisor tells; null where there is nothing to say of it. */
+export function showEvent(out: Output, event: SupervisorEvent, now: Millis): string | null {
+  switch (event.kind) {
+    case 'look':
+      return null;
+    case 'checkpoint': {
+      const { seq, trigger, summary, costUsd } = event.checkpoint;
+      const mark = out.paint('cyan', '◆');
+      return `${timeOfDay(now)}  ${mark} ckpt ${seq} ${trigger}: ${summary}  ${out.paint('dim', usd(costUsd))}`;
+    }
+    case 'warning':
+      return `${timeOfDay(now)}  ${showWarningLine(out, event.warning)}`;
+    case 'fault':
+      return `${timeOfDay(now)}  ${out.paint('red', '!')} ${event.message}`;
+    case 'stopping':
+      return event.why.kind === 'signal' ? null : `${timeOfDay(now)}  … stopping the command`;
+  }
+}
+
+/** The lines at the end: how it ended, what was saved, and how to go on. */
+export function showEnd(
+  out: Output,
+  { why, stoppedBy, outcome }: End,
+  around: {
+    readonly epic: EpicId;
+    readonly number: number;
+    readonly name: string;
+    readonly latest: number | null;
+  },
+): string[] {
+  const { epic, number, name } = around;
+  const saved = around.latest === null ? 'all of it is in the journal' : `ckpt ${around.latest} saved`;
+  const goOn = `orch resume -e ${epic}`;
+  switch (why.kind) {
+    case 'budget': {
+      const { spentUsd, limitUsd } = describeMoney(outcome.state);
+      const over = spentUsd - (limitUsd ?? spentUsd);
+      const extra = over > 0 ? ` (${usd(over)} over: the turn in flight)` : '';
+      const stopped = stoppedBy === null ? '' : `; ${name} stopped (${stoppedBy}); the code is as it left it`;
+      return [
+        out.paint('red', `■ Budget used up: ${usd(spentUsd)} of ${usd(limitUsd ?? 0)}${extra}`),
+        `  Checkpoint ${around.latest ?? '–'} was saved first${stopped}.`,
+        `  Review  orch log ${epic}      Go on  ${goOn} --budget +10`,
+      ];
+    }
+    case 'signal':
+      return [`‖ Paused: session ${number} of ${epic}, ${saved}.`, `  Go on  ${goOn}`];
+    case 'request':
+      return [`‖ Session ${number} of ${epic} was ended from another shell, ${saved}.`];
+    case 'exit': {
+      const { status, signal } = why.exit;
+      if (status === 0)
+        return [`✓ ${name} ended ok: session ${number} of ${epic}, ${saved}.`, `  Go on  ${goOn}`];
+      const how = signal ? `was ended by ${signal}` : `ended with status ${status}`;
+      return [
+        out.paint('red', `✗ ${name} ${how}: session ${number} of ${epic} failed, ${saved}.`),
+        `  Go on  ${goOn}`,
+      ];
+    }
+  }
+}

@@ -1,0 +1,195 @@
+import { basename } from 'node:path';
+import { hasCode, OrchError } from '../errors.ts';
+import { formatBaselineResult } from '../integration/baseline-view.ts';
+import type { Orch } from '../orch.ts';
+import { runBaseline } from '../session/baseline.ts';
+import { readView } from '../session/context.ts';
+import { endSession, type Started, type StartRequest, startSession } from '../session/lifecycle.ts';
+import { describeEpic } from '../session/status.ts';
+import type { End } from '../session/supervisor.ts';
+import { canRun } from '../system/command.ts';
+import { openLogFile } from '../system/log-file.ts';
+import { askYesNo, canAsk } from './ask.ts';
+import { attend, statusOf } from './attend.ts';
+import { goToBackground, logPath } from './background.ts';
+import { chooseEpic, rememberEpic } from './choose.ts';
+import { chooseGates, type GateChoice } from './gates.ts';
+import type { Output } from './output.ts';
+import type { Context } from './run.ts';
+import { type Call, textOf } from './spec.ts';
+import { showEnd, showStart } from './start-view.ts';
+
+/** `session start` and `session resume`: begins a session, and works on it until it ends. */
+export async function runStart(context: Context, call: Call, resumes: boolean): Promise<number> {
+  const [program] = call.rest;
+  if (program !== undefined && context.json)
+    throw new OrchError('USAGE', 'with a command, stdout is the command’s: --json has no place there', {
+      hint: 'Have orch’s own JSON written to a file instead: --result FILE',
+    });
+  if (program !== undefined && !canRun(program, context.cwd))
+    throw new OrchError('USAGE', `${program} cannot be run: it is not on the PATH`, {
+      hint: 'Check its name; nothing was started',
+    });
+  return context.withOrch(async (orch) => {
+    const epic = await chooseEpic(context, orch, textOf(call, 'epic'), !resumes);
+    if (call.options.background && context.settings.background === undefined)
+      return goToBackground(context, orch, epic);
+    return workInForeground(
+      inBackground(context, orch),
+      orch,
+      await makeRequest(context, orch, call, epic, resumes),
+      call,
+    );
+  });
+}
+
+/** In the background, what there is to say goes to the session's log. */
+function inBackground(context: Context, orch: Orch): Context {
+  const { background } = context.settings;
+  if (background === undefined) return context;
+  const log = openLogFile(orch.disk, logPath(orch.home, background));
+  return { ...context, out: { ...context.out, tell: (text) => log.append(Buffer.from(`${text}\n`)) } };
+}
+
+async function makeRequest(
+  { settings }: Context,
+  orch: Orch,
+  call: Call,
+  epic: StartRequest['epic'],
+  resumes: boolean,
+): Promise<StartRequest> {
+  const command = call.rest.length > 0 ? call.rest : null;
+  const doesResume = resumes || call.options.resume === true || textOf(call, 'checkpoint') !== undefined;
+  return {
+    ...(settings.background && { session: settings.background }),
+    epic,
+    agent: textOf(call, 'agent') ?? (command ? basename(command[0] ?? '') : null),
+    budget: textOf(call, 'budget') ?? null,
+    newEpicBudget: (await orch.readConfig()).budget,
+    byAgent: settings.byAgent,
+    kind: 'supervised',
+    worktree: orch.repository.worktree,
+    command,
+    settings: await orch.readSettings(),
+    takeOver: call.options['take-over'] === true,
+    resume: doesResume ? { checkpoint: textOf(call, 'checkpoint') ?? null } : null,
+  };
+}
+
+/** Starts it; where nobody can tell whether another still runs, somebody at the terminal is asked. */
+async function startOrAsk({ out }: Context, orch: Orch, request: StartRequest): Promise<Started> {
+  try {
+    return await startSession(orch, request);
+  } catch (error) {
+    if (!hasCode(error, 'SESSION_ACTIVE') || error.data.reason !== 'elsewhere' || !canAsk()) throw error;
+    out.tell(error.message);
+    if (!(await askYesNo('Take over?'))) throw error;
+    return startSession(orch, { ...request, takeOver: true });
+  }
+}
+
+async function workInForeground(
+  context: Context,
+  orch: Orch,
+  request: StartRequest,
+  call: Call,
+): Promise<number> {
+  const { out, json } = context;
+  const started = await startOrAsk(context, orch, request);
+  const { session, epic } = started.target;
+  const number = started.state.sessions[session]?.value.number ?? 0;
+  if (orch.takeSnapshot === null && request.settings.snapshot)
+    orch.report('the files are not kept with the checkpoints: that needs a working tree and git');
+  const brief = started.handover?.brief.markdown ?? null;
+  if (!json) {
+    for (const line of showStart(out, started, number)) out.tell(line);
+    if (brief !== null && request.command === null) out.print(brief);
+    if (started.handover?.document) tellCode(out, started.handover.document.snapshot);
+  }
+  await rememberEpic(orch, epic);
+  try {
+    const gates = await chooseGates(context, orch, call);
+    if (gates && call.options['require-green']) await requireGreen(context, orch, started, gates);
+    const document = { ...(await describeNow(orch, started)), baseline: null, brief };
+    if (json) out.print(JSON.stringify(document));
+    tellStarted(document);
+    const isBeside = gates !== null && !call.options['require-green'];
+    const end = await attend(context, orch, started, call, isBeside ? gates : null, number);
+    return await report(context, orch, end, { started, number, call, brief });
+  } catch (error) {
+    await failSession(orch, started, error);
+    throw error;
+  }
+}
+
+/** To the process that sent this one to the background. */
+function tellStarted(document: object): void {
+  if (process.connected) process.send?.({ started: document }, () => process.disconnect?.());
+}
+
+function tellCode(out: Output, snapshot: string | null): void {
+  out.tell(
+    snapshot === null
+      ? '      The code of that checkpoint was not kept; your files stay as they are.'
+      : `      Your files stay as they are. That code: git restore --source=${snapshot.slice(0, 12)} -- .`,
+  );
+}
+
+async function describeNow(orch: Orch, { target }: Started) {
+  const { session, checkpoint, budget } = describeEpic(await readView(orch, target.epic), orch.home);
+  return { session, checkpoint, budget };
+}
+
+async function failSession(orch: Orch, { target }: Started, error: unknown): Promise<void> {
+  if (hasCode(error, 'GATE_FAILED')) return; // it was paused for that
+  const reason = error instanceof Error ? error.message : String(error);
+  try {
+    await endSession(orch, target, 'fail', reason);
+  } catch (second) {
+    // The session stays as it is in the journal; the next one finds it interrupted.
+    orch.report(`the session could not be ended: ${second instanceof Error ? second.message : second}`);
+  }
+}
+
+async function requireGreen(
+  { out }: Context,
+  orch: Orch,
+  { target }: Started,
+  { gates, worktree }: GateChoice,
+): Promise<void> {
+  const place = { ...target, kind: 'running' as const };
+  const result = await runBaseline(orch, { place, gates, worktree, atStart: true });
+  out.tell(formatBaselineResult(result));
+  if (result.passed) return;
+  await endSession(orch, target, 'pause', 'The gates are red');
+  throw new OrchError('GATE_FAILED', 'the gates are red; the session was paused before any work', {
+    hint: 'Mend what they say, or start without --require-green',
+    data: { gates: result.gates.filter(({ status }) => status !== 'passed').map(({ name }) => name) },
+  });
+}
+
+async function report(
+  { out, json }: Context,
+  orch: Orch,
+  end: End,
+  around: {
+    readonly started: Started;
+    readonly number: number;
+    readonly call: Call;
+    readonly brief: string | null;
+  },
+): Promise<number> {
+  const { started, number, call, brief } = around;
+  const { epic } = started.target;
+  const now = await describeNow(orch, started);
+  const name = basename(call.rest[0] ?? 'orch');
+  const latest = now.checkpoint?.seq ?? null;
+  if (!json) for (const line of showEnd(out, end, { epic, number, name, latest })) out.tell(line);
+  const file = textOf(call, 'result');
+  const status = statusOf(end);
+  if (file !== undefined) {
+    const { writeResult } = await import('./result-file.ts');
+    await writeResult(orch, file, { ...now, baseline: null, brief, exit: status });
+  }
+  return status;
+}

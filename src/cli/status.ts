@@ -1,0 +1,86 @@
+import type { Orch } from '../orch.ts';
+import { type EpicView, readView } from '../session/context.ts';
+import { listAllEpics } from '../session/resolve.ts';
+import { describeEpic, type EpicStatus, mainSession } from '../session/status.ts';
+import { type Column, formatTable, type Output } from './output.ts';
+import { runCommands } from './run.ts';
+import { budgetColour, paintFate, showMoney, showState, showWhen } from './session-view.ts';
+import type { CommandSpec } from './spec.ts';
+
+export const statusSpec: CommandSpec = {
+  name: 'status',
+  description: 'Show every epic: state, money, gates, last checkpoint.',
+  options: [],
+  examples: ['orch status', 'orch status --json'],
+  run: ({ out, json, withOrch }) =>
+    withOrch(async (orch) => {
+      const views: EpicView[] = [];
+      for (const epic of await listAllEpics(orch)) views.push(await readView(orch, epic));
+      views.sort((a, b) => b.state.clock - a.state.clock);
+      const epics = views.map((view) => describeEpic(view, orch.home));
+      if (json) out.print(JSON.stringify({ epics }));
+      else if (views.length === 0) {
+        out.tell('no epics yet. Begin one with: orch start --epic my-feature');
+      } else out.print(showEpics(out, orch, views, epics));
+      return 0;
+    }),
+};
+
+function showEpics(
+  out: Output,
+  orch: Orch,
+  views: readonly EpicView[],
+  epics: readonly EpicStatus[],
+): string {
+  const now = orch.clock.now();
+  const sessions = views.map((view) => mainSession(view, orch.home));
+  const rows = epics.map(({ epicId, budget, checkpoint }, index) => {
+    const session = sessions[index];
+    return [
+      epicId,
+      session ? showState(session, now) : '–',
+      showMoney(budget),
+      !checkpoint || checkpoint.gates === 'unknown' ? '–' : checkpoint.gates,
+      checkpoint ? `${checkpoint.seq}  ${showWhen(checkpoint.timestamp, now)}` : 'nothing saved yet',
+    ];
+  });
+  // A cell is painted by what it says: cut or padded, it is still found in its row.
+  const paintState = (text: string) => {
+    const at = rows.findIndex(([, state = '']) => state === text);
+    const session = sessions[at];
+    return session ? paintFate(out, session.fate, text) : text;
+  };
+  const paintMoney = (text: string) => {
+    const status = epics[rows.findIndex(([, , money]) => money === text)];
+    return status && status.budget.level !== 'none' && status.budget.level !== 'ok'
+      ? out.paint(budgetColour(status.budget), text)
+      : text;
+  };
+  const paintGates = (text: string) => (text === 'red' || text === 'green' ? out.paint(text, text) : text);
+  const columns: Column[] = [
+    { paint: (text) => out.paint('bold', text) },
+    { paint: paintState },
+    { paint: paintMoney },
+    { paint: paintGates },
+    {},
+  ];
+  const header = ['EPIC', 'STATE', 'SPENT', 'GATES', 'LAST'];
+  const [head = '', ...lines] = formatTable([header, ...rows], columns, out.columns).split('\n');
+  return [out.paint('dim', head), ...lines, ...suggest(out, epics)].join('\n');
+}
+
+/** What to do next, where something waits. */
+function suggest(out: Output, epics: readonly EpicStatus[]): string[] {
+  const waiting = epics.find(({ session }) => session?.status === 'interrupted');
+  const over = epics.find(({ session }) => session?.status === 'budget_exceeded');
+  const next = waiting
+    ? `orch resume -e ${waiting.epicId}`
+    : over
+      ? `orch resume -e ${over.epicId} --budget +10`
+      : null;
+  return next === null ? [] : [out.paint('dim', `Next: ${next}`)];
+}
+
+export function run(argv: readonly string[]): Promise<number> {
+  return runCommands(argv, [statusSpec]);
+}

@@ -1,0 +1,49 @@
+import type { Oid } from '../types.ts';
+import type { Repository } from './repository.ts';
+import { runGit } from './spawn.ts';
+
+/** A file that differs between two trees. */
+export type Change = {
+  readonly path: string;
+  readonly change: 'added' | 'modified' | 'deleted';
+  /** Lines; null where it is not text. */
+  readonly added: number | null;
+  readonly removed: number | null;
+};
+
+const kinds: { readonly [letter: string]: Change['change'] } = { A: 'added', D: 'deleted' };
+
+/** What differs between two trees, as git counts it; a renamed file was deleted and added. */
+export async function listChanges(repository: Repository, from: Oid, to: Oid): Promise<Change[]> {
+  const options = ['-r', '-z', '--no-renames', '--no-ext-diff', '--no-textconv'];
+  const raw = await runGit(repository, ['diff-tree', '--raw', ...options, from, to]);
+  const counts = await runGit(repository, ['diff-tree', '--numstat', ...options, from, to]);
+  const letters = parseRaw(raw);
+  return counts
+    .split('\0')
+    .filter((line) => line !== '')
+    .map((line) => {
+      const [added = '', removed = '', ...rest] = line.split('\t');
+      const path = rest.join('\t');
+      return {
+        path,
+        change: kinds[letters.get(path) ?? ''] ?? 'modified',
+        added: countOf(added),
+        removed: countOf(removed),
+      };
+    });
+}
+
+/** `:100644 100644 <old> <new> M\0path\0` … → path → letter. */
+function parseRaw(text: string): Map<string, string> {
+  const letters = new Map<string, string>();
+  const parts = text.split('\0');
+  for (let index = 0; index + 1 < parts.length; index += 2) {
+    letters.set(parts[index + 1] ?? '', parts[index]?.split(' ').at(-1)?.[0] ?? '');
+  }
+  return letters;
+}
+
+function countOf(text: string): number | null {
+  return text === '-' ? null : Number(text);
+}

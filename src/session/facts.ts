@@ -1,0 +1,112 @@
+import { noUsage } from '../cost/ledger.ts';
+import { OrchError } from '../errors.ts';
+import { lookUp } from '../keyed.ts';
+import type { TestState } from '../state/current.ts';
+import type { Fact } from '../state/facts.ts';
+import type { FileChange, IssueUpdate, State } from '../state/lists.ts';
+import type { Random } from '../system/clock.ts';
+import type { Millis } from '../types.ts';
+import { maxMicros, parseUsd } from '../units.ts';
+
+/* What can be recorded, as facts. Pure but for the ids, which are made up where none is given. */
+
+/** A text that says something. */
+function textOf(what: string, text: string): string {
+  if (text.trim() !== '') return text;
+  throw new OrchError('USAGE', `a ${what} needs a text`, {
+    hint: `Try: orch record ${what} "what there is to say"`,
+  });
+}
+
+export function noteFact(random: Random, text: string): Fact {
+  return { kind: 'note', id: `n-${random.id(6)}`, text: textOf('note', text) };
+}
+
+export function triedFact(random: Random, text: string): Fact {
+  return { kind: 'tried', id: `t-${random.id(6)}`, text: textOf('tried', text) };
+}
+
+export function decisionFact(random: Random, text: string, rationale: string | null): Fact {
+  return { kind: 'decision', id: `d-${random.id(6)}`, text: textOf('decision', text), rationale };
+}
+
+export function blockerFact(random: Random, text: string): Fact {
+  return { kind: 'blocker', id: `b-${random.id(6)}`, text: textOf('blocker', text), resolvedAt: null };
+}
+
+/** Resolves a blocker that stands, named by its id, the beginning of it, or a piece of its text. */
+export function resolvedFact(state: State, name: string, at: Millis): Fact {
+  const open = Object.entries(state.blockers).filter(([, { value }]) => value.resolvedAt === null);
+  const exact = open.filter(([id]) => id === name);
+  const wanted = name.toLowerCase();
+  const near = open.filter(
+    ([id, { value }]) => id.startsWith(name) || value.text.toLowerCase().includes(wanted),
+  );
+  const [found, ...others] = exact.length > 0 ? exact : near;
+  const title = ([id, { value }]: (typeof open)[number]) => `${id} (${value.text.slice(0, 60)})`;
+  if (found === undefined || name.trim() === '')
+    throw new OrchError('USAGE', `no open blocker is called ${JSON.stringify(name)}`, {
+      hint: open.length === 0 ? 'There is no open blocker' : `Open are: ${open.map(title).join(', ')}`,
+      data: { open: open.map(([id]) => id) },
+    });
+  if (others.length > 0)
+    throw new OrchError('USAGE', `${JSON.stringify(name)} fits ${near.length} open blockers`, {
+      hint: `Name one by its id: ${near.map(title).join(', ')}`,
+      data: { open: near.map(([id]) => id) },
+    });
+  return { kind: 'blocker', id: found[0], text: found[1].value.text, resolvedAt: at };
+}
+
+export function taskFact(text: string, isDone: boolean): Fact {
+  const status = isDone ? 'done' : 'in_progress';
+  return { kind: 'current_set', key: 'currentTask', value: { text: textOf('task', text), status } };
+}
+
+export function fileFact(path: string, details: Partial<Omit<FileChange, 'session'>>): Fact {
+  const { change = 'modified', added = null, removed = null, priority = null, why = null } = details;
+  return { kind: 'file', path, change, added, removed, priority, why };
+}
+
+/** What is not said of an issue stays as it was. */
+export function issueFact(state: State, id: string, update: Partial<Omit<IssueUpdate, 'session'>>): Fact {
+  const known = lookUp(state.issues, id)?.value;
+  return {
+    kind: 'issue',
+    id: textOf('issue', id),
+    title: update.title ?? known?.title ?? null,
+    status: update.status ?? known?.status ?? 'open',
+    severity: update.severity ?? known?.severity ?? null,
+    location: update.location ?? known?.location ?? null,
+  };
+}
+
+export function testFact(tests: TestState): Fact {
+  const { status, passed, failed, total, failing, text } = tests;
+  return {
+    kind: 'current_set',
+    key: 'testState',
+    value: { status, passed, failed, total, failing: [...failing], text },
+  };
+}
+
+export type CostDetails = {
+  readonly model?: string | null;
+  readonly input?: number;
+  readonly output?: number;
+  readonly cacheRead?: number;
+  readonly cacheWrite?: number;
+};
+
+/** Adds to what the session has cost. */
+export function costFact(amount: string | number, details: CostDetails = {}): Fact {
+  const text = String(amount).trim();
+  const isNumber = /^\$?(\d+\.?\d*|\.\d+)(e-?\d+)?$/i.test(text);
+  // What is finer than a micro-dollar is rounded: agents print costs as they computed them.
+  const micros = parseUsd(text) ?? (isNumber ? Math.round(Number(text.replace('$', '')) * 1_000_000) : null);
+  if (micros === null || micros > maxMicros)
+    throw new OrchError('USAGE', `${JSON.stringify(amount)} is not an amount of money`, {
+      hint: 'Give dollars, zero or more, with at most six decimals, such as 0.25',
+    });
+  const { model = null, input = 0, output = 0, cacheRead = 0, cacheWrite = 0 } = details;
+  return { kind: 'cost', model, usage: { ...noUsage, micros, input, output, cacheRead, cacheWrite } };
+}

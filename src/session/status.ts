@@ -1,0 +1,45 @@
+import { type Checkpoint, describeCommit } from '../checkpoint/list.ts';
+import { type Budget, describeBudget } from '../cost/budget.ts';
+import { totalUsage } from '../cost/ledger.ts';
+import { lookUp } from '../keyed.ts';
+import { budgetOf } from '../state/current.ts';
+import type { State } from '../state/lists.ts';
+import type { EpicId, Json } from '../types.ts';
+import type { EpicView } from './context.ts';
+import { describeSession, type KnownSession, listSessions, type SessionInfo } from './fate.ts';
+
+/** Where an epic stands. */
+export type EpicStatus = {
+  readonly epicId: EpicId;
+  /** The running session, else the newest. */
+  readonly session: SessionInfo | null;
+  readonly checkpoint: Checkpoint | null;
+  readonly budget: Budget;
+  /** Recorded, and in no checkpoint yet. */
+  readonly pendingEvents: number;
+  /** The agent's context window, where it is known. */
+  readonly context: Json;
+};
+
+export function describeMoney(state: State): Budget {
+  return describeBudget(totalUsage(state.ledger).micros, budgetOf(state));
+}
+
+/** The session that is meant where none is named. */
+export function mainSession(view: EpicView, home: string): KnownSession | null {
+  const sessions = listSessions(view, home);
+  const isRunning = ({ fate }: KnownSession) => fate === 'running' || fate === 'initializing';
+  return sessions.find(isRunning) ?? sessions[0] ?? null;
+}
+
+export function describeEpic(view: EpicView, home: string): EpicStatus {
+  const session = mainSession(view, home);
+  return {
+    epicId: view.epic,
+    session: session && describeSession(view, session),
+    checkpoint: view.saved && describeCommit(view.saved.commit),
+    budget: describeMoney(view.state),
+    pendingEvents: view.pending.length,
+    context: lookUp(view.state.current, 'contextWindow')?.value ?? null,
+  };
+}

@@ -1,0 +1,34 @@
+import { spawn } from 'node:child_process';
+import type { Environment } from './spawn.ts';
+
+/** The first word of a process that was sent to work in the background, or how it ended without one. */
+export type FirstWord =
+  | { readonly kind: 'said'; readonly message: unknown; readonly pid: number }
+  | { readonly kind: 'ended'; readonly status: number | null; readonly signal: NodeJS.Signals | null };
+
+/**
+ * Starts this program again, apart from this process and its terminal, and waits for its first word.
+ * What it prints goes to an open file.
+ */
+export function startInBackground(
+  args: readonly string[],
+  options: { readonly cwd: string; readonly env: Environment; readonly output: number },
+): Promise<FirstWord> {
+  const { cwd, env, output } = options;
+  const child = spawn(process.execPath, [process.argv[1] ?? '', ...args], {
+    cwd,
+    env: { ...process.env, ...env },
+    detached: true,
+    stdio: ['ignore', output, output, 'ipc'],
+    windowsHide: true,
+  });
+  return new Promise((resolve, reject) => {
+    child.once('error', reject);
+    child.once('message', (message) => {
+      child.disconnect();
+      child.unref();
+      resolve({ kind: 'said', message, pid: child.pid ?? 0 });
+    });
+    child.once('exit', (status, signal) => resolve({ kind: 'ended', status, signal }));
+  });
+}
