@@ -58,6 +58,18 @@ const warmUps = {
     ['checkpoint', 'create', '--epic', 'e', '--json'],
     ['checkpoint', 'list', '--epic', 'e'],
   ],
+  record: [
+    ['record', 'note', 'a'],
+    ['record', 'cost', '1', '--json'],
+  ],
+  session: [
+    ['session', 'status', '--epic', 'e'],
+    ['session', 'status', '--epic', 'e', '--json'],
+  ],
+  status: [
+    ['status'],
+    ['status', '--json'],
+  ],
 };
 
 export async function build(root) {

@@ -2,13 +2,22 @@
 // these need is compiled, and writes the compiled code beside it.
 const { execFileSync } = require('node:child_process');
 const { writeFileSync } = require('node:fs');
+const { join } = require('node:path');
 
 const [, , path, warmUp] = process.argv;
+
+/** A repository with an epic, and the session that what is recorded goes to. */
+function prepare() {
+  execFileSync('git', ['init', '--quiet', '.']);
+  const create = [join(__dirname, 'orch.js'), 'checkpoint', 'create', '--epic', 'e', '--json'];
+  const { checkpoint } = JSON.parse(execFileSync(process.execPath, create, { encoding: 'utf8' }));
+  process.env.ORCH_SESSION = checkpoint.sessionId;
+}
 
 async function main() {
   const bundle = require(path);
   try {
-    execFileSync('git', ['init', '--quiet', '.']);
+    prepare();
   } catch {
     // Without git the commands below fail, which compiles nearly as much.
   }
