@@ -61,7 +61,7 @@ function isActive({ clock }: SessionPorts, { epic, session, holder, since }: Liv
   const age = formatAge(Math.max(0, clock.now() - since));
   return new OrchError(
     'SESSION_ACTIVE',
-    `${epic} has a running session already: ${session}, pid ${holder.pid}, for ${age}`,
+    `${epic} has a running session already: ${session}, pid ${holder.pid}, ${age === 'now' ? 'just started' : `for ${age}`}`,
     {
       hint: `End it with: orch session pause -e ${epic}`,
       data: { epicId: epic, sessionId: session, pid: holder.pid, reason: 'running' },
