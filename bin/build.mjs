@@ -66,10 +66,7 @@ const warmUps = {
     ['session', 'status', '--epic', 'e'],
     ['session', 'status', '--epic', 'e', '--json'],
   ],
-  status: [
-    ['status'],
-    ['status', '--json'],
-  ],
+  status: [['status'], ['status', '--json']],
 };
 
 export async function build(root) {
