@@ -21,9 +21,16 @@ function frame({ kind, bytes }: GitObject): Buffer {
   return Buffer.concat([Buffer.from(`${kind} ${bytes.length}\0`), bytes]);
 }
 
+/** The ids of objects still in use: one that is named, put into a tree and written is hashed once. */
+const ids = { sha1: new WeakMap<GitObject, Oid>(), sha256: new WeakMap<GitObject, Oid>() };
+
 /** The id git gives to an object. */
 export function hashObject(object: GitObject, format: ObjectFormat): Oid {
-  return parseOid(hash(format, frame(object)));
+  const known = ids[format].get(object);
+  if (known !== undefined) return known;
+  const oid = parseOid(hash(format, frame(object)));
+  ids[format].set(object, oid);
+  return oid;
 }
 
 export type ObjectStore = {
@@ -191,16 +198,31 @@ export function checkObject(oid: Oid, object: GitObject, format: ObjectFormat): 
   return object;
 }
 
-/** The objects read last, by id: they never change, and one checkpoint reads the same few again and again. */
-export function rememberObjects(read: (oid: Oid) => Promise<GitObject>): (oid: Oid) => Promise<GitObject> {
+export type ObjectMemory = {
+  /** An object that is remembered, or else is read, and is from then on. */
+  get(oid: Oid): Promise<GitObject>;
+  add(oid: Oid, object: GitObject): void;
+};
+
+/**
+ * The objects read or written last, by id: they never change, and one checkpoint reads the same few again and again,
+ * most of them what the one before wrote.
+ */
+export function rememberObjects(read: (oid: Oid) => Promise<GitObject>): ObjectMemory {
   const known = new Map<Oid, GitObject>();
-  return async (oid) => {
-    const found = known.get(oid);
-    if (found) return found;
-    const object = await read(oid);
+  const add = (oid: Oid, object: GitObject) => {
     if (object.bytes.length <= 65_536) known.set(oid, object);
     const [oldest] = known.size > 64 ? known.keys() : [];
     if (oldest !== undefined) known.delete(oldest);
-    return object;
+  };
+  return {
+    get: async (oid) => {
+      const found = known.get(oid);
+      if (found) return found;
+      const object = await read(oid);
+      add(oid, object);
+      return object;
+    },
+    add,
   };
 }

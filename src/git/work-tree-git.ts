@@ -121,6 +121,11 @@ export async function writeTree(repository: Repository, environment: Environment
   throw gitFailed(['write-tree'], result);
 }
 
+/** Does the repository have an object, packed or borrowed from another? */
+export async function isStored(repository: Repository, oid: Oid): Promise<boolean> {
+  return (await run(repository, ['cat-file', '-e', oid], {})).status === 0;
+}
+
 /** Takes, for each path in conflict, one side as if it were the result: ours, else theirs, else what both began with. */
 export async function settleConflicts(repository: Repository, environment: Environment): Promise<void> {
   const listed = await run(repository, ['ls-files', '-z', '--unmerged'], environment);

@@ -1,32 +1,22 @@
 import { join } from 'node:path';
 import { statIfThere } from '../system/files.ts';
 import type { Oid } from '../types.ts';
-import type { GitEngine } from './engine.ts';
-import { openQuarantine } from './quarantine.ts';
+import { damaged } from './engine.ts';
 import type { Repository } from './repository.ts';
 import {
-  type Changes,
-  decideChanges,
-  describe,
-  type LeftOut,
-  type Listing,
-  pathsToLookAt,
-} from './work-tree-changes.ts';
-import {
-  isGitFailure,
-  listChanges,
-  removeFromIndex,
-  settleConflicts,
-  updateIndex,
-  writeTree,
-} from './work-tree-git.ts';
+  applyByGit,
+  applyToTree,
+  type Reading,
+  type WorkTree,
+  type WorkTreePorts,
+} from './work-tree-apply.ts';
+import { decideChanges, type LeftOut, type Listing, pathsToLookAt } from './work-tree-changes.ts';
+import { isGitFailure, isStored, listChanges, settleConflicts } from './work-tree-git.ts';
 import {
   copyIndex,
   discardCopy,
-  type IndexPorts,
   isStillKept,
   type KeptIndex,
-  keepIndex,
   readBasis,
   readKeptIndex,
 } from './work-tree-index.ts';
@@ -36,9 +26,7 @@ import { lookAt } from './work-tree-look.ts';
  * The working tree as a tree object. A bundle of its own: only what takes a snapshot loads what starts a git.
  */
 
-export type WorkTreePorts = IndexPorts & { readonly git: GitEngine };
-
-export type WorkTree = { readonly tree: Oid; readonly leftOut: readonly LeftOut[] };
+export type { WorkTree, WorkTreePorts };
 
 export type Wanted = {
   readonly worktree: string;
@@ -47,9 +35,6 @@ export type Wanted = {
   /** A tree a ref leads to, of which nobody need ask whether it was pruned. */
   readonly reachable: Oid | null;
 };
-
-/** One reading of the working tree: what changed against an index, and what to do to the index. */
-type Reading = { readonly changes: Changes; readonly unreadable: readonly LeftOut[] };
 
 /** So often a kept index that another snapshot replaced meanwhile is read again. */
 const maxReadings = 3;
@@ -79,18 +64,28 @@ async function continueFrom(ports: WorkTreePorts, wanted: Wanted, kept: KeptInde
   const isSame = isStillKept(kept) && readBasis(ports, wanted.maxFileBytes) === kept.basis;
   if (reading === null) return isSame ? beginAnew(ports, wanted) : null;
   if (!isSame) return null;
+  // A tree that is there has all that is in it: git prunes none without the other.
+  if (kept.tree !== wanted.reachable) await refuseIfPruned(ports, kept.tree);
   const { store, remove, removeBlindly, leftOut } = reading.changes;
-  if (store.length + remove.length + removeBlindly.length === 0) {
-    // A tree that is there has all that is in it: git prunes none without the other.
-    if (kept.tree !== wanted.reachable) await ports.git.readObject(kept.tree);
+  if (store.length + remove.length + removeBlindly.length === 0)
     return { tree: kept.tree, leftOut: [...leftOut, ...reading.unreadable] };
-  }
   const work = await copyIndex(ports, kept);
   try {
-    return work.copied === kept.mark ? await apply(ports, work.path, kept.basis, reading) : null;
+    if (work.copied !== kept.mark) return null;
+    return (
+      (await applyToTree(ports, work.path, kept, reading)) ??
+      (await applyByGit(ports, work.path, kept.basis, reading))
+    );
   } finally {
     discardCopy(ports, work.path);
   }
+}
+
+/** What this process remembers of a tree does not tell whether it is still there. */
+async function refuseIfPruned({ repository, git }: WorkTreePorts, tree: Oid): Promise<void> {
+  const loose = join(repository.commonDir, 'objects', tree.slice(0, 2), tree.slice(2));
+  if (statIfThere(loose) === null && !(await isStored(repository, tree))) throw damaged(tree, 'missing');
+  await git.readObject(tree);
 }
 
 /** The tree by what differs from the user's own index. */
@@ -100,7 +95,7 @@ async function beginAnew(ports: WorkTreePorts, wanted: Wanted, hasConflicts = fa
     if (hasConflicts) await settleConflicts(ports.repository, { GIT_INDEX_FILE: work.path });
     const basis = readBasis(ports, wanted.maxFileBytes, work.copied);
     const reading = await read(ports, wanted, work.path, new Set());
-    const result = reading && (await apply(ports, work.path, basis, reading));
+    const result = reading && (await applyByGit(ports, work.path, basis, reading));
     if (result) return result;
   } finally {
     discardCopy(ports, work.path);
@@ -144,32 +139,4 @@ async function list(
     listing: { changed: changed.listing.changed, untracked: untracked.listing.untracked },
     unreadable: untracked.unreadable,
   };
-}
-
-/** Carries the changes out on a private index, and writes its tree; null where the index holds conflicts. */
-async function apply(
-  ports: WorkTreePorts,
-  work: string,
-  basis: string,
-  { changes, unreadable }: Reading,
-): Promise<WorkTree | null> {
-  const { repository } = ports;
-  const quarantine = await openQuarantine(ports, join(repository.commonDir, 'objects'));
-  try {
-    const environment = { ...quarantine.environment, GIT_INDEX_FILE: work };
-    if (changes.removeBlindly.length > 0)
-      await removeFromIndex(repository, changes.removeBlindly, environment);
-    // Removals first: a file must be gone before a folder can take its name.
-    const refused = await updateIndex(repository, [...changes.remove, ...changes.store], environment);
-    const [tree] = await Promise.all([writeTree(repository, environment), quarantine.sync()]);
-    if (tree === null) return null;
-    await quarantine.release();
-    const untracked = new Set(changes.untracked);
-    for (const { path } of refused) untracked.delete(path);
-    keepIndex(ports, work, { basis, tree, untracked });
-    const notTaken = refused.map(({ path, reason }) => describe(path, reason));
-    return { tree, leftOut: [...changes.leftOut, ...unreadable, ...notTaken] };
-  } finally {
-    quarantine.close();
-  }
 }
