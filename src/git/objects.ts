@@ -8,6 +8,7 @@ import { deflate, inflate } from '../system/compression.ts';
 import {
   type Disk,
   inFolder,
+  makeIfMissing,
   readIfThere,
   removeIfThere,
   statIfThere,
@@ -52,6 +53,8 @@ export async function writeLooseObjects(store: ObjectStore, objects: readonly Gi
   const pending: Pending[] = [];
   const folders = new Set<string>();
   try {
+    // All at once, so that the folder above them is waited for once.
+    if (makeFoldersFor(store, objects)) folders.add(store.folder);
     for (const object of objects) {
       const oid = hashObject(object, store.format);
       const path = join(store.folder, oid.slice(0, 2), oid.slice(2));
@@ -70,6 +73,14 @@ export async function writeLooseObjects(store: ObjectStore, objects: readonly Gi
   } finally {
     for (const { fd } of pending) disk.close(fd);
   }
+}
+
+/** Makes the folders objects go to; were there any to make? */
+function makeFoldersFor({ disk, folder, format }: ObjectStore, objects: readonly GitObject[]): boolean {
+  const wanted = new Set(objects.map((object) => join(folder, hashObject(object, format).slice(0, 2))));
+  const missing = [...wanted].filter((path) => statIfThere(path) === null);
+  for (const path of missing) makeIfMissing(disk, path);
+  return missing.length > 0;
 }
 
 /** Is the object there, and not a torn leftover? One that is torn is written again. */
