@@ -59,7 +59,7 @@ const warmUps = {
       ['checkpoint', 'create', '--epic', 'e', '--json'],
       ['checkpoint', 'list', '--epic', 'e'],
     ],
-    loaded: ['git/snapshot.cjs', 'git/work-tree.cjs'],
+    loaded: ['git/snapshot.cjs'],
   },
   record: {
     argvs: [

@@ -11,7 +11,7 @@ import {
   type WorkTreePorts,
 } from './work-tree-apply.ts';
 import { decideChanges, type LeftOut, type Listing, pathsToLookAt } from './work-tree-changes.ts';
-import { isGitFailure, isStored, listChanges, settleConflicts } from './work-tree-git.ts';
+import { isGitFailure, isStored, listChanges, settleConflicts, startUpdate } from './work-tree-git.ts';
 import {
   copyIndex,
   discardCopy,
@@ -21,10 +21,6 @@ import {
   readKeptIndex,
 } from './work-tree-index.ts';
 import { lookAt } from './work-tree-look.ts';
-
-/*
- * The working tree as a tree object. A bundle of its own: only what takes a snapshot loads what starts a git.
- */
 
 export type { WorkTree, WorkTreePorts };
 
@@ -60,23 +56,25 @@ export async function writeWorkTree(ports: WorkTreePorts, wanted: Wanted): Promi
 
 /** The tree by what changed since the last snapshot; null where that cannot be told from the kept index. */
 async function continueFrom(ports: WorkTreePorts, wanted: Wanted, kept: KeptIndex): Promise<WorkTree | null> {
-  const reading = await read(ports, wanted, kept.path, kept.untracked);
-  const isSame = isStillKept(kept) && readBasis(ports, wanted.maxFileBytes) === kept.basis;
-  if (reading === null) return isSame ? beginAnew(ports, wanted) : null;
-  if (!isSame) return null;
-  // A tree that is there has all that is in it: git prunes none without the other.
-  if (kept.tree !== wanted.reachable) await refuseIfPruned(ports, kept.tree);
-  const { store, remove, removeBlindly, leftOut } = reading.changes;
-  if (store.length + remove.length + removeBlindly.length === 0)
-    return { tree: kept.tree, leftOut: [...leftOut, ...reading.unreadable] };
   const work = await copyIndex(ports, kept);
+  // Where there is little to look at, a git that stores what changed starts beside the one that looks for it.
+  const update = isLarge(kept.path) ? null : startUpdate(ports.repository, { GIT_INDEX_FILE: work.path });
   try {
-    if (work.copied !== kept.mark) return null;
-    return (
-      (await applyToTree(ports, work.path, kept, reading)) ??
-      (await applyByGit(ports, work.path, kept.basis, reading))
-    );
+    const reading = await read(ports, wanted, kept.path, kept.untracked);
+    const isSame = isStillKept(kept) && readBasis(ports, wanted.maxFileBytes) === kept.basis;
+    if (!isSame || work.copied !== kept.mark) return null;
+    if (reading === null) return await beginAnew(ports, wanted);
+    // A tree that is there has all that is in it: git prunes none without the other.
+    if (kept.tree !== wanted.reachable) await refuseIfPruned(ports, kept.tree);
+    const { store, remove, removeBlindly, leftOut } = reading.changes;
+    if (store.length + remove.length + removeBlindly.length === 0)
+      return { tree: kept.tree, leftOut: [...leftOut, ...reading.unreadable] };
+    const result = await applyToTree(ports, work.path, kept, reading, update);
+    if (result !== null) return result;
+    await update?.cancel(); // it holds the lock of the index
+    return await applyByGit(ports, work.path, kept.basis, reading);
   } finally {
+    await update?.cancel();
     discardCopy(ports, work.path);
   }
 }
@@ -116,8 +114,12 @@ async function read(
   return changes && { changes, unreadable };
 }
 
-/** From here on two gits that share the looking are faster than one. */
+/** From here on two gits that share the looking are faster than one, and keep two cores busy. */
 const manyBytes = 200_000;
+
+function isLarge(index: string): boolean {
+  return (statIfThere(index)?.size ?? 0) > manyBytes;
+}
 
 /**
  * Where the index holds untracked files of an earlier snapshot, it cannot tell which of them are ignored by now:
@@ -129,8 +131,7 @@ async function list(
   known: ReadonlySet<string>,
 ): Promise<{ listing: Listing; unreadable: LeftOut[] }> {
   const ours = { GIT_INDEX_FILE: index };
-  const isLarge = (statIfThere(index)?.size ?? 0) > manyBytes;
-  if (known.size === 0 && !isLarge) return listChanges(repository, ['changed', 'untracked'], ours);
+  if (known.size === 0 && !isLarge(index)) return listChanges(repository, ['changed', 'untracked'], ours);
   const [changed, untracked] = await Promise.all([
     listChanges(repository, ['changed'], ours),
     listChanges(repository, ['untracked'], known.size === 0 ? ours : {}),
