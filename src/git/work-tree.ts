@@ -57,10 +57,12 @@ export async function writeWorkTree(ports: WorkTreePorts, wanted: Wanted): Promi
 /** The tree by what changed since the last snapshot; null where that cannot be told from the kept index. */
 async function continueFrom(ports: WorkTreePorts, wanted: Wanted, kept: KeptIndex): Promise<WorkTree | null> {
   const work = await copyIndex(ports, kept);
+  const listing = list(ports.repository, kept.path, kept.untracked);
+  listing.catch(() => {}); // awaited below
   // Where there is little to look at, a git that stores what changed starts beside the one that looks for it.
   const update = isLarge(kept.path) ? null : startUpdate(ports.repository, { GIT_INDEX_FILE: work.path });
   try {
-    const reading = await read(ports, wanted, kept.path, kept.untracked);
+    const reading = decide(await listing, wanted, kept.untracked);
     const isSame = isStillKept(kept) && readBasis(ports, wanted.maxFileBytes) === kept.basis;
     if (!isSame || work.copied !== kept.mark) return null;
     if (reading === null) return await beginAnew(ports, wanted);
@@ -92,7 +94,7 @@ async function beginAnew(ports: WorkTreePorts, wanted: Wanted, hasConflicts = fa
   try {
     if (hasConflicts) await settleConflicts(ports.repository, { GIT_INDEX_FILE: work.path });
     const basis = readBasis(ports, wanted.maxFileBytes, work.copied);
-    const reading = await read(ports, wanted, work.path, new Set());
+    const reading = decide(await list(ports.repository, work.path, new Set()), wanted, new Set());
     const result = reading && (await applyByGit(ports, work.path, basis, reading));
     if (result) return result;
   } finally {
@@ -102,17 +104,18 @@ async function beginAnew(ports: WorkTreePorts, wanted: Wanted, hasConflicts = fa
   return beginAnew(ports, wanted, true);
 }
 
-async function read(
-  { repository }: WorkTreePorts,
+/** Looks at what was listed, and decides; null where it cannot be had from this index. */
+function decide(
+  { listing, unreadable }: Listed,
   { worktree, maxFileBytes }: Wanted,
-  index: string,
   known: ReadonlySet<string>,
-): Promise<Reading | null> {
-  const { listing, unreadable } = await list(repository, index, known);
+): Reading | null {
   const found = lookAt(worktree, pathsToLookAt(listing, known));
   const changes = decideChanges(listing, found, known, maxFileBytes);
   return changes && { changes, unreadable };
 }
+
+type Listed = { readonly listing: Listing; readonly unreadable: readonly LeftOut[] };
 
 /** From here on two gits that share the looking are faster than one, and keep two cores busy. */
 const manyBytes = 200_000;
@@ -125,11 +128,7 @@ function isLarge(index: string): boolean {
  * Where the index holds untracked files of an earlier snapshot, it cannot tell which of them are ignored by now:
  * the user's own is asked for the untracked ones, at the same time.
  */
-async function list(
-  repository: Repository,
-  index: string,
-  known: ReadonlySet<string>,
-): Promise<{ listing: Listing; unreadable: LeftOut[] }> {
+async function list(repository: Repository, index: string, known: ReadonlySet<string>): Promise<Listed> {
   const ours = { GIT_INDEX_FILE: index };
   if (known.size === 0 && !isLarge(index)) return listChanges(repository, ['changed', 'untracked'], ours);
   const [changed, untracked] = await Promise.all([

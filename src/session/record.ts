@@ -8,7 +8,7 @@ import type { Redact } from '../redact.ts';
 import type { Event, Fact } from '../state/facts.ts';
 import type { State } from '../state/lists.ts';
 import { hasEnded, isLifecycle } from '../state/transition.ts';
-import { sleep } from '../system/clock.ts';
+import { giveWay } from '../system/clock.ts';
 import type { EpicId, Millis, Oid, SessionId, Trigger, WriterId } from '../types.ts';
 import { cleanFacts } from './clean.ts';
 import { type EpicView, readView, viewFrom } from './context.ts';
@@ -204,7 +204,7 @@ async function keepTree(ports: SessionPorts, target: Target): Promise<TreeSnapsh
 /** Reads the newest checkpoint while git looks through the working tree: it is remembered when its turn comes. */
 async function readAhead(ports: SessionPorts, { epic, settings }: Target): Promise<void> {
   if (!settings.snapshot || ports.takeSnapshot === null) return;
-  await sleep(0); // first the snapshot gets to where it waits
+  await giveWay(); // first the snapshot gets to where it waits
   await readTip(ports, epic).catch(() => {}); // what is wrong with it is told when it is needed
 }
 
