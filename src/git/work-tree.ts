@@ -76,7 +76,7 @@ async function continueFrom(ports: WorkTreePorts, wanted: Wanted, kept: KeptInde
     await update?.cancel(); // it holds the lock of the index
     return await applyByGit(ports, work.path, kept.basis, reading);
   } finally {
-    await update?.cancel();
+    void update?.cancel(); // it changes nothing any more, and takes its lock with it: nobody need wait
     discardCopy(ports, work.path);
   }
 }
