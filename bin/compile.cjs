@@ -6,24 +6,29 @@ const { join } = require('node:path');
 
 const [, , path, warmUp] = process.argv;
 
-/** A repository with an epic, and the session that what is recorded goes to. */
+/** A repository with an epic; gives a session whose journal is there. */
 function prepare() {
   execFileSync('git', ['init', '--quiet', '.']);
   const create = [join(__dirname, 'orch.js'), 'checkpoint', 'create', '--epic', 'e', '--json'];
   const { checkpoint } = JSON.parse(execFileSync(process.execPath, create, { encoding: 'utf8' }));
-  process.env.ORCH_SESSION = checkpoint.sessionId;
+  return checkpoint.sessionId;
 }
 
 async function main() {
   const bundle = require(path);
+  const sessions = [''];
   try {
-    prepare();
+    sessions.push(prepare());
   } catch {
     // Without git the commands below fail, which compiles nearly as much.
   }
-  for (const [turn, argv] of JSON.parse(warmUp).entries()) {
-    writeFileSync('file', `changed ${turn} times`); // so that there is something new to save
-    await bundle.run(argv);
+  // Outside of a session and in one: they go different ways.
+  for (const session of sessions) {
+    process.env.ORCH_SESSION = session;
+    for (const [turn, argv] of JSON.parse(warmUp).entries()) {
+      writeFileSync('file', `changed ${session} ${turn} times`); // so that there is something new to save
+      await bundle.run(argv);
+    }
   }
   for (const { filename, script } of Object.values(require.cache)) {
     if (script) writeFileSync(filename.replace(/\.cjs$/, '.code.bin'), script.createCachedData());

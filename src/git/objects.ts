@@ -116,8 +116,8 @@ function writeTemporary({ disk, random }: ObjectStore, path: string, object: Git
   return { fd, temporary, path };
 }
 
-/** A file takes a block of the disk however small it is, so up to there compressing gains nothing. */
-const maxStoredBytes = 4_096;
+/** Loading what compresses takes longer than to write and read this much; git packs it within the hour. */
+const maxStoredBytes = 32_768;
 const storedHeader = Buffer.from([0x78, 0x01, 0x01]);
 
 /** Fast rather than small, as git does by default. Most objects are stored as they are, in the same format. */

@@ -8,13 +8,7 @@ import { findInIndex, isReadableIndex } from './index-entries.ts';
 import { syncLooseObjects } from './object-sync.ts';
 import { openQuarantine } from './quarantine.ts';
 import { type Changes, describe, type LeftOut } from './work-tree-changes.ts';
-import {
-  type Refused,
-  removeFromIndex,
-  updateIndex,
-  type WaitingUpdate,
-  writeTree,
-} from './work-tree-git.ts';
+import { type Refused, removeFromIndex, updateIndex, writeTree } from './work-tree-git.ts';
 import { type IndexPorts, type KeptIndex, keepIndex } from './work-tree-index.ts';
 
 export type WorkTreePorts = IndexPorts & { readonly git: GitEngine };
@@ -42,14 +36,12 @@ export async function applyToTree(
   work: string,
   kept: KeptIndex,
   reading: Reading,
-  update: WaitingUpdate | null,
 ): Promise<WorkTree | null> {
   const { repository, git, disk } = ports;
   const { store, remove, removeBlindly } = reading.changes;
   const paths = [...store, ...remove, ...removeBlindly];
   if (paths.length > manyPaths || !isReadableIndex(readFrom(work, 0, 12)?.bytes ?? nothing)) return null;
-  if (removeBlindly.length > 0) await update?.cancel(); // another git has to change the index first
-  const refused = await changeIndex(ports, reading.changes, { GIT_INDEX_FILE: work }, update);
+  const refused = await changeIndex(ports, reading.changes, { GIT_INDEX_FILE: work });
   const entries = findInIndex(readIfThere(work) ?? nothing, paths, git.format);
   if (entries === null) throw new Error('git wrote an index of another kind than it read');
   const blobs = [...entries.found.values()].filter(({ mode }) => mode !== submoduleMode);
@@ -95,11 +87,10 @@ async function changeIndex(
   { repository }: WorkTreePorts,
   { store, remove, removeBlindly }: Changes,
   environment: Environment,
-  update: WaitingUpdate | null = null,
 ): Promise<Refused[]> {
   if (removeBlindly.length > 0) await removeFromIndex(repository, removeBlindly, environment);
   // Removals first: a file must be gone before a folder can take its name.
-  return updateIndex(repository, [...remove, ...store], environment, update);
+  return updateIndex(repository, [...remove, ...store], environment);
 }
 
 /** All that the index refers to is on disk to stay by now. */

@@ -11,7 +11,7 @@ import {
   type WorkTreePorts,
 } from './work-tree-apply.ts';
 import { decideChanges, type LeftOut, type Listing, pathsToLookAt } from './work-tree-changes.ts';
-import { isGitFailure, isStored, listChanges, settleConflicts, startUpdate } from './work-tree-git.ts';
+import { isGitFailure, isStored, listChanges, settleConflicts } from './work-tree-git.ts';
 import {
   copyIndex,
   discardCopy,
@@ -57,12 +57,9 @@ export async function writeWorkTree(ports: WorkTreePorts, wanted: Wanted): Promi
 /** The tree by what changed since the last snapshot; null where that cannot be told from the kept index. */
 async function continueFrom(ports: WorkTreePorts, wanted: Wanted, kept: KeptIndex): Promise<WorkTree | null> {
   const work = await copyIndex(ports, kept);
-  const listing = list(ports.repository, kept.path, kept.untracked);
-  listing.catch(() => {}); // awaited below
-  // Where there is little to look at, a git that stores what changed starts beside the one that looks for it.
-  const update = isLarge(kept.path) ? null : startUpdate(ports.repository, { GIT_INDEX_FILE: work.path });
   try {
-    const reading = decide(await listing, wanted, kept.untracked);
+    const listing = await list(ports.repository, kept.path, kept.untracked);
+    const reading = decide(listing, wanted, kept.untracked);
     const isSame = isStillKept(kept) && readBasis(ports, wanted.maxFileBytes) === kept.basis;
     if (!isSame || work.copied !== kept.mark) return null;
     if (reading === null) return await beginAnew(ports, wanted);
@@ -71,12 +68,10 @@ async function continueFrom(ports: WorkTreePorts, wanted: Wanted, kept: KeptInde
     const { store, remove, removeBlindly, leftOut } = reading.changes;
     if (store.length + remove.length + removeBlindly.length === 0)
       return { tree: kept.tree, leftOut: [...leftOut, ...reading.unreadable] };
-    const result = await applyToTree(ports, work.path, kept, reading, update);
+    const result = await applyToTree(ports, work.path, kept, reading);
     if (result !== null) return result;
-    await update?.cancel(); // it holds the lock of the index
     return await applyByGit(ports, work.path, kept.basis, reading);
   } finally {
-    void update?.cancel(); // it changes nothing any more, and takes its lock with it: nobody need wait
     discardCopy(ports, work.path);
   }
 }

@@ -6,6 +6,7 @@ import { parseEpicId, parseWriterId } from '../../src/ids.ts';
 import { listCheckpoints, loadCheckpoint, verifyCheckpoints } from '../../src/index.ts';
 import { type Orch, type OrchOptions, openOrch } from '../../src/orch.ts';
 import { saveByHand } from '../../src/session/here.ts';
+import { defaultSettings } from '../../src/session/settings.ts';
 import type { Event, Fact } from '../../src/state/facts.ts';
 import type { Clock } from '../../src/system/clock.ts';
 
@@ -29,12 +30,9 @@ export async function withOrch<T>(options: OrchOptions, work: (orch: Orch) => Pr
 /** Saves a checkpoint with facts, as `checkpoint create` does. */
 export async function saveFacts(options: OrchOptions, facts: readonly Fact[]): Promise<number> {
   return withOrch(options, async (orch) => {
-    const { document } = await saveByHand(orch, epic, {
-      trigger: 'manual',
-      reason: null,
-      facts,
-      agent: null,
-    });
+    const request = { trigger: 'manual' as const, reason: null, facts, agent: null };
+    // Snapshots have crash tests of their own; here each would start gits that nobody kills.
+    const { document } = await saveByHand(orch, epic, request, { ...defaultSettings, snapshot: false });
     return document.seq;
   });
 }
