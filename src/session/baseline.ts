@@ -6,6 +6,7 @@ import { lookUp } from '../keyed.ts';
 import type { Fact } from '../state/facts.ts';
 import type { State } from '../state/lists.ts';
 import { inheritedEnvironment } from '../system/spawn.ts';
+import { cutToEnd, maxTextBytes } from '../text.ts';
 import type { Millis, Oid, SessionId } from '../types.ts';
 import { readView } from './context.ts';
 import { type Place, recordIn } from './here.ts';
@@ -81,7 +82,9 @@ function gateFact({ name, status, durationMs, output }: GateOutcome, around: Aro
   // Red in an earlier session, or red since before this one began.
   const wasRed = isRed(last?.status) && (last?.session !== around.session || last?.knownBefore === true);
   const knownBefore = isRed(status) && (wasRed || (last === undefined && around.atStart));
-  return { kind: 'gate', name, status, durationMs, tree: around.tree, output, knownBefore };
+  // Of a long text the beginning would be kept, and what failed is said at the end.
+  const end = cutToEnd(output, maxTextBytes);
+  return { kind: 'gate', name, status, durationMs, tree: around.tree, output: end, knownBefore };
 }
 
 function blockerFacts({ name, status }: GateOutcome, { state, at }: Around): Fact[] {
