@@ -65,7 +65,13 @@ function terminalColumns(): number | null {
 
 export type Column = { readonly align?: 'right'; readonly paint?: (text: string) => string };
 
-/** Rows in aligned columns; the last column takes what is left of the width, and is cut to it. */
+/** What a column is never cut below: a word's beginning and the mark of the cut. */
+const narrowest = 4;
+
+/**
+ * Rows in aligned columns; the last column takes what is left of the width, and is cut to it. Where that is not
+ * enough, the widest of the others give way.
+ */
 export function formatTable(
   rows: readonly (readonly string[])[],
   columns: readonly Column[],
@@ -75,6 +81,12 @@ export function formatTable(
   const last = columns.length - 1;
   const before = widths.slice(0, last).reduce((sum, each) => sum + each + 2, 0);
   widths[last] = Math.max(8, width - before);
+  for (let over = before + 8 - width; over > 0; over--) {
+    const others = widths.slice(0, last);
+    const widest = others.indexOf(Math.max(...others));
+    if ((others[widest] ?? 0) <= narrowest) break;
+    widths[widest] = (widths[widest] ?? 0) - 1;
+  }
   const lines = rows.map((row) => {
     const cells = columns.map(({ align, paint = (text) => text }, index) => {
       const text = cutColumns(row[index] ?? '', widths[index] ?? 0);
