@@ -1,5 +1,5 @@
 import type { Checkpoint } from '../checkpoint/list.ts';
-import { walkEpic } from '../checkpoint/list.ts';
+import { describeCommit, walkReadable } from '../checkpoint/list.ts';
 import { parseSince } from '../cost/since.ts';
 import type { Orch } from '../orch.ts';
 import type { EpicView } from '../session/context.ts';
@@ -49,9 +49,11 @@ export const logSpec: CommandSpec = {
 async function readLog(orch: Orch, view: EpicView, limit: number, since: Millis): Promise<Logged[]> {
   const logged: (Checkpoint & { figures: string })[] = [];
   if (view.tip.oid === null) return [];
-  const onDamage = (error: Error) => orch.report(error.message);
+  const onDamage = (error: Error) => orch.report(`some could not be read: ${error.message}`);
   const most = limit === Number.POSITIVE_INFINITY ? undefined : limit + 10;
-  for await (const { checkpoint, commit } of walkEpic(orch, view.epic, onDamage, most)) {
+  for await (const commit of walkReadable(orch, view.epic, onDamage, most)) {
+    const checkpoint = describeCommit(commit);
+    if (checkpoint === null) continue;
     if (logged.length > limit || commit.authoredAt < since) break;
     logged.push({ ...checkpoint, figures: commit.message.split('\n')[2] ?? '' });
   }
