@@ -10,6 +10,7 @@ import {
   type Spec,
   withInitial,
 } from './spec.ts';
+import { wordsOf } from './words.ts';
 
 declare const __ORCH_VERSION__: string;
 
@@ -50,7 +51,7 @@ export async function runWithCommander(
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
     if (error.exitCode === 0) return 0; // help or the version was printed
-    throw wrongCall(error);
+    throw wrongCall(error, findHelp(argv, specs));
   }
 }
 
@@ -97,8 +98,17 @@ function readOptions(made: Command, spec: CommandSpec): Call['options'] {
   return withInitial(spec, Object.fromEntries(values));
 }
 
-function wrongCall(error: CommanderError): OrchError {
-  const hint = 'See what there is with: orch --help';
+/** The command whose help tells more: as much of what was typed as is known. */
+function findHelp(argv: readonly string[], specs: readonly Spec[]): string {
+  const [first, second] = wordsOf(argv);
+  const found = specs.find(({ name }) => name === first);
+  if (found === undefined) return 'orch --help';
+  const below = isGroup(found) ? found.commands.find(({ name }) => name === second) : undefined;
+  return `orch ${found.name}${below ? ` ${below.name}` : ''} --help`;
+}
+
+function wrongCall(error: CommanderError, help: string): OrchError {
+  const hint = `See what there is with: ${help}`;
   if (error.code === 'commander.help') return new OrchError('USAGE', 'a command is missing', { hint });
   const message = error.message
     .replace(/^error: /, '')
