@@ -1,5 +1,6 @@
 import { Argument, Command, CommanderError } from 'commander';
 import { OrchError } from '../errors.ts';
+import { findNearest } from '../spelling.ts';
 import {
   type Call,
   type CommandSpec,
@@ -51,7 +52,8 @@ export async function runWithCommander(
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
     if (error.exitCode === 0) return 0; // help or the version was printed
-    throw wrongCall(error, findHelp(argv, specs));
+    const hint = `See what there is with: ${findHelp(argv, specs)}`;
+    throw findMisspelled(error, argv, specs, hint) ?? wrongCall(error, hint);
   }
 }
 
@@ -107,8 +109,25 @@ function findHelp(argv: readonly string[], specs: readonly Spec[]): string {
   return `orch ${found.name}${below ? ` ${below.name}` : ''} --help`;
 }
 
-function wrongCall(error: CommanderError, help: string): OrchError {
-  const hint = `See what there is with: ${help}`;
+/** Where a group's own name means one of its commands, a slip in another is taken for an argument of that one. */
+function findMisspelled(
+  { code }: CommanderError,
+  argv: readonly string[],
+  specs: readonly Spec[],
+  hint: string,
+): OrchError | null {
+  const group = specs.find(({ name }) => name === wordsOf(argv)[0]);
+  if (code !== 'commander.excessArguments' || !group || !isGroup(group)) return null;
+  const word = argv[argv.indexOf(group.name) + 1] ?? '-';
+  const names = group.commands.map(({ name }) => name);
+  if (group.initial === undefined || word.startsWith('-') || names.includes(word)) return null;
+  const near = findNearest(word, names);
+  return new OrchError('USAGE', `unknown command '${word}'${near ? `: did you mean ${near}?` : ''}`, {
+    hint,
+  });
+}
+
+function wrongCall(error: CommanderError, hint: string): OrchError {
   if (error.code === 'commander.help') return new OrchError('USAGE', 'a command is missing', { hint });
   const message = error.message
     .replace(/^error: /, '')

@@ -79,7 +79,9 @@ export function formatTable(
 ): string {
   const widths = columns.map((_, index) => Math.max(...rows.map((row) => columnsOf(row[index] ?? ''))));
   const last = columns.length - 1;
-  const before = widths.slice(0, last).reduce((sum, each) => sum + each + 2, 0);
+  // A column that says nothing in any row takes no room at all.
+  const isShown = columns.map((_, index) => index === last || (widths[index] ?? 0) > 0);
+  const before = widths.slice(0, last).reduce((sum, each) => sum + (each > 0 ? each + 2 : 0), 0);
   widths[last] = Math.max(8, width - before);
   for (let over = before + 8 - width; over > 0; over--) {
     const others = widths.slice(0, last);
@@ -93,7 +95,10 @@ export function formatTable(
       const padding = ' '.repeat(Math.max(0, (widths[index] ?? 0) - columnsOf(text)));
       return align === 'right' ? padding + paint(text) : paint(text) + padding;
     });
-    return cells.join('  ').trimEnd();
+    return cells
+      .filter((_, index) => isShown[index])
+      .join('  ')
+      .trimEnd();
   });
   return lines.join('\n');
 }

@@ -72,7 +72,16 @@ type Around = {
 
 /** What the results say, as facts. */
 export function describeResults(outcomes: readonly GateOutcome[], around: Around): Fact[] {
-  return outcomes.flatMap((outcome) => [gateFact(outcome, around), ...blockerFacts(outcome, around)]);
+  const all = [...outcomes, ...listGone(outcomes, around.state)];
+  return all.flatMap((outcome) => [gateFact(outcome, around), ...blockerFacts(outcome, around)]);
+}
+
+/** Gates that were red and are gate no longer: nothing could ever turn them green again. */
+function listGone(outcomes: readonly GateOutcome[], { gates }: State): GateOutcome[] {
+  const names = new Set(outcomes.map(({ name }) => name));
+  return Object.entries(gates)
+    .filter(([name, { value }]) => isRed(value.status) && !names.has(name))
+    .map(([name]) => ({ name, status: 'skipped', durationMs: 0, output: 'no longer a gate', fixed: false }));
 }
 
 const isRed = (status: string | undefined) => status === 'failed' || status === 'timed_out';
@@ -94,6 +103,7 @@ function blockerFacts({ name, status }: GateOutcome, { state, at }: Around): Fac
     const text = `gate ${name} ${status === 'timed_out' ? 'timed out' : 'fails'}`;
     return [{ kind: 'blocker', id, text, resolvedAt: null }];
   }
-  const isSolved = open !== undefined && open.resolvedAt === null && status === 'passed';
+  // One that was only skipped this once does not come here: whoever interrupts the gates records nothing.
+  const isSolved = open !== undefined && open.resolvedAt === null;
   return isSolved ? [{ kind: 'blocker', id, text: open.text, resolvedAt: at }] : [];
 }
