@@ -40,7 +40,14 @@ export const logSpec: CommandSpec = {
       const sessions = listSessions(view, orch.home);
       if (json) {
         const described = sessions.map((session) => describeSession(view, session));
-        out.print(JSON.stringify({ epicId: view.epic, sessions: described, checkpoints: logged }));
+        out.print(
+          JSON.stringify({
+            epicId: view.epic,
+            sessions: described,
+            checkpoints: logged,
+            total: view.saved?.document.seq ?? 0,
+          }),
+        );
       } else out.print(showLog(out, view, sessions, logged, orch.clock.now()));
       return 0;
     }),
