@@ -37,6 +37,7 @@ export async function runWithCommander(
     addDetails(made, spec);
     made.action(async () => {
       const words = made.args;
+      refuseFlagAsValue(argv, spec);
       if (spec.takesCommand && words.length > 0 && !argv.includes('--')) throw withoutDashes(spec, words);
       status = await runCommand(spec, program.opts<Globals>(), {
         argument: spec.takesCommand ? undefined : words[0],
@@ -68,6 +69,21 @@ function createProgram(): Command {
     .configureOutput({ outputError: () => {}, writeErr: () => {} });
   for (const { flags, description } of globalOptions) program.option(flags, description);
   return program;
+}
+
+/** Commander takes whatever comes next for an option's value; `--reason -e x` forgot it, and would mean another epic. */
+function refuseFlagAsValue(argv: readonly string[], { options }: CommandSpec): void {
+  const known = [...globalOptions, ...options].map(parseFlags);
+  const end = argv.includes('--') ? argv.indexOf('--') : argv.length;
+  for (const [index, word] of argv.slice(0, end).entries()) {
+    const option = known.find(({ names, takesValue }) => takesValue && names.includes(word));
+    const next = argv[index + 1];
+    if (option === undefined || next === undefined || !known.some(({ names }) => names.includes(next)))
+      continue;
+    throw new OrchError('USAGE', `option '${word}' argument missing: ${next} is an option itself`, {
+      hint: `If it is meant as a text: ${option.names.at(-1)}=${next}`,
+    });
+  }
 }
 
 function withoutDashes({ name }: CommandSpec, words: readonly string[]): OrchError {
