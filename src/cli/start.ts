@@ -32,10 +32,9 @@ export async function runStart(context: Context, call: Call, resumes: boolean): 
     });
   return context.withOrch(async (orch) => {
     const epic = await chooseEpic(context, orch, textOf(call, 'epic'), !resumes);
-    const goesAway = call.options.background && context.settings.background === undefined;
-    // Which gates are skipped is said here too: in the background it would only go to the log.
-    if (goesAway) await chooseGates(context, orch, call);
-    if (goesAway) return goToBackground(context, orch, epic);
+    if (call.options.background) await chooseGates(context, orch, call); // in the log alone nobody would see it
+    if (call.options.background && context.settings.background === undefined)
+      return goToBackground(context, orch, epic);
     return workInForeground(
       inBackground(context, orch),
       orch,
