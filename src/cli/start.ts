@@ -32,7 +32,8 @@ export async function runStart(context: Context, call: Call, resumes: boolean): 
     });
   return context.withOrch(async (orch) => {
     const epic = await chooseEpic(context, orch, textOf(call, 'epic'), !resumes);
-    if (call.options.background) await chooseGates(context, orch, call); // in the log alone nobody would see it
+    // Which gates are skipped would else stand in the log alone.
+    if (call.options.background && !context.settings.background) await chooseGates(context, orch, call);
     if (call.options.background && context.settings.background === undefined)
       return goToBackground(context, orch, epic);
     return workInForeground(
