@@ -51,13 +51,31 @@ function findEntries(source) {
   return [...entries];
 }
 
-/** The command groups that are started often, and what is typed most. */
+/** The command groups that are started often, what is typed most, and the bundles that loads on the way. */
 const warmUps = {
-  checkpoint: [
-    ['checkpoint', 'create', '--epic', 'e'],
-    ['checkpoint', 'create', '--epic', 'e', '--json'],
-    ['checkpoint', 'list', '--epic', 'e'],
-  ],
+  checkpoint: {
+    argvs: [
+      ['checkpoint', 'create', '--epic', 'e'],
+      ['checkpoint', 'create', '--epic', 'e', '--json'],
+      ['checkpoint', 'list', '--epic', 'e'],
+    ],
+    loaded: ['git/snapshot.cjs'],
+  },
+  record: {
+    argvs: [
+      ['record', 'note', 'a', '--epic', 'e'],
+      ['record', 'cost', '1', '--epic', 'e', '--json'],
+    ],
+    loaded: [],
+  },
+  session: {
+    argvs: [
+      ['session', 'status', '--epic', 'e'],
+      ['session', 'status', '--epic', 'e', '--json'],
+    ],
+    loaded: [],
+  },
+  status: { argvs: [['status'], ['status', '--json']], loaded: [] },
 };
 
 export async function build(root) {
@@ -98,8 +116,10 @@ export async function build(root) {
       chunkNames: 'chunks/[name]-[hash]',
     }),
   ]);
-  for (const [group, warmUp] of Object.entries(warmUps))
-    addCodeCache(join(dist, 'cli', `${group}.cjs`), warmUp);
+  for (const [group, { argvs, loaded }] of Object.entries(warmUps)) {
+    const bundles = loaded.map((bundle) => join(dist, bundle));
+    addCodeCache(join(dist, 'cli', `${group}.cjs`), argvs, bundles);
+  }
   const tsc = join(root, 'node_modules', 'typescript', 'bin', 'tsc');
   const args = ['--noEmit', 'false', '--declaration', '--emitDeclarationOnly', '--rootDir', 'src'];
   const types = spawnSync(

@@ -22,12 +22,17 @@ module.script = script;
 `;
 }
 
-/** Turns `<path>.cjs` into a loader, its code, and its compiled code, as it is after `warmUp` used it. */
-export function addCodeCache(path, warmUp) {
-  const name = basename(path, '.cjs');
-  const code = path.replace(/\.cjs$/, '.code.js');
-  renameSync(path, code);
-  writeFileSync(path, loaderOf(name));
+function addLoader(path) {
+  renameSync(path, path.replace(/\.cjs$/, '.code.js'));
+  writeFileSync(path, loaderOf(basename(path, '.cjs')));
+}
+
+/**
+ * Turns `<path>.cjs` into a loader, its code, and its compiled code, as it is after `warmUp` used it; and so with the
+ * bundles it loads on the way.
+ */
+export function addCodeCache(path, warmUp, loaded = []) {
+  for (const bundle of [path, ...loaded]) addLoader(bundle);
   const folder = mkdtempSync(join(tmpdir(), 'orch-build-'));
   try {
     const compile = fileURLToPath(new URL('compile.cjs', import.meta.url));
@@ -37,7 +42,7 @@ export function addCodeCache(path, warmUp) {
       stdio: ['ignore', 'ignore', 'pipe'],
       encoding: 'utf8',
     });
-    if (status !== 0) throw new Error(`${name} could not be compiled: ${stderr}`);
+    if (status !== 0) throw new Error(`${basename(path)} could not be compiled: ${stderr}`);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

@@ -51,8 +51,18 @@ export function columnsOf(text: string): number {
   return columns;
 }
 
+/** Dashes and dots, arrows and mathematics, lines and blocks, check marks: what orch itself prints, one column each. */
+const narrow: readonly (readonly [from: string, to: string])[] = [
+  ['\u2010', '\u2027'],
+  ['\u2190', '\u22ff'],
+  ['\u2500', '\u25fc'],
+  ['\u2713', '\u2718'],
+];
+
 function widthOf(character: string): number {
   if (character < '\u0300') return 1;
+  // The patterns know all of Unicode, and take longer to load than all that is usually shown.
+  if (narrow.some(([from, to]) => character >= from && character <= to)) return 1;
   return zero.test(character) ? 0 : wide.test(character) ? 2 : 1;
 }
 

@@ -1,5 +1,6 @@
+import type { Checkpoint } from '../checkpoint/list.ts';
 import { OrchError } from '../errors.ts';
-import { type Checkpoint, loadCheckpoint, readListing, verifyCheckpoints } from '../index.ts';
+import { loadCheckpoint, readListing, verifyCheckpoints } from '../library/checkpoints.ts';
 import { recordIn } from '../session/here.ts';
 import { parseLimit, showCheckpoint, showList, showTitle, showVerification } from './checkpoint-view.ts';
 import { chooseEpic, choosePlace, epicOption, rememberEpic } from './choose.ts';

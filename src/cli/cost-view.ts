@@ -1,4 +1,5 @@
 import type { Budget } from '../cost/budget.ts';
+import { byHand } from '../cost/ledger.ts';
 import type { CostReport } from '../cost/report.ts';
 import type { CostStatus } from '../session/spending.ts';
 import type { EpicId, Micros, Millis } from '../types.ts';
@@ -29,7 +30,7 @@ export function showCost(out: Output, epic: EpicId, budget: Budget, status: Cost
     ...(lasts ? [['lasts', lasts]] : []),
     ...(sessions.length > 0 ? [['sessions', sessions.join(' · ')]] : []),
     ...(byModel.length > 0
-      ? [['models', byModel.map(({ model, costUsd }) => `${model} ${usd(costUsd)}`).join(' · ')]]
+      ? [['models', byModel.map(({ model, costUsd }) => `${nameModel(model)} ${usd(costUsd)}`).join(' · ')]]
       : []),
   ];
   const paintValue = (text: string) =>
@@ -38,6 +39,11 @@ export function showCost(out: Output, epic: EpicId, budget: Budget, status: Cost
       : text;
   const columns = [{ paint: (text: string) => out.paint('dim', text) }, { paint: paintValue }];
   return `${out.paint('bold', epic)}\n${formatTable(rows, columns, out.columns)}`;
+}
+
+/** What was recorded without a model. */
+function nameModel(model: string): string {
+  return model === byHand ? 'by hand' : model;
 }
 
 type Row = { readonly name: string; readonly micros: Micros };
@@ -59,7 +65,7 @@ export function showReport(
         ? report.bySession.map(({ sessionId, sessionNumber, micros }) => {
             return { name: sessionNumber === null ? sessionId : `s${sessionNumber}`, micros };
           })
-        : report.byModel.map(({ model, micros }) => ({ name: model, micros }));
+        : report.byModel.map(({ model, micros }) => ({ name: nameModel(model), micros }));
   const most = Math.max(1, ...rows.map(({ micros }) => micros));
   const cells = rows.map(({ name, micros }) => [
     name,
@@ -71,7 +77,7 @@ export function showReport(
   const table = formatTable([[by.toUpperCase(), 'USD', ''], ...cells, sum], columns, out.columns);
   const [head = '', ...lines] = table.split('\n');
   const models = report.byModel
-    .map(({ model, micros }) => `${model} ${toUsd(micros).toFixed(2)}`)
+    .map(({ model, micros }) => `${nameModel(model)} ${toUsd(micros).toFixed(2)}`)
     .join(' · ');
   const below = by === 'model' || models === '' ? [] : [out.paint('dim', models)];
   return [out.paint('dim', head), ...lines, ...below].join('\n');

@@ -1,4 +1,4 @@
-import { readListing } from '../index.ts';
+import { readListing } from '../library/checkpoints.ts';
 import { type EpicView, readView } from '../session/context.ts';
 import { describeSession, listSessions } from '../session/fate.ts';
 import { listAllEpics } from '../session/resolve.ts';

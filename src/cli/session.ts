@@ -1,5 +1,5 @@
 import { OrchError } from '../errors.ts';
-import { readListing } from '../index.ts';
+import { readListing } from '../library/checkpoints.ts';
 import type { EpicView } from '../session/context.ts';
 import { describeSession, type KnownSession, listSessions } from '../session/fate.ts';
 import { describeEpic, mainSession } from '../session/status.ts';

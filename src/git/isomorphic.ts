@@ -9,6 +9,7 @@ import type { EnginePorts } from './native.ts';
 import {
   checkObject,
   findAlternates,
+  hashObject,
   readLooseObject,
   rememberObjects,
   setAsideDamaged,
@@ -38,7 +39,7 @@ export function openIsomorphicEngine({ repository, disk, random }: EnginePorts):
   const cache = {};
   const store = { folder, format, disk, random };
 
-  const readObject = rememberObjects(async (oid: Oid): Promise<GitObject> => {
+  const memory = rememberObjects(async (oid: Oid): Promise<GitObject> => {
     for (const place of folders) {
       const loose = readLooseObject(place, oid);
       if (loose) return checkObject(oid, loose, format);
@@ -49,7 +50,7 @@ export function openIsomorphicEngine({ repository, disk, random }: EnginePorts):
     }
     throw damaged(oid, 'missing');
   });
-  const readCommit = async (oid: Oid) => parseCommit(oid, await readObject(oid));
+  const readCommit = async (oid: Oid) => parseCommit(oid, await memory.get(oid));
   const walk = (from: Oid) => {
     const shallow = readShallow(commonDir);
     return walkByDate(from, readCommit, (oid) => shallow.has(oid));
@@ -61,10 +62,13 @@ export function openIsomorphicEngine({ repository, disk, random }: EnginePorts):
     readHead: async () => readFileHead(repository),
     readRef: async (ref) => readFileRef(commonDir, ref),
     listRefs: async (prefix) => listFileRefs(commonDir, prefix),
-    readObject,
+    readObject: memory.get,
     walk: (from, most) => takeFirst(walk(from), most),
     isAncestor: (ancestor, descendant) => isInHistory(ancestor, walk(descendant)),
-    writeObjects: (objects) => writeLooseObjects(store, objects),
+    writeObjects: async (written) => {
+      await writeLooseObjects(store, written);
+      for (const object of written) memory.add(hashObject(object, format), object);
+    },
     setAside: (oid, target) => setAsideDamaged(store, oid, target),
     moveRefs: (updates) => moveFileRefs(disk, commonDir, updates),
     tidy: async () => {}, // needs git itself

@@ -38,7 +38,7 @@ export function openNativeEngine({ repository, disk, random }: EnginePorts): Git
     catFile ??= openCatFile(repository);
     return catFile.read(oid);
   };
-  const readObject = rememberObjects(async (oid) =>
+  const memory = rememberObjects(async (oid) =>
     checkObject(oid, readLooseObject(objects.folder, oid) ?? (await readPacked(oid)), format),
   );
   const readRef = async (ref: string): Promise<Oid | null> =>
@@ -51,12 +51,15 @@ export function openNativeEngine({ repository, disk, random }: EnginePorts): Git
     readHead: async () => (inFiles ? readFileHead(repository) : (await git()).askHead(repository, readRef)),
     listRefs: async (prefix) =>
       inFiles ? listFileRefs(commonDir, prefix) : (await git()).askRefs(repository, prefix),
-    readObject,
+    readObject: memory.get,
     walk: async function* (from, most) {
-      yield* walkHistory((await git()).walkLog(repository, from, most), from, readObject, repository);
+      yield* walkHistory((await git()).walkLog(repository, from, most), from, memory.get, repository);
     },
     isAncestor: async (ancestor, descendant) => (await git()).isAncestor(repository, ancestor, descendant),
-    writeObjects: (written) => writeLooseObjects(objects, written),
+    writeObjects: async (written) => {
+      await writeLooseObjects(objects, written);
+      for (const object of written) memory.add(hashObject(object, format), object);
+    },
     moveRefs: async (updates) => {
       // Taking a ref away may mean to rewrite packed-refs, which is git's own.
       if (inFiles && updates.every(({ to }) => to !== null)) return moveFileRefs(disk, commonDir, updates);

@@ -8,6 +8,7 @@ import { deflate, inflate } from '../system/compression.ts';
 import {
   type Disk,
   inFolder,
+  makeIfMissing,
   readIfThere,
   removeIfThere,
   statIfThere,
@@ -21,9 +22,16 @@ function frame({ kind, bytes }: GitObject): Buffer {
   return Buffer.concat([Buffer.from(`${kind} ${bytes.length}\0`), bytes]);
 }
 
+/** The ids of objects still in use: one that is named, put into a tree and written is hashed once. */
+const ids = { sha1: new WeakMap<GitObject, Oid>(), sha256: new WeakMap<GitObject, Oid>() };
+
 /** The id git gives to an object. */
 export function hashObject(object: GitObject, format: ObjectFormat): Oid {
-  return parseOid(hash(format, frame(object)));
+  const known = ids[format].get(object);
+  if (known !== undefined) return known;
+  const oid = parseOid(hash(format, frame(object)));
+  ids[format].set(object, oid);
+  return oid;
 }
 
 export type ObjectStore = {
@@ -45,6 +53,8 @@ export async function writeLooseObjects(store: ObjectStore, objects: readonly Gi
   const pending: Pending[] = [];
   const folders = new Set<string>();
   try {
+    // All at once, so that the folder above them is waited for once.
+    if (makeFoldersFor(store, objects)) folders.add(store.folder);
     for (const object of objects) {
       const oid = hashObject(object, store.format);
       const path = join(store.folder, oid.slice(0, 2), oid.slice(2));
@@ -63,6 +73,14 @@ export async function writeLooseObjects(store: ObjectStore, objects: readonly Gi
   } finally {
     for (const { fd } of pending) disk.close(fd);
   }
+}
+
+/** Makes the folders objects go to; were there any to make? */
+function makeFoldersFor({ disk, folder, format }: ObjectStore, objects: readonly GitObject[]): boolean {
+  const wanted = new Set(objects.map((object) => join(folder, hashObject(object, format).slice(0, 2))));
+  const missing = [...wanted].filter((path) => statIfThere(path) === null);
+  for (const path of missing) makeIfMissing(disk, path);
+  return missing.length > 0;
 }
 
 /** Is the object there, and not a torn leftover? One that is torn is written again. */
@@ -191,16 +209,31 @@ export function checkObject(oid: Oid, object: GitObject, format: ObjectFormat): 
   return object;
 }
 
-/** The objects read last, by id: they never change, and one checkpoint reads the same few again and again. */
-export function rememberObjects(read: (oid: Oid) => Promise<GitObject>): (oid: Oid) => Promise<GitObject> {
+export type ObjectMemory = {
+  /** An object that is remembered, or else is read, and is from then on. */
+  get(oid: Oid): Promise<GitObject>;
+  add(oid: Oid, object: GitObject): void;
+};
+
+/**
+ * The objects read or written last, by id: they never change, and one checkpoint reads the same few again and again,
+ * most of them what the one before wrote.
+ */
+export function rememberObjects(read: (oid: Oid) => Promise<GitObject>): ObjectMemory {
   const known = new Map<Oid, GitObject>();
-  return async (oid) => {
-    const found = known.get(oid);
-    if (found) return found;
-    const object = await read(oid);
+  const add = (oid: Oid, object: GitObject) => {
     if (object.bytes.length <= 65_536) known.set(oid, object);
     const [oldest] = known.size > 64 ? known.keys() : [];
     if (oldest !== undefined) known.delete(oldest);
-    return object;
+  };
+  return {
+    get: async (oid) => {
+      const found = known.get(oid);
+      if (found) return found;
+      const object = await read(oid);
+      add(oid, object);
+      return object;
+    },
+    add,
   };
 }

@@ -6,6 +6,7 @@ import {
   inFolder,
   listFolder,
   makeFolder,
+  makeIfMissing,
   removeIfThere,
   statIfThere,
   syncFolder,
@@ -126,14 +127,6 @@ async function moveObjects(disk: Disk, folder: string, objects: string): Promise
     await Promise.all([...folders].map((changed) => syncFolder(disk, changed)));
   } catch (error) {
     throw writeFailed('the snapshot could not be written', error);
-  }
-}
-
-function makeIfMissing(disk: Disk, folder: string): void {
-  try {
-    disk.mkdir(folder);
-  } catch (error) {
-    if (systemCode(error) !== 'EEXIST') throw error;
   }
 }
 

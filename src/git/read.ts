@@ -1,16 +1,16 @@
 import type { Oid } from '../types.ts';
 import { parseCommit } from './commit.ts';
 import { type Commit, damaged, type GitEngine } from './engine.ts';
-import { folderMode, parseTree, type TreeEntry } from './tree.ts';
+import { folderMode, type NameEncoding, parseTree, type TreeEntry } from './tree.ts';
 
 export async function readCommit(git: GitEngine, oid: Oid): Promise<Commit> {
   return parseCommit(oid, await git.readObject(oid));
 }
 
-export async function readTree(git: GitEngine, oid: Oid): Promise<TreeEntry[]> {
+export async function readTree(git: GitEngine, oid: Oid, encoding?: NameEncoding): Promise<TreeEntry[]> {
   const { kind, bytes } = await git.readObject(oid);
   if (kind !== 'tree') throw damaged(oid, `not a tree but a ${kind}`);
-  return parseTree(bytes, git.format);
+  return parseTree(bytes, git.format, encoding);
 }
 
 /** The entries of a folder in a tree; null where there is no such folder. */

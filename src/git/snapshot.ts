@@ -8,7 +8,7 @@ import { waitForRefLock } from './ref-wait.ts';
 import type { Repository } from './repository.ts';
 import { formatSnapshotMessage, headOf } from './snapshot-message.ts';
 import { formatTree } from './tree.ts';
-import type { WorkTree, WorkTreePorts } from './work-tree.ts';
+import { type WorkTree, type WorkTreePorts, writeWorkTree } from './work-tree.ts';
 import type { LeftOut } from './work-tree-changes.ts';
 
 export type { LeftOut, WorkTree };
@@ -112,7 +112,6 @@ export async function readWorkTree(
       hint: 'Checkpoints work without; they then hold no copy of the code',
     });
   }
-  const { writeWorkTree } = await import('./work-tree.ts');
   return writeWorkTree(ports, { worktree, maxFileBytes, reachable });
 }
 

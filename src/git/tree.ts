@@ -8,8 +8,11 @@ export type TreeEntry = { readonly mode: string; readonly name: string; readonly
 export const folderMode = '40000';
 export const fileMode = '100644';
 
+/** How names, which are bytes, are read: as text, or one byte to a character where they need not be text. */
+export type NameEncoding = 'utf8' | 'latin1';
+
 /** The entries of a tree object. */
-export function parseTree(bytes: Buffer, format: ObjectFormat): TreeEntry[] {
+export function parseTree(bytes: Buffer, format: ObjectFormat, encoding: NameEncoding = 'utf8'): TreeEntry[] {
   const width = format === 'sha1' ? 20 : 32;
   const entries: TreeEntry[] = [];
   for (let at = 0; at < bytes.length; ) {
@@ -19,7 +22,7 @@ export function parseTree(bytes: Buffer, format: ObjectFormat): TreeEntry[] {
       throw new OrchError('INTEGRITY', 'a tree is torn');
     entries.push({
       mode: bytes.toString('latin1', at, space),
-      name: bytes.toString('utf8', space + 1, end),
+      name: bytes.toString(encoding, space + 1, end),
       oid: parseOid(bytes.toString('hex', end + 1, end + 1 + width)),
     });
     at = end + 1 + width;
@@ -28,13 +31,13 @@ export function parseTree(bytes: Buffer, format: ObjectFormat): TreeEntry[] {
 }
 
 /** A tree object, its entries in git's order: a folder sorts as if its name ended with a slash. */
-export function formatTree(entries: readonly TreeEntry[]): GitObject {
-  const key = (entry: TreeEntry) => Buffer.from(entry.mode === folderMode ? `${entry.name}/` : entry.name);
+export function formatTree(entries: readonly TreeEntry[], encoding: NameEncoding = 'utf8'): GitObject {
+  const key = ({ mode, name }: TreeEntry) => Buffer.from(mode === folderMode ? `${name}/` : name, encoding);
   const sorted = entries
     .map((entry) => ({ entry, key: key(entry) }))
     .sort((a, b) => Buffer.compare(a.key, b.key));
   const parts = sorted.flatMap(({ entry }) => [
-    Buffer.from(`${entry.mode} ${entry.name}\0`),
+    Buffer.from(`${entry.mode} ${entry.name}\0`, encoding),
     Buffer.from(entry.oid, 'hex'),
   ]);
   return { kind: 'tree', bytes: Buffer.concat(parts) };

@@ -19,15 +19,26 @@ const settings = [
   'core.fsync=none', // this process waits for the disk, for all of them at once
 ].flatMap((setting) => ['-c', setting]);
 
-async function run(
+/** A git that has started, and ends when it has got its input. */
+type Waiting = (input: string) => Promise<Finished>;
+
+function startWaiting(repository: Repository, args: readonly string[], environment: Environment): Waiting {
+  const child = startGit(repository, [...settings, ...args], environment);
+  const end = finished(child, 'latin1'); // names of files are bytes, and need not be text
+  end.catch(() => {}); // whoever gives it its input is told
+  return (input) => {
+    child.stdin.end(Buffer.from(input, 'latin1'));
+    return end;
+  };
+}
+
+function run(
   repository: Repository,
   args: readonly string[],
   environment: Environment,
   input = '',
 ): Promise<Finished> {
-  const child = startGit(repository, [...settings, ...args], environment);
-  child.stdin.end(Buffer.from(input, 'latin1'));
-  return finished(child, 'latin1'); // names of files are bytes, and need not be text
+  return startWaiting(repository, args, environment)(input);
 }
 
 /** What differs from an index on disk, and which folders could not be looked into. */
@@ -56,6 +67,33 @@ export type Refused = { readonly path: string; readonly reason: LeftOut['reason'
 /** So many files git may fail on before the snapshot does; each costs another try. */
 const maxRefused = 50;
 
+const updateArgs = ['update-index', '-z', '--verbose', '--add', '--remove', '--replace', '--stdin'];
+
+/** A git that waits for the paths to bring up to date, and holds the lock of its index meanwhile. */
+export type WaitingUpdate = {
+  /** Gives it the paths; null where it has ended by now. */
+  give(paths: readonly string[]): Promise<Finished> | null;
+  /** Ends it without any, where it still waits. */
+  cancel(): Promise<void>;
+};
+
+/** Starts a git for `updateIndex` before it is known for which paths: to start takes it longer than to store a few. */
+export function startUpdate(repository: Repository, environment: Environment): WaitingUpdate {
+  const waiting = startWaiting(repository, updateArgs, environment);
+  let isWaiting = true;
+  const give = (paths: readonly string[]) => {
+    if (!isWaiting) return null;
+    isWaiting = false;
+    return waiting(joinPaths(paths));
+  };
+  return {
+    give,
+    cancel: async () => {
+      await give([])?.catch(() => {}); // it could not even be started: nobody needs it any more
+    },
+  };
+}
+
 /**
  * Brings paths in an index up to what is on disk: stored where something is there, else removed.
  * What git cannot take (a filter that fails, a file that became a folder meanwhile) is left as it was, and returned.
@@ -64,16 +102,17 @@ export async function updateIndex(
   repository: Repository,
   paths: readonly string[],
   environment: Environment,
+  update: WaitingUpdate | null = null,
 ): Promise<Refused[]> {
-  const args = ['update-index', '-z', '--verbose', '--add', '--remove', '--replace', '--stdin'];
   const leftOut: Refused[] = [];
   let rest = paths;
   while (rest.length > 0) {
-    const result = await run(repository, args, environment, joinPaths(rest));
+    const given = update?.give(rest) ?? run(repository, updateArgs, environment, joinPaths(rest));
+    const result = await given;
     const { refused, failed } = findUndone(rest, result);
     for (const path of refused) leftOut.push({ path, reason: 'refused by git' });
     if (result.status === 0) break;
-    if (failed === null || leftOut.length >= maxRefused) throw gitFailed(args, result);
+    if (failed === null || leftOut.length >= maxRefused) throw gitFailed(updateArgs, result);
     leftOut.push({ path: failed, reason: 'unreadable' });
     // It wrote nothing, because of one: all the others again.
     const undone = new Set([...refused, failed]);
@@ -119,6 +158,11 @@ export async function writeTree(repository: Repository, environment: Environment
   if (result.status === 0) return parseOid(result.stdout.trim());
   if (/: unmerged \(/.test(result.stderr)) return null;
   throw gitFailed(['write-tree'], result);
+}
+
+/** Does the repository have an object, packed or borrowed from another? */
+export async function isStored(repository: Repository, oid: Oid): Promise<boolean> {
+  return (await run(repository, ['cat-file', '-e', oid], {})).status === 0;
 }
 
 /** Takes, for each path in conflict, one side as if it were the result: ours, else theirs, else what both began with. */

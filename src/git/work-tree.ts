@@ -1,44 +1,28 @@
 import { join } from 'node:path';
 import { statIfThere } from '../system/files.ts';
 import type { Oid } from '../types.ts';
-import type { GitEngine } from './engine.ts';
-import { openQuarantine } from './quarantine.ts';
+import { damaged } from './engine.ts';
 import type { Repository } from './repository.ts';
 import {
-  type Changes,
-  decideChanges,
-  describe,
-  type LeftOut,
-  type Listing,
-  pathsToLookAt,
-} from './work-tree-changes.ts';
-import {
-  isGitFailure,
-  listChanges,
-  removeFromIndex,
-  settleConflicts,
-  updateIndex,
-  writeTree,
-} from './work-tree-git.ts';
+  applyByGit,
+  applyToTree,
+  type Reading,
+  type WorkTree,
+  type WorkTreePorts,
+} from './work-tree-apply.ts';
+import { decideChanges, type LeftOut, type Listing, pathsToLookAt } from './work-tree-changes.ts';
+import { isGitFailure, isStored, listChanges, settleConflicts, startUpdate } from './work-tree-git.ts';
 import {
   copyIndex,
   discardCopy,
-  type IndexPorts,
   isStillKept,
   type KeptIndex,
-  keepIndex,
   readBasis,
   readKeptIndex,
 } from './work-tree-index.ts';
 import { lookAt } from './work-tree-look.ts';
 
-/*
- * The working tree as a tree object. A bundle of its own: only what takes a snapshot loads what starts a git.
- */
-
-export type WorkTreePorts = IndexPorts & { readonly git: GitEngine };
-
-export type WorkTree = { readonly tree: Oid; readonly leftOut: readonly LeftOut[] };
+export type { WorkTree, WorkTreePorts };
 
 export type Wanted = {
   readonly worktree: string;
@@ -47,9 +31,6 @@ export type Wanted = {
   /** A tree a ref leads to, of which nobody need ask whether it was pruned. */
   readonly reachable: Oid | null;
 };
-
-/** One reading of the working tree: what changed against an index, and what to do to the index. */
-type Reading = { readonly changes: Changes; readonly unreadable: readonly LeftOut[] };
 
 /** So often a kept index that another snapshot replaced meanwhile is read again. */
 const maxReadings = 3;
@@ -75,22 +56,36 @@ export async function writeWorkTree(ports: WorkTreePorts, wanted: Wanted): Promi
 
 /** The tree by what changed since the last snapshot; null where that cannot be told from the kept index. */
 async function continueFrom(ports: WorkTreePorts, wanted: Wanted, kept: KeptIndex): Promise<WorkTree | null> {
-  const reading = await read(ports, wanted, kept.path, kept.untracked);
-  const isSame = isStillKept(kept) && readBasis(ports, wanted.maxFileBytes) === kept.basis;
-  if (reading === null) return isSame ? beginAnew(ports, wanted) : null;
-  if (!isSame) return null;
-  const { store, remove, removeBlindly, leftOut } = reading.changes;
-  if (store.length + remove.length + removeBlindly.length === 0) {
-    // A tree that is there has all that is in it: git prunes none without the other.
-    if (kept.tree !== wanted.reachable) await ports.git.readObject(kept.tree);
-    return { tree: kept.tree, leftOut: [...leftOut, ...reading.unreadable] };
-  }
   const work = await copyIndex(ports, kept);
+  const listing = list(ports.repository, kept.path, kept.untracked);
+  listing.catch(() => {}); // awaited below
+  // Where there is little to look at, a git that stores what changed starts beside the one that looks for it.
+  const update = isLarge(kept.path) ? null : startUpdate(ports.repository, { GIT_INDEX_FILE: work.path });
   try {
-    return work.copied === kept.mark ? await apply(ports, work.path, kept.basis, reading) : null;
+    const reading = decide(await listing, wanted, kept.untracked);
+    const isSame = isStillKept(kept) && readBasis(ports, wanted.maxFileBytes) === kept.basis;
+    if (!isSame || work.copied !== kept.mark) return null;
+    if (reading === null) return await beginAnew(ports, wanted);
+    // A tree that is there has all that is in it: git prunes none without the other.
+    if (kept.tree !== wanted.reachable) await refuseIfPruned(ports, kept.tree);
+    const { store, remove, removeBlindly, leftOut } = reading.changes;
+    if (store.length + remove.length + removeBlindly.length === 0)
+      return { tree: kept.tree, leftOut: [...leftOut, ...reading.unreadable] };
+    const result = await applyToTree(ports, work.path, kept, reading, update);
+    if (result !== null) return result;
+    await update?.cancel(); // it holds the lock of the index
+    return await applyByGit(ports, work.path, kept.basis, reading);
   } finally {
+    void update?.cancel(); // it changes nothing any more, and takes its lock with it: nobody need wait
     discardCopy(ports, work.path);
   }
+}
+
+/** What this process remembers of a tree does not tell whether it is still there. */
+async function refuseIfPruned({ repository, git }: WorkTreePorts, tree: Oid): Promise<void> {
+  const loose = join(repository.commonDir, 'objects', tree.slice(0, 2), tree.slice(2));
+  if (statIfThere(loose) === null && !(await isStored(repository, tree))) throw damaged(tree, 'missing');
+  await git.readObject(tree);
 }
 
 /** The tree by what differs from the user's own index. */
@@ -99,8 +94,8 @@ async function beginAnew(ports: WorkTreePorts, wanted: Wanted, hasConflicts = fa
   try {
     if (hasConflicts) await settleConflicts(ports.repository, { GIT_INDEX_FILE: work.path });
     const basis = readBasis(ports, wanted.maxFileBytes, work.copied);
-    const reading = await read(ports, wanted, work.path, new Set());
-    const result = reading && (await apply(ports, work.path, basis, reading));
+    const reading = decide(await list(ports.repository, work.path, new Set()), wanted, new Set());
+    const result = reading && (await applyByGit(ports, work.path, basis, reading));
     if (result) return result;
   } finally {
     discardCopy(ports, work.path);
@@ -109,33 +104,33 @@ async function beginAnew(ports: WorkTreePorts, wanted: Wanted, hasConflicts = fa
   return beginAnew(ports, wanted, true);
 }
 
-async function read(
-  { repository }: WorkTreePorts,
+/** Looks at what was listed, and decides; null where it cannot be had from this index. */
+function decide(
+  { listing, unreadable }: Listed,
   { worktree, maxFileBytes }: Wanted,
-  index: string,
   known: ReadonlySet<string>,
-): Promise<Reading | null> {
-  const { listing, unreadable } = await list(repository, index, known);
+): Reading | null {
   const found = lookAt(worktree, pathsToLookAt(listing, known));
   const changes = decideChanges(listing, found, known, maxFileBytes);
   return changes && { changes, unreadable };
 }
 
-/** From here on two gits that share the looking are faster than one. */
+type Listed = { readonly listing: Listing; readonly unreadable: readonly LeftOut[] };
+
+/** From here on two gits that share the looking are faster than one, and keep two cores busy. */
 const manyBytes = 200_000;
+
+function isLarge(index: string): boolean {
+  return (statIfThere(index)?.size ?? 0) > manyBytes;
+}
 
 /**
  * Where the index holds untracked files of an earlier snapshot, it cannot tell which of them are ignored by now:
  * the user's own is asked for the untracked ones, at the same time.
  */
-async function list(
-  repository: Repository,
-  index: string,
-  known: ReadonlySet<string>,
-): Promise<{ listing: Listing; unreadable: LeftOut[] }> {
+async function list(repository: Repository, index: string, known: ReadonlySet<string>): Promise<Listed> {
   const ours = { GIT_INDEX_FILE: index };
-  const isLarge = (statIfThere(index)?.size ?? 0) > manyBytes;
-  if (known.size === 0 && !isLarge) return listChanges(repository, ['changed', 'untracked'], ours);
+  if (known.size === 0 && !isLarge(index)) return listChanges(repository, ['changed', 'untracked'], ours);
   const [changed, untracked] = await Promise.all([
     listChanges(repository, ['changed'], ours),
     listChanges(repository, ['untracked'], known.size === 0 ? ours : {}),
@@ -144,32 +139,4 @@ async function list(
     listing: { changed: changed.listing.changed, untracked: untracked.listing.untracked },
     unreadable: untracked.unreadable,
   };
-}
-
-/** Carries the changes out on a private index, and writes its tree; null where the index holds conflicts. */
-async function apply(
-  ports: WorkTreePorts,
-  work: string,
-  basis: string,
-  { changes, unreadable }: Reading,
-): Promise<WorkTree | null> {
-  const { repository } = ports;
-  const quarantine = await openQuarantine(ports, join(repository.commonDir, 'objects'));
-  try {
-    const environment = { ...quarantine.environment, GIT_INDEX_FILE: work };
-    if (changes.removeBlindly.length > 0)
-      await removeFromIndex(repository, changes.removeBlindly, environment);
-    // Removals first: a file must be gone before a folder can take its name.
-    const refused = await updateIndex(repository, [...changes.remove, ...changes.store], environment);
-    const [tree] = await Promise.all([writeTree(repository, environment), quarantine.sync()]);
-    if (tree === null) return null;
-    await quarantine.release();
-    const untracked = new Set(changes.untracked);
-    for (const { path } of refused) untracked.delete(path);
-    keepIndex(ports, work, { basis, tree, untracked });
-    const notTaken = refused.map(({ path, reason }) => describe(path, reason));
-    return { tree, leftOut: [...changes.leftOut, ...unreadable, ...notTaken] };
-  } finally {
-    quarantine.close();
-  }
 }

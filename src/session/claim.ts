@@ -1,9 +1,12 @@
 import { join } from 'node:path';
 import { OrchError } from '../errors.ts';
+import { lookUp } from '../keyed.ts';
+import { hasEnded } from '../state/transition.ts';
 import { withLock } from '../system/lock.ts';
 import { identifyThisProcess } from '../system/process.ts';
 import type { EpicId, SessionId } from '../types.ts';
 import { formatAge } from '../units.ts';
+import { readView } from './context.ts';
 import { checkLive, type LiveRecord, listLive, writeLive } from './live.ts';
 import type { SessionPorts } from './record.ts';
 import type { SessionSettings } from './settings.ts';
@@ -32,6 +35,7 @@ export async function claimEpic(ports: SessionPorts, claim: Claim): Promise<Sess
     for (const live of listLive(ports.home)) {
       if (live.epic !== epic || live.kind === 'hooked') continue;
       const liveness = checkLive(live);
+      if (liveness === 'alive' && (await hasEndedHere(ports, live))) continue;
       if (liveness === 'alive') throw isActive(ports, live);
       if (liveness === 'elsewhere' && !claim.takeOver)
         throw isElsewhere(epic, live.session, ports, live.since);
@@ -45,11 +49,19 @@ export async function claimEpic(ports: SessionPorts, claim: Claim): Promise<Sess
   });
 }
 
+/** A program may live on after its session: the budget ended it. A supervisor is there until it says so itself. */
+async function hasEndedHere(ports: SessionPorts, { kind, epic, session }: LiveRecord): Promise<boolean> {
+  if (kind === 'supervised') return false;
+  const { state } = await readView(ports, epic);
+  const status = lookUp(state.sessions, session)?.value.status;
+  return status !== undefined && hasEnded(status);
+}
+
 function isActive({ clock }: SessionPorts, { epic, session, holder, since }: LiveRecord): OrchError {
   const age = formatAge(Math.max(0, clock.now() - since));
   return new OrchError(
     'SESSION_ACTIVE',
-    `${epic} has a running session already: ${session}, pid ${holder.pid}, for ${age}`,
+    `${epic} has a running session already: ${session}, pid ${holder.pid}, ${age === 'now' ? 'just started' : `for ${age}`}`,
     {
       hint: `End it with: orch session pause -e ${epic}`,
       data: { epicId: epic, sessionId: session, pid: holder.pid, reason: 'running' },

@@ -1,13 +1,14 @@
 import type { Draft } from '../checkpoint/compose.ts';
 import { decide, type Verdict } from '../checkpoint/policy.ts';
 import { refuseSameButForCase, type Stored, save } from '../checkpoint/store.ts';
-import type { StorePorts, Tip } from '../checkpoint/tip.ts';
+import { readTip, type StorePorts, type Tip } from '../checkpoint/tip.ts';
 import { epicRef } from '../checkpoint/tree.ts';
 import { lookUp } from '../keyed.ts';
 import type { Redact } from '../redact.ts';
 import type { Event, Fact } from '../state/facts.ts';
 import type { State } from '../state/lists.ts';
 import { hasEnded, isLifecycle } from '../state/transition.ts';
+import { giveWay } from '../system/clock.ts';
 import type { EpicId, Millis, Oid, SessionId, Trigger, WriterId } from '../types.ts';
 import { cleanFacts } from './clean.ts';
 import { type EpicView, readView, viewFrom } from './context.ts';
@@ -111,7 +112,7 @@ export async function recordInNew(
     return { session, events: pending.filter(isOf(session)), state, verdict, stored: null };
   }
   if ((await ports.git.readRef(epicRef(epic))) === null) await refuseSameButForCase(ports.git, epic);
-  const snapshot = await keepTree(ports, opening);
+  const [snapshot] = await Promise.all([keepTree(ports, opening), readAhead(ports, opening)]);
   let verdict: Outcome['verdict'] = { warn: [], stop: null };
   const stored = await saveDraft(ports, opening, snapshot, writer, async (tip) => {
     const begun = await beginOn(tip);
@@ -198,6 +199,13 @@ async function keepTree(ports: SessionPorts, target: Target): Promise<TreeSnapsh
     ports.report(`no snapshot of the files: ${error instanceof Error ? error.message : error}`);
     return null;
   }
+}
+
+/** Reads the newest checkpoint while git looks through the working tree: it is remembered when its turn comes. */
+async function readAhead(ports: SessionPorts, { epic, settings }: Target): Promise<void> {
+  if (!settings.snapshot || ports.takeSnapshot === null) return;
+  await giveWay(); // first the snapshot gets to where it waits
+  await readTip(ports, epic).catch(() => {}); // what is wrong with it is told when it is needed
 }
 
 type Content = {

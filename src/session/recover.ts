@@ -33,7 +33,8 @@ export async function recoverInterrupted(
   const recovered: Recovered[] = [];
   for (const { id, value } of listSessions(view, ports.home).filter(isGone).reverse()) {
     const events = view.pending.filter(({ session }) => session === id).length;
-    const reason = `Session ${value.number} was interrupted; ${count(events, 'event')} recovered`;
+    const what = events === 0 ? 'all of it was saved' : `${count(events, 'event')} recovered`;
+    const reason = `Session ${value.number} was interrupted; ${what}`;
     // The files may have changed since it died; a snapshot of them now would not be what it left.
     const target = { epic, session: id, settings: { ...settings, snapshot: false } };
     const { stored } = await record(ports, target, [{ kind: 'session_recovered', reason }], {

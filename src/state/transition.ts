@@ -1,5 +1,5 @@
 import { lookUp } from '../keyed.ts';
-import type { Status } from '../types.ts';
+import { type Status, statuses } from '../types.ts';
 import type { Fact } from './facts.ts';
 
 type Lifecycle = Extract<Fact['kind'], `session_${string}` | 'budget_exceeded'>;
@@ -27,6 +27,11 @@ const table: { readonly [S in Status]: { readonly [K in Lifecycle]?: Status } } 
   failed: { session_completed: 'completed' },
   completed: {},
 };
+
+/** Every way from one status to another: what IMPLEMENTATION draws. */
+export function listTransitions(): { readonly from: Status; readonly fact: string; readonly to: Status }[] {
+  return statuses.flatMap((from) => Object.entries(table[from]).map(([fact, to]) => ({ from, fact, to })));
+}
 
 /** The status a fact leads to, or null where it leads nowhere from here. */
 export function transition(from: Status, fact: { readonly kind: string }): Status | null {

@@ -35,6 +35,11 @@ export const realRandom: Random = {
   },
 };
 
+/** Lets everything that can go on do so first, up to where it waits. */
+export function giveWay(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
 export function sleep(duration: Millis): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, duration));
 }

@@ -6,7 +6,12 @@ import { type Environment, inheritedEnvironment, isInstalled } from './spawn.ts'
 export type Exit = { readonly status: number | null; readonly signal: NodeJS.Signals | null };
 
 /** A command that runs under this process. */
-export type Command = { readonly pid: number; readonly exited: Promise<Exit> };
+export type Command = {
+  readonly pid: number;
+  readonly exited: Promise<Exit>;
+  /** Settles when all it printed was handed over, which may be after its end. */
+  readonly drained: Promise<void>;
+};
 
 export type CommandOptions = {
   readonly cwd: string;
@@ -50,7 +55,10 @@ export function startCommand(argv: readonly string[], options: CommandOptions): 
       const exited = new Promise<Exit>((end) => {
         child.once('exit', (status, signal) => end({ status, signal }));
       });
-      started({ pid: child.pid ?? 0, exited });
+      const drained = new Promise<void>((end) => {
+        child.once('close', () => end());
+      });
+      started({ pid: child.pid ?? 0, exited, drained });
     });
   });
 }

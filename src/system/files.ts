@@ -168,11 +168,16 @@ export async function syncFolder(disk: Disk, path: string): Promise<void> {
   }
 }
 
+/** Makes a folder that somebody else may make at the same time. */
+export function makeIfMissing(disk: Disk, path: string): void {
+  unless(['EEXIST'], undefined, () => disk.mkdir(path));
+}
+
 /** Makes a folder and its parents; the ones made are on disk when this returns. */
 export async function makeFolder(disk: Disk, path: string): Promise<void> {
   const made: string[] = [];
   for (let missing = path; statIfThere(missing) === null; missing = dirname(missing)) made.unshift(missing);
-  for (const folder of made) unless(['EEXIST'], undefined, () => disk.mkdir(folder));
+  for (const folder of made) makeIfMissing(disk, folder);
   await Promise.all(made.map((folder) => syncFolder(disk, dirname(folder))));
 }
 

@@ -63,7 +63,10 @@ export function checkProcess(
   if (other.boot !== self.boot) return 'dead';
   if (other.pidNamespace !== self.pidNamespace) return 'elsewhere';
   if (!pidExists(other.pid)) return 'dead';
-  return other.startedAt === startTimeOf(other.pid) ? 'alive' : 'dead';
+  const [phase, startedAt] = [readStat(other.pid)?.[0], startTimeOf(other.pid)];
+  // One that ended keeps its pid until its parent asks; in a container without an init nobody ever does.
+  if (phase === 'Z' || phase === 'X') return 'dead';
+  return other.startedAt === startedAt ? 'alive' : 'dead';
 }
 
 function pidExists(pid: number): boolean {

@@ -30,7 +30,7 @@ async function copyNewest(orch, folder, names) {
 
 async function measureAppend(what, prepare) {
   const folder = makeRepository();
-  const orch = await openOrch({ cwd: folder, engine: 'native' });
+  const orch = await openOrch({ cwd: folder, engine: 'native', settings: { snapshot: false } });
   await prepare(orch, ours);
   const names = [];
   const sides = {

@@ -17,7 +17,7 @@ async function addAndCommit(folder, settings, round) {
 /** What people do by hand: a file of the same size, added and committed on their own branch. */
 export async function run() {
   const folder = makeRepository();
-  const orch = await openOrch({ cwd: folder, engine: 'native' });
+  const orch = await openOrch({ cwd: folder, engine: 'native', settings: { snapshot: false } });
   await saveSome(orch, epicId, 0);
   const byGit = (settings) => ({
     prepare: async (round) => {

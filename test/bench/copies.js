@@ -11,7 +11,9 @@ export async function formatCopies(folder, { checkpoint, document }, count) {
   const [said, figures] = [parseMessage(message), message.split('\n')[2]];
   const ref = `refs/orchestration/epics/${document.epicId}`;
   const tree = `${checkpoint.commit}:.orchestration/checkpoints/${document.epicId}`;
-  const names = git(folder, 'ls-tree', '--name-only', tree).split('\n');
+  const names = git(folder, 'ls-tree', '--name-only', tree)
+    .split('\n')
+    .filter((name) => name.endsWith('.json'));
   const fill = makeForm(document, canonicalJson, formatDocument);
   const copy = (seq) => {
     const id = makeCheckpointId(seq, seq.toString(36).padStart(6, '0'));

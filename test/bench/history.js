@@ -13,7 +13,12 @@ const megabyte = 1_048_576;
 export async function saveHistory(folder, epicId, saved, count = saved) {
   const start = Date.now() - count * 1_000;
   let seq = 0;
-  const orch = await openOrch({ cwd: folder, engine: 'native', clock: { now: () => start + seq * 1_000 } });
+  const orch = await openOrch({
+    cwd: folder,
+    engine: 'native',
+    settings: { snapshot: false },
+    clock: { now: () => start + seq * 1_000 },
+  });
   while (seq < saved) await saveCheckpoint({ epicId, reason: `Step ${++seq}` }, orch);
   const newest = await loadLatestCheckpoint(epicId, orch);
   orch.close();

@@ -12,6 +12,7 @@ const output = join(makeFolder(), 'peak');
 const commands = {
   'checkpoint list': ['checkpoint', 'list', '--epic', epicId],
   'checkpoint create': ['checkpoint', 'create', '--epic', epicId],
+  status: ['status'],
 };
 
 function runHidden(command, args, cwd) {

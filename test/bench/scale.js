@@ -1,4 +1,14 @@
-import { listCheckpoints, loadLatestCheckpoint, openOrch, saveCheckpoint } from '../../dist/index.js';
+import {
+  generateResumeBrief,
+  listCheckpoints,
+  loadLatestCheckpoint,
+  openOrch,
+  pauseSession,
+  readStatus,
+  recordNote,
+  saveCheckpoint,
+  startSession,
+} from '../../dist/index.js';
 import { runOrch } from './commands.js';
 import { importHistory, saveHistory } from './history.js';
 import { compare, measure } from './measure.js';
@@ -11,15 +21,39 @@ const many = 100_000;
 const copies = 24;
 
 async function open(folder) {
-  return { folder, orch: await openOrch({ cwd: folder, engine: 'native' }) };
+  return { folder, orch: await openOrch({ cwd: folder, engine: 'native', settings: { snapshot: false } }) };
 }
 
 // What reads comes first, while the short histories are as short as they are called.
 const works = [
   ['library: list 20', 72, ({ orch }) => listCheckpoints(epicId, { limit: 20 }, orch)],
   ['library: load latest', 72, ({ orch }) => loadLatestCheckpoint(epicId, orch)],
+  ['library: status', 72, ({ orch }) => readStatus(epicId, orch)],
+  [
+    'library: brief',
+    72,
+    async ({ orch }) => {
+      const { checkpoint, document } = await loadLatestCheckpoint(epicId, orch);
+      return generateResumeBrief({
+        epicId,
+        state: document.state,
+        checkpoint: { ...document, ...checkpoint },
+      });
+    },
+  ],
   ['orch checkpoint list', 24, ({ folder }) => runOrch(folder, 'checkpoint', 'list', '--epic', epicId)],
   ['library: append', 72, ({ orch }) => saveCheckpoint({ epicId, reason: 'One more' }, orch)],
+  [
+    'library: start, record, pause',
+    48,
+    async ({ orch }) => {
+      const { session } = await startSession({ epicId }, orch);
+      await recordNote(session, 'One more', orch);
+      await pauseSession(session, null, null, orch);
+    },
+  ],
+  ['orch status', 24, ({ folder }) => runOrch(folder, 'status')],
+  ['orch brief', 24, ({ folder }) => runOrch(folder, 'brief', '--epic', epicId)],
   ['orch checkpoint create', 24, ({ folder }) => runOrch(folder, 'checkpoint', 'create', '--epic', epicId)],
 ];
 

@@ -1,11 +1,12 @@
 import { spawn } from 'node:child_process';
-import { rmSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdirSync, rmSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { describe, expect, it } from 'vitest';
 import { takeSnapshot } from '../../src/git/snapshot.ts';
 import { openOrch } from '../../src/orch.ts';
+import { type Disk, realDisk } from '../../src/system/files.ts';
 import { expectSound } from '../support/checkpoints.ts';
 import { makeCrashingDisk } from '../support/crash-disk.ts';
 import {
@@ -110,4 +111,51 @@ it('I3: dead at any operation on the disk, it leaves the last snapshot or the ne
   }
   expect(repository.tryGit('merge-base', '--is-ancestor', first.commit, ref).status).toBe(0);
   expectSound(repository);
+});
+
+/** A disk that tells what was waited for, and what had been when a ref was moved. */
+function makeWatchedDisk() {
+  const open = new Map<number, string>();
+  const synced = new Set<string>();
+  const atMove: Set<string>[] = [];
+  const disk: Disk = {
+    ...realDisk,
+    open: (path, flags, mode) => {
+      const fd = realDisk.open(path, flags, mode);
+      open.set(fd, path);
+      return fd;
+    },
+    sync: async (fd) => {
+      await realDisk.sync(fd);
+      synced.add(open.get(fd) ?? '');
+    },
+    rename: (from, to) => {
+      realDisk.rename(from, to);
+      if (synced.has(from)) synced.add(to);
+      synced.delete(dirname(to));
+      if (to.endsWith(ref)) atMove.push(new Set(synced));
+    },
+  };
+  return { disk, atMove };
+}
+
+it('I2: all a snapshot refers to was waited for before its ref moved, with the folders it is in', async () => {
+  const repository = makeRepositoryWithCommit();
+  mkdirSync(join(repository.folder, 'in/here'), { recursive: true });
+  for (const turn of ['first', 'second', 'third']) {
+    const { disk, atMove } = makeWatchedDisk();
+    const before = repository.tryGit('rev-parse', '--verify', '--quiet', ref).stdout.trim();
+    repository.write('in/here/file', `${turn}\n`);
+    repository.write(`in/${turn}`, `new in the ${turn}\n`);
+    const orch = await openOrch({ cwd: repository.folder, disk });
+    await takeSnapshot(orch, request);
+    orch.close();
+    const known = ['HEAD', before].filter(Boolean).map((commit) => `^${commit}`);
+    const names = repository.git('rev-list', '--objects', '--no-object-names', ref, ...known).split('\n');
+    expect(names).toHaveLength(6); // two files, three folders, a commit
+    const objects = join(repository.folder, '.git/objects');
+    const paths = names.map((oid) => join(objects, oid.slice(0, 2), oid.slice(2)));
+    const wanted = [...paths, ...paths.map((path) => dirname(path)), objects];
+    expect(wanted.filter((path) => !atMove[0]?.has(path))).toEqual([]);
+  }
 });

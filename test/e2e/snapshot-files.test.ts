@@ -188,4 +188,50 @@ describe('the kept index', () => {
     expect((await snapshot(repository)).tree).toBe(treeByGit(repository));
     expectSound(repository);
   });
+
+  it('is made anew by a process that remembers what was pruned', async () => {
+    const repository = makeRepositoryWithCommit();
+    repository.write('untracked', 'x\n');
+    await withPorts(repository.folder, async (ports) => {
+      await readWorkTree(ports, 1_000);
+      repository.write('untracked', 'y\n');
+      const { tree } = await readWorkTree(ports, 1_000);
+      repository.git('gc', '--quiet', '--prune=now');
+      expect(repository.tryGit('cat-file', '-e', tree).status).not.toBe(0);
+      expect((await readWorkTree(ports, 1_000)).tree).toBe(tree);
+    });
+    expect(repository.git('ls-tree', '--name-only', treeByGit(repository))).toContain('untracked');
+    expect((await snapshot(repository)).tree).toBe(treeByGit(repository));
+    expectSound(repository);
+  });
+
+  it.each<[what: string, prepare: (repository: TestRepository) => void]>([
+    ['shortens its paths', (repository) => repository.git('update-index', '--index-version', '4')],
+    [
+      'holds a file that is only intended',
+      (repository) => {
+        repository.write('intended', 'x\n');
+        repository.git('add', '--intent-to-add', 'intended');
+        repository.git('update-index', '--assume-unchanged', 'intended');
+      },
+    ],
+  ])('goes on where it %s', async (_, prepare) => {
+    const repository = makeRepositoryWithCommit();
+    prepare(repository);
+    for (const turn of ['first', 'second', 'third']) {
+      repository.write('README', turn);
+      expect(filesOf(repository, (await snapshot(repository)).commit).README).toBe(`100644 ${turn}`);
+    }
+    expectSound(repository);
+  });
+
+  it('goes on with more changes than are worth doing one by one', async () => {
+    const repository = makeRepositoryWithCommit();
+    await snapshot(repository);
+    for (let index = 0; index < 600; index++) repository.write(`file-${index}`, `${index}\n`);
+    expect((await snapshot(repository)).tree).toBe(treeByGit(repository));
+    for (let index = 0; index < 100; index++) rmSync(join(repository.folder, `file-${index}`));
+    expect((await snapshot(repository)).tree).toBe(treeByGit(repository));
+    expectSound(repository);
+  });
 });

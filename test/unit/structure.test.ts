@@ -47,9 +47,11 @@ const allowed: { readonly [room: string]: readonly string[] } = {
   checkpoint: below('git', 'system', 'state', 'cost'),
   session: below('checkpoint', 'git', 'integration', 'system', 'state', 'cost', 'config.ts', 'redact.ts'),
   'orch.ts': below('session', 'checkpoint', 'git', 'system', 'config.ts', 'redact.ts'),
-  'index.ts': below('orch.ts', 'config.ts', 'session', 'checkpoint', 'integration', 'state', 'cost'),
+  library: below('orch.ts', 'config.ts', 'session', 'checkpoint', 'integration', 'state', 'cost'),
+  'index.ts': below('library', 'orch.ts', 'session', 'checkpoint', 'integration', 'state', 'cost'),
   cli: below(
     'index.ts',
+    'library',
     'orch.ts',
     'config.ts',
     'session',

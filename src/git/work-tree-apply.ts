@@ -1,0 +1,119 @@
+import { join } from 'node:path';
+import { readFrom, readIfThere } from '../system/files.ts';
+import type { Environment } from '../system/spawn.ts';
+import type { Oid } from '../types.ts';
+import { editTree, type TreeEdit } from './edit-tree.ts';
+import type { GitEngine } from './engine.ts';
+import { findInIndex, isReadableIndex } from './index-entries.ts';
+import { syncLooseObjects } from './object-sync.ts';
+import { openQuarantine } from './quarantine.ts';
+import { type Changes, describe, type LeftOut } from './work-tree-changes.ts';
+import {
+  type Refused,
+  removeFromIndex,
+  updateIndex,
+  type WaitingUpdate,
+  writeTree,
+} from './work-tree-git.ts';
+import { type IndexPorts, type KeptIndex, keepIndex } from './work-tree-index.ts';
+
+export type WorkTreePorts = IndexPorts & { readonly git: GitEngine };
+
+export type WorkTree = { readonly tree: Oid; readonly leftOut: readonly LeftOut[] };
+
+/** One reading of the working tree: what changed against an index, and what to do to the index. */
+export type Reading = { readonly changes: Changes; readonly unreadable: readonly LeftOut[] };
+
+/** From here on one git writes the trees faster than this process does. */
+const manyPaths = 500;
+
+const nothing = Buffer.alloc(0);
+
+/** What a submodule is in a tree: a commit of another repository. */
+const submoduleMode = '160000';
+
+/**
+ * Carries the changes out on a copy of the kept index, then on the tree that goes with it: one git less than by
+ * asking for all of it, and the names of all new objects are known. Null, and nothing done that another way would have
+ * to undo, where that is not as simple.
+ */
+export async function applyToTree(
+  ports: WorkTreePorts,
+  work: string,
+  kept: KeptIndex,
+  reading: Reading,
+  update: WaitingUpdate | null,
+): Promise<WorkTree | null> {
+  const { repository, git, disk } = ports;
+  const { store, remove, removeBlindly } = reading.changes;
+  const paths = [...store, ...remove, ...removeBlindly];
+  if (paths.length > manyPaths || !isReadableIndex(readFrom(work, 0, 12)?.bytes ?? nothing)) return null;
+  if (removeBlindly.length > 0) await update?.cancel(); // another git has to change the index first
+  const refused = await changeIndex(ports, reading.changes, { GIT_INDEX_FILE: work }, update);
+  const entries = findInIndex(readIfThere(work) ?? nothing, paths, git.format);
+  if (entries === null) throw new Error('git wrote an index of another kind than it read');
+  const blobs = [...entries.found.values()].filter(({ mode }) => mode !== submoduleMode);
+  const synced = syncLooseObjects(
+    disk,
+    join(repository.commonDir, 'objects'),
+    blobs.map(({ oid }) => oid),
+  );
+  synced.catch(() => {}); // awaited below, whatever happens first
+  try {
+    if (!entries.isPlain) return null;
+    const edits = new Map(paths.map((path): [string, TreeEdit] => [path, entries.found.get(path) ?? null]));
+    const { tree, objects } = await editTree(git, kept.tree, edits);
+    await Promise.all([git.writeObjects(objects), synced]);
+    return keep(ports, work, kept.basis, tree, reading, refused);
+  } finally {
+    await synced; // another way would find these objects there, and not wait for the disk again
+  }
+}
+
+/** Carries the changes out on a private index, and has git write its tree; null where the index holds conflicts. */
+export async function applyByGit(
+  ports: WorkTreePorts,
+  work: string,
+  basis: string,
+  reading: Reading,
+): Promise<WorkTree | null> {
+  const { repository } = ports;
+  const quarantine = await openQuarantine(ports, join(repository.commonDir, 'objects'));
+  try {
+    const environment = { ...quarantine.environment, GIT_INDEX_FILE: work };
+    const refused = await changeIndex(ports, reading.changes, environment);
+    const [tree] = await Promise.all([writeTree(repository, environment), quarantine.sync()]);
+    if (tree === null) return null;
+    await quarantine.release();
+    return keep(ports, work, basis, tree, reading, refused);
+  } finally {
+    quarantine.close();
+  }
+}
+
+async function changeIndex(
+  { repository }: WorkTreePorts,
+  { store, remove, removeBlindly }: Changes,
+  environment: Environment,
+  update: WaitingUpdate | null = null,
+): Promise<Refused[]> {
+  if (removeBlindly.length > 0) await removeFromIndex(repository, removeBlindly, environment);
+  // Removals first: a file must be gone before a folder can take its name.
+  return updateIndex(repository, [...remove, ...store], environment, update);
+}
+
+/** All that the index refers to is on disk to stay by now. */
+function keep(
+  ports: WorkTreePorts,
+  work: string,
+  basis: string,
+  tree: Oid,
+  { changes, unreadable }: Reading,
+  refused: readonly Refused[],
+): WorkTree {
+  const untracked = new Set(changes.untracked);
+  for (const { path } of refused) untracked.delete(path);
+  keepIndex(ports, work, { basis, tree, untracked });
+  const notTaken = refused.map(({ path, reason }) => describe(path, reason));
+  return { tree, leftOut: [...changes.leftOut, ...unreadable, ...notTaken] };
+}

@@ -1,0 +1,99 @@
+import type { Checkpoint } from '../checkpoint/list.ts';
+import type { Stop, Warning } from '../checkpoint/policy.ts';
+import type { Budget } from '../cost/budget.ts';
+import { checkFacts } from '../session/clean.ts';
+import { readView } from '../session/context.ts';
+import * as facts from '../session/facts.ts';
+import { record } from '../session/record.ts';
+import { describeMoney } from '../session/status.ts';
+import type { TestState } from '../state/current.ts';
+import type { Event, Fact } from '../state/facts.ts';
+import type { FileChange, IssueUpdate } from '../state/lists.ts';
+import { findTarget, type SessionName } from './sessions.ts';
+import { using, type Where } from './where.ts';
+
+/** What came of recording something. */
+export type Recorded = {
+  readonly events: readonly Event[];
+  readonly budget: Budget;
+  /** Made because the policy called for it. */
+  readonly checkpoint: Checkpoint | null;
+  readonly warnings: readonly Warning[];
+  /** The money is gone: stop working. */
+  readonly stop: Stop | null;
+};
+
+/** Records facts in a session; they are on disk when this returns. */
+export function recordFacts(
+  session: SessionName,
+  given: readonly Fact[],
+  where: Where = {},
+): Promise<Recorded> {
+  return using(where, async (orch) => {
+    await checkFacts(given);
+    const { events, state, stored, verdict } = await record(orch, await findTarget(orch, session), given);
+    const checkpoint = stored?.checkpoint ?? null;
+    return { events, budget: describeMoney(state), checkpoint, warnings: verdict.warn, stop: verdict.stop };
+  });
+}
+
+export const recordNote = (session: SessionName, text: string, where: Where = {}): Promise<Recorded> =>
+  using(where, (orch) => recordFacts(session, [facts.noteFact(orch.random, text)], orch));
+
+export const recordDecision = (
+  session: SessionName,
+  text: string,
+  rationale: string | null = null,
+  where: Where = {},
+): Promise<Recorded> =>
+  using(where, (orch) => recordFacts(session, [facts.decisionFact(orch.random, text, rationale)], orch));
+
+export const recordBlocker = (session: SessionName, text: string, where: Where = {}): Promise<Recorded> =>
+  using(where, (orch) => recordFacts(session, [facts.blockerFact(orch.random, text)], orch));
+
+/** Resolves a blocker, named by its id, the beginning of it, or a piece of its text. */
+export const resolveBlocker = (session: SessionName, name: string, where: Where = {}): Promise<Recorded> =>
+  using(where, async (orch) => {
+    const { state } = await readView(orch, (await findTarget(orch, session)).epic);
+    return recordFacts(session, [facts.resolvedFact(state, name, orch.clock.now())], orch);
+  });
+
+export const recordTried = (session: SessionName, text: string, where: Where = {}): Promise<Recorded> =>
+  using(where, (orch) => recordFacts(session, [facts.triedFact(orch.random, text)], orch));
+
+export const recordFile = (
+  session: SessionName,
+  path: string,
+  details: Partial<Omit<FileChange, 'session'>> = {},
+  where: Where = {},
+): Promise<Recorded> => recordFacts(session, [facts.fileFact(path, details)], where);
+
+export const recordIssue = (
+  session: SessionName,
+  id: string,
+  update: Partial<Omit<IssueUpdate, 'session'>> = {},
+  where: Where = {},
+): Promise<Recorded> =>
+  using(where, async (orch) => {
+    const { state } = await readView(orch, (await findTarget(orch, session)).epic);
+    return recordFacts(session, [facts.issueFact(state, id, update)], orch);
+  });
+
+/** What is being worked on, or that it is done. */
+export const recordTask = (
+  session: SessionName,
+  text: string,
+  options: { readonly done?: boolean } = {},
+  where: Where = {},
+): Promise<Recorded> => recordFacts(session, [facts.taskFact(text, options.done ?? false)], where);
+
+export const recordTests = (session: SessionName, tests: TestState, where: Where = {}): Promise<Recorded> =>
+  recordFacts(session, [facts.testFact(tests)], where);
+
+/** Adds to what the session has cost, in dollars. */
+export const recordCost = (
+  session: SessionName,
+  usd: number | string,
+  details: facts.CostDetails = {},
+  where: Where = {},
+): Promise<Recorded> => recordFacts(session, [facts.costFact(usd, details)], where);
