@@ -50,6 +50,7 @@ export function summarize(trigger: Trigger, reason: string | null, events: reado
   if (note?.fact.kind === 'note') return cleanLine(note.fact.text, 400);
   const counts = new Map<string, number>();
   for (const { fact } of events) {
+    if (trigger === 'session_start' && fact.kind === 'budget_set') continue; // it began with one
     const noun = fact.kind === 'current_set' ? currentNouns.get(fact.key) : nouns[fact.kind];
     if (noun) counts.set(noun, (counts.get(noun) ?? 0) + 1);
   }
