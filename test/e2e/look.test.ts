@@ -102,11 +102,8 @@ describe('a damaged checkpoint', () => {
     const repository = makeRepositoryWithCommit();
     const [, second, , fourth] = await save(repository, ['one', 'two', 'three', 'four']);
     damage(repository, second, 'commit', 'deleted');
-    for (const args of [
-      ['log', 'x'],
-      ['cost', 'report', '-e', 'x'],
-      ['cost', '-e', 'x'],
-    ]) {
+    const looking = ['log x', 'cost report -e x', 'cost -e x', 'session list -e x', 'session show -e x'];
+    for (const args of looking.map((line) => line.split(' '))) {
       const ran = runOrch(repository, args);
       expect(ran).toMatchObject({ status: 0, stderr: expect.stringContaining('some could not be read') });
       expect(ran.stderr.match(/some could not/g)).toHaveLength(1);
