@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { endAfterwards } from '../support/background.ts';
 import { fail, list, repositoryAt, show } from '../support/checkpoints.ts';
 import { errorOf, orchJson, runOrch, startOrch } from '../support/orch.ts';
 import { makeRepositoryWithCommit, type TestRepository } from '../support/repository.ts';
@@ -152,6 +153,7 @@ describe('trust', () => {
     const clone = repositoryAt(origin.home, join(origin.home, 'clone'));
     origin.git('clone', '--quiet', '.', clone.folder);
     npmTest(clone, 'echo fine');
+    endAfterwards(clone, 'x');
     const start = (env = {}) => {
       const ran = runOrch(clone, ['session', 'start', '-e', 'x', '--background'], { env });
       expect(ran.status).toBe(0);
@@ -172,6 +174,7 @@ describe('trust', () => {
     configure(repository, { name: 'test', run: 'true' });
     expect(run(repository).status).toBe(0);
     configure(repository, { name: 'test', run: 'touch ../evil' });
+    endAfterwards(repository, 'x');
     const ran = runOrch(repository, ['session', 'start', '-e', 'x', '--background']);
     expect(ran.stderr).toContain('skipped until you approve them');
     expect(runOrch(repository, ['session', 'pause', '-e', 'x']).status).toBe(0);

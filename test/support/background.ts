@@ -10,13 +10,18 @@ afterEach(() => {
   for (const { repository, epic } of started.splice(0)) runOrch(repository, ['session', 'pause', '-e', epic]);
 });
 
+/** Ends what runs on this epic when the test is over, however it ends. */
+export function endAfterwards(repository: TestRepository, epic: string): void {
+  started.push({ repository, epic });
+}
+
 /** A session that runs in the background until the test is over, without gates. */
 export function startInBackground(
   repository: TestRepository,
   epic: string,
   ...options: readonly string[]
 ): Session {
-  started.push({ repository, epic });
+  endAfterwards(repository, epic);
   const args = ['session', 'start', '-e', epic, '--background', '--no-baseline', ...options];
   return orchJson<{ session: Session }>(repository, args).session;
 }
