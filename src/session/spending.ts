@@ -6,6 +6,7 @@ import { type CostReport, makeReport, type Point } from '../cost/report.ts';
 import { parseOid } from '../ids.ts';
 import { lookUp } from '../keyed.ts';
 import { budgetOf } from '../state/current.ts';
+import { hasEnded } from '../state/transition.ts';
 import type { Micros, Millis } from '../types.ts';
 import { toMicros, toUsd } from '../units.ts';
 import type { EpicView } from './context.ts';
@@ -49,9 +50,11 @@ export async function readCostStatus(ports: SessionPorts, view: EpicView): Promi
   const { state } = view;
   const now = ports.clock.now();
   const spent = totalUsage(state.ledger).micros;
-  // What is pending was spent by now.
-  const points: { at: Millis; micros: Micros }[] = [{ at: now, micros: spent }];
+  const points: { at: Millis; micros: Micros }[] = [];
   for await (const point of walkPoints(ports, view, recentPoints)) points.push(point);
+  // What is pending was spent by now; but while nobody works, no time passes in which money could be spent.
+  const isWorkedOn = Object.values(state.sessions).some(({ value }) => !hasEnded(value.status));
+  if (isWorkedOn || spent > (points[0]?.micros ?? 0)) points.unshift({ at: now, micros: spent });
   const perHour = burnPerHour(points, now);
   const bySession = sumMeters(state.ledger, ({ session }) => session).map(([sessionId, micros]) => {
     const number = lookUp(state.sessions, sessionId)?.value.number ?? null;

@@ -136,6 +136,26 @@ describe('orch cost budget', () => {
   });
 });
 
+describe('orch cost', () => {
+  it('tells how fast money goes from the time that was worked, not from the pause after it', () => {
+    const repository = makeRepositoryWithCommit();
+    const at = (now: string) => ({ env: { ORCH_NOW: now } });
+    for (const [now, usd] of [
+      ['2026-11-16T09:00:00Z', '1'],
+      ['2026-11-16T09:15:00Z', '0.5'],
+    ] as const)
+      expect(runOrch(repository, ['record', 'cost', usd, '-e', 'x'], at(now)).status).toBe(0);
+    expect(runOrch(repository, ['cost', 'budget', '3.5', '-e', 'x'], at('2026-11-16T09:15:00Z')).status).toBe(
+      0,
+    );
+    // Fifteen minutes at 50 cents: 2 dollars an hour, and 2 are left.
+    expect(orchJson(repository, ['cost', '-e', 'x'], at('2026-11-16T09:35:00Z'))).toMatchObject({
+      burnPerHourUsd: 2,
+      lastsUntil: '2026-11-16T10:35:00Z',
+    });
+  });
+});
+
 describe('orch cost report', () => {
   it('sums up to the total by day, session and model: over midnight, since a time, and with what is pending', () => {
     const repository = makeRepositoryWithCommit();
