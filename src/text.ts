@@ -31,6 +31,15 @@ export function cutBytes(text: string, maxBytes: number): string {
   return `${bytes.toString('utf8', 0, end)}…`;
 }
 
+/** Keeps the end, beginning at a character, marking the cut with `…`. */
+export function cutToEnd(text: string, maxBytes: number): string {
+  const bytes = Buffer.from(text);
+  if (bytes.length <= maxBytes) return text;
+  let start = bytes.length - Math.max(0, maxBytes - 3);
+  while (start < bytes.length && ((bytes[start] ?? 0) & 0xc0) === 0x80) start++;
+  return `…${bytes.toString('utf8', start)}`;
+}
+
 const wide =
   /[\u1100-\u115F\u2E80-\u303E\u3041-\uA4CF\uA960-\uA97C\uAC00-\uD7A3\uF900-\uFAFF\uFE30-\uFE6F\uFF01-\uFF60\uFFE0-\uFFE6\u{1F300}-\u{1FAFF}\u{20000}-\u{3FFFD}]|\p{Emoji_Presentation}/u;
 const zero = /\p{Mark}|\p{Format}/u;

@@ -90,6 +90,25 @@ export async function* walkEpic(
   }
 }
 
+/** An epic's commits as far back as they can be read; `onDamage` is told where that is not to the beginning. */
+export async function* walkReadable(
+  ports: StorePorts,
+  epic: EpicId,
+  onDamage: (error: OrchError) => void,
+  most?: number,
+): AsyncGenerator<Commit> {
+  let isFirst = true;
+  try {
+    for await (const commit of walkEpicCommits(ports, epic, onDamage, most)) {
+      isFirst = false;
+      yield commit;
+    }
+  } catch (error) {
+    if (isFirst || !hasCode(error, 'INTEGRITY')) throw error;
+    onDamage(error);
+  }
+}
+
 /**
  * An epic's commits, newest first. Where the newest itself cannot be read, the walk begins at the newest that can,
  * and `onDamage` is told why.

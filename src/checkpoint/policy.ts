@@ -59,7 +59,7 @@ export function decide(policy: Policy, view: View, now: Millis): Verdict {
   const isOver = limit !== null && spent >= limit;
   const stop: Stop | null = isOver ? { kind: 'budget', spent, limit } : null;
   const before = view.seen ?? view.saved?.document.state ?? null;
-  const isWarned = before !== null && isCrossed(before, warnAt);
+  const isWarned = before !== null && isKnownToCross(before, warnAt, limit);
   const warn: Warning[] =
     !isOver && limit !== null && !isWarned && isCrossed(view.state, warnAt)
       ? [{ kind: 'budget', spent, limit }]
@@ -114,17 +114,21 @@ function isDoneTask(value: unknown): boolean {
   return typeof value === 'object' && value !== null && 'status' in value && value.status === 'done';
 }
 
-/** Is this much of the budget spent? Each state by its own budget, so that raising it arms the threshold again. */
-function isCrossed(state: State, fraction: number): boolean {
-  const limit = budgetOf(state);
+/** Is this much of the budget spent? By the state's own budget, where no other is given. */
+function isCrossed(state: State, fraction: number, limit = budgetOf(state)): boolean {
   return limit !== null && totalUsage(state.ledger).micros >= limit * fraction;
 }
 
+/** By its own budget and by the present one: whether that was raised or lowered since, a crossing is a new one. */
+function isKnownToCross(before: State, fraction: number, limit: Micros | null): boolean {
+  return isCrossed(before, fraction) && isCrossed(before, fraction, limit);
+}
+
 function findCrossing(policy: Policy, { saved, state }: View): string | null {
-  const crossed = policy.cost.filter(
-    (fraction) => isCrossed(state, fraction) && !(saved && isCrossed(saved.document.state, fraction)),
-  );
   const limit = budgetOf(state);
+  const isKnown = (fraction: number) =>
+    saved !== null && isKnownToCross(saved.document.state, fraction, limit);
+  const crossed = policy.cost.filter((fraction) => isCrossed(state, fraction) && !isKnown(fraction));
   if (crossed.length === 0 || limit === null) return null;
   const spent = totalUsage(state.ledger).micros;
   return `${Math.floor((spent / limit) * 100)} % of the budget spent: ${formatUsd(spent)} of ${formatUsd(limit)}`;

@@ -1,4 +1,5 @@
 import { noUsage, totalUsage } from '../cost/ledger.ts';
+import { readCurrent } from '../state/current.ts';
 import type { Event, Fact } from '../state/facts.ts';
 import type { State } from '../state/lists.ts';
 import { cleanLine } from '../text.ts';
@@ -16,7 +17,13 @@ const nouns: { readonly [K in Fact['kind']]?: string } = {
   cost: 'cost',
   task: 'task update',
   effect: 'effect update',
+  budget_set: 'budget change',
 };
+
+const currentNouns: ReadonlyMap<string, string> = new Map([
+  ['currentTask', 'task update'],
+  ['testState', 'test result'],
+]);
 
 const triggerWords: { readonly [T in Trigger]: string } = {
   session_start: 'Session started',
@@ -43,11 +50,20 @@ export function summarize(trigger: Trigger, reason: string | null, events: reado
   if (note?.fact.kind === 'note') return cleanLine(note.fact.text, 400);
   const counts = new Map<string, number>();
   for (const { fact } of events) {
-    const noun = nouns[fact.kind];
+    if (trigger === 'session_start' && fact.kind === 'budget_set') continue; // it began with one
+    const noun = fact.kind === 'current_set' ? currentNouns.get(fact.key) : nouns[fact.kind];
     if (noun) counts.set(noun, (counts.get(noun) ?? 0) + 1);
   }
   const said = [...counts].map(([noun, amount]) => count(amount, noun)).join(', ');
   return said ? `${triggerWords[trigger]}: ${said}` : triggerWords[trigger];
+}
+
+/** `tests 141/142`, where they were run since the checkpoint before, and counted. */
+function describeTests(events: readonly Event[], after: State): string | false {
+  const isNew = events.some(({ fact }) => fact.kind === 'current_set' && fact.key === 'testState');
+  const tests = isNew ? readCurrent(after, 'testState') : null;
+  if (typeof tests?.passed !== 'number') return false;
+  return `tests ${tests.passed}/${typeof tests.total === 'number' ? tests.total : tests.passed + (tests.failed ?? 0)}`;
 }
 
 /** The line of figures below the subject: what came since the checkpoint before. */
@@ -65,6 +81,7 @@ export function describeFigures(
   const figures = [
     `Session ${sessionNumber}`,
     files.length > 0 && `${count(new Set(files.map(({ path }) => path)).size, 'file')}${lines}`,
+    describeTests(events, after),
     spent > 0 && `+${formatUsd(spent)}`,
     rebuiltOver > 0 && `rebuilt: ${count(rebuiltOver, 'checkpoint')} before this could not be read`,
   ];

@@ -26,6 +26,15 @@ export const baselineSpec: CommandSpec = {
       // An agent that runs them approves nothing: what is approved runs by itself in the user's name.
       const isByHand = !context.settings.byAgent;
       if (isByHand && !isApproved(orch.home, gates)) await approve(orch.disk, orch.home, gates, orch.random);
+      const { out, json } = context;
+      if (gates.length === 0) {
+        out.print(
+          json
+            ? JSON.stringify({ passed: true, gates: [] })
+            : formatBaselineResult({ passed: true, gates: [] }),
+        );
+        return 0;
+      }
       const place = await choosePlace(context, orch, textOf(call, 'epic'));
       const stop = new AbortController();
       let stoppedBy: NodeJS.Signals | null = null;
@@ -42,8 +51,10 @@ export const baselineSpec: CommandSpec = {
         onProgress,
         signal: stop.signal,
       }).finally(off);
-      if (stoppedBy !== null) return statusOfSignal(stoppedBy);
-      const { out, json } = context;
+      if (stoppedBy !== null) {
+        out.tell(`orch: the gates were interrupted (${stoppedBy}); nothing is recorded of them`);
+        return statusOfSignal(stoppedBy);
+      }
       const { passed, outcome } = result;
       const shown = result.gates.map(({ name, status, durationMs, output, fixed }) => {
         return { name, status, durationMs, output, fixed };
@@ -53,15 +64,19 @@ export const baselineSpec: CommandSpec = {
         out.print(formatBaselineResult(result));
         if (outcome?.stored) out.print(showTitle(out, outcome.stored.checkpoint, '◆ '));
       }
+      if (result.tree === null) out.tell(unboundWarning);
       if (outcome) await rememberEpic(orch, place.epic);
       if (passed) return 0;
       const red = result.gates.filter(({ status }) => status === 'failed' || status === 'timed_out');
       throw new OrchError('GATE_FAILED', `${red.map(({ name }) => name).join(', ')}: red`, {
-        hint: 'What they printed is above; all of it is kept with the checkpoint',
+        hint: 'The end of what they printed is above, and more of it in: orch checkpoint show --json',
         data: { gates: red.map(({ name }) => name) },
       });
     }),
 };
+
+const unboundWarning =
+  'orch: files changed while the gates ran, or cannot be read: what they said is true of no checkpoint (gates: unknown)';
 
 function tellProgress({ out, json }: Context, progress: GateProgress): void {
   if (json || process.stderr.isTTY !== true) return;

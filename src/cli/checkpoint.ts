@@ -1,9 +1,10 @@
 import type { Checkpoint } from '../checkpoint/list.ts';
 import { OrchError } from '../errors.ts';
-import { loadCheckpoint, readListing, verifyCheckpoints } from '../library/checkpoints.ts';
+import { loadCheckpoint, verifyCheckpoints } from '../library/checkpoints.ts';
 import { recordIn } from '../session/here.ts';
 import { parseLimit, showCheckpoint, showList, showTitle, showVerification } from './checkpoint-view.ts';
 import { chooseEpic, choosePlace, epicOption, rememberEpic } from './choose.ts';
+import { listOrTell } from './listing.ts';
 import { runCommands } from './run.ts';
 import { type CommandSpec, type GroupSpec, textOf } from './spec.ts';
 
@@ -45,14 +46,9 @@ const list: CommandSpec = {
     const { out, json } = context;
     await context.withOrch(async (orch) => {
       const epicId = await chooseEpic(context, orch, textOf(call, 'epic') ?? call.argument, false);
-      const { checkpoints, total, damaged } = await readListing(epicId, { limit }, orch);
+      const { checkpoints, total, damaged } = await listOrTell(context, orch, epicId, limit);
       const found = { epicId, checkpoints, total, ...(damaged && { damaged }) };
       out.print(json ? JSON.stringify(found) : showList(out, found, orch.clock.now()));
-      if (damaged) {
-        out.tell(
-          `orch: some could not be read: ${damaged.message}\n      Look closer with: orch checkpoint verify`,
-        );
-      }
     });
     return 0;
   },

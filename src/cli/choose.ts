@@ -3,7 +3,7 @@ import type { Orch } from '../orch.ts';
 import { type EpicView, epicExists, readView } from '../session/context.ts';
 import type { Place } from '../session/here.ts';
 import { rememberUsed } from '../session/last-used.ts';
-import { type EpicChoice, findRunning, resolveEpic, resolvePlace } from '../session/resolve.ts';
+import { type EpicChoice, findOwn, findRunning, resolveEpic, resolvePlace } from '../session/resolve.ts';
 import type { EpicId } from '../types.ts';
 import type { Context } from './run.ts';
 import type { OptionSpec } from './spec.ts';
@@ -27,7 +27,10 @@ function tellChoice({ out, json }: Context, { epic, because }: EpicChoice): void
   if (why && !json) out.tell(out.paint('dim', `epic ${epic} (${why})`));
 }
 
-/** The epic a command means; that of the session which runs here comes before all that is only guessed. */
+/**
+ * The epic a command means. That of the session it was started in, or of the one which runs here, comes before all
+ * that is only guessed.
+ */
 export async function chooseEpic(
   context: Context,
   orch: Orch,
@@ -35,7 +38,9 @@ export async function chooseEpic(
   create: boolean,
 ): Promise<EpicId> {
   if (given === undefined && !context.settings.epic) {
-    const running = findRunning(orch, null);
+    const { session } = context.settings;
+    const own = session && (await findOwn(orch, session));
+    const running = own || findRunning(orch, null);
     if (running) return running.epic;
   }
   const choice = await resolveEpic(orch, { given, environment: context.settings.epic, create });
@@ -66,5 +71,14 @@ export async function rememberEpic(orch: Orch, epic: EpicId): Promise<void> {
 export async function viewEpic(context: Context, orch: Orch, given: string | undefined): Promise<EpicView> {
   const view = await readView(orch, await chooseEpic(context, orch, given, false));
   if (!epicExists(view)) throw epicNotFound(view.epic);
+  tellDamage(context, view);
   return view;
+}
+
+/** Says what of an epic could not be read, and is missing from what is shown of it. */
+export function tellDamage({ out }: Context, { epic, tip }: EpicView): void {
+  for (const { commit, problem } of tip.damage) {
+    out.tell(`orch: ${epic}: a checkpoint could not be read (${commit.slice(0, 12)}: ${problem})`);
+  }
+  if (tip.damage.length > 0) out.tell(`      Look closer with: orch checkpoint verify --epic ${epic}`);
 }

@@ -1,5 +1,6 @@
 import { Argument, Command, CommanderError } from 'commander';
 import { OrchError } from '../errors.ts';
+import { findNearest } from '../spelling.ts';
 import {
   type Call,
   type CommandSpec,
@@ -10,6 +11,7 @@ import {
   type Spec,
   withInitial,
 } from './spec.ts';
+import { wordsOf } from './words.ts';
 
 declare const __ORCH_VERSION__: string;
 
@@ -35,6 +37,7 @@ export async function runWithCommander(
     addDetails(made, spec);
     made.action(async () => {
       const words = made.args;
+      refuseFlagAsValue(argv, spec);
       if (spec.takesCommand && words.length > 0 && !argv.includes('--')) throw withoutDashes(spec, words);
       status = await runCommand(spec, program.opts<Globals>(), {
         argument: spec.takesCommand ? undefined : words[0],
@@ -50,7 +53,8 @@ export async function runWithCommander(
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
     if (error.exitCode === 0) return 0; // help or the version was printed
-    throw wrongCall(error);
+    const hint = `See what there is with: ${findHelp(argv, specs)}`;
+    throw findMisspelled(error, argv, specs, hint) ?? wrongCall(error, hint);
   }
 }
 
@@ -65,6 +69,21 @@ function createProgram(): Command {
     .configureOutput({ outputError: () => {}, writeErr: () => {} });
   for (const { flags, description } of globalOptions) program.option(flags, description);
   return program;
+}
+
+/** Commander takes whatever comes next for an option's value; `--reason -e x` forgot it, and would mean another epic. */
+function refuseFlagAsValue(argv: readonly string[], { options }: CommandSpec): void {
+  const known = [...globalOptions, ...options].map(parseFlags);
+  const end = argv.includes('--') ? argv.indexOf('--') : argv.length;
+  for (const [index, word] of argv.slice(0, end).entries()) {
+    const option = known.find(({ names, takesValue }) => takesValue && names.includes(word));
+    const next = argv[index + 1];
+    if (option === undefined || next === undefined || !known.some(({ names }) => names.includes(next)))
+      continue;
+    throw new OrchError('USAGE', `option '${word}' argument missing: ${next} is an option itself`, {
+      hint: `If it is meant as a text: ${option.names.at(-1)}=${next}`,
+    });
+  }
 }
 
 function withoutDashes({ name }: CommandSpec, words: readonly string[]): OrchError {
@@ -97,8 +116,34 @@ function readOptions(made: Command, spec: CommandSpec): Call['options'] {
   return withInitial(spec, Object.fromEntries(values));
 }
 
-function wrongCall(error: CommanderError): OrchError {
-  const hint = 'See what there is with: orch --help';
+/** The command whose help tells more: as much of what was typed as is known. */
+function findHelp(argv: readonly string[], specs: readonly Spec[]): string {
+  const [first, second] = wordsOf(argv);
+  const found = specs.find(({ name }) => name === first);
+  if (found === undefined) return 'orch --help';
+  const below = isGroup(found) ? found.commands.find(({ name }) => name === second) : undefined;
+  return `orch ${found.name}${below ? ` ${below.name}` : ''} --help`;
+}
+
+/** Where a group's own name means one of its commands, a slip in another is taken for an argument of that one. */
+function findMisspelled(
+  { code }: CommanderError,
+  argv: readonly string[],
+  specs: readonly Spec[],
+  hint: string,
+): OrchError | null {
+  const group = specs.find(({ name }) => name === wordsOf(argv)[0]);
+  if (code !== 'commander.excessArguments' || !group || !isGroup(group)) return null;
+  const word = argv[argv.indexOf(group.name) + 1] ?? '-';
+  const names = group.commands.map(({ name }) => name);
+  if (group.initial === undefined || word.startsWith('-') || names.includes(word)) return null;
+  const near = findNearest(word, names);
+  return new OrchError('USAGE', `unknown command '${word}'${near ? `: did you mean ${near}?` : ''}`, {
+    hint,
+  });
+}
+
+function wrongCall(error: CommanderError, hint: string): OrchError {
   if (error.code === 'commander.help') return new OrchError('USAGE', 'a command is missing', { hint });
   const message = error.message
     .replace(/^error: /, '')

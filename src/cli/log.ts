@@ -1,12 +1,12 @@
 import type { Checkpoint } from '../checkpoint/list.ts';
-import { walkEpic } from '../checkpoint/list.ts';
+import { describeCommit, walkReadable } from '../checkpoint/list.ts';
 import { parseSince } from '../cost/since.ts';
 import type { Orch } from '../orch.ts';
 import type { EpicView } from '../session/context.ts';
 import { costOf, describeSession, type KnownSession, listSessions } from '../session/fate.ts';
 import { cutColumns } from '../text.ts';
 import type { Millis } from '../types.ts';
-import { formatAge, formatUsd } from '../units.ts';
+import { formatAge, formatUsd, toMicros, toUsd } from '../units.ts';
 import { parseLimit } from './checkpoint-view.ts';
 import { epicOption, viewEpic } from './choose.ts';
 import { formatTable, type Output } from './output.ts';
@@ -40,25 +40,46 @@ export const logSpec: CommandSpec = {
       const sessions = listSessions(view, orch.home);
       if (json) {
         const described = sessions.map((session) => describeSession(view, session));
-        out.print(JSON.stringify({ epicId: view.epic, sessions: described, checkpoints: logged }));
+        out.print(
+          JSON.stringify({
+            epicId: view.epic,
+            sessions: described,
+            checkpoints: logged,
+            total: view.saved?.document.seq ?? 0,
+          }),
+        );
       } else out.print(showLog(out, view, sessions, logged, orch.clock.now()));
       return 0;
     }),
 };
 
 async function readLog(orch: Orch, view: EpicView, limit: number, since: Millis): Promise<Logged[]> {
-  const logged: (Checkpoint & { figures: string })[] = [];
+  const logged: (Checkpoint & { figures: string; parents: readonly string[] })[] = [];
   if (view.tip.oid === null) return [];
-  const onDamage = (error: Error) => orch.report(error.message);
+  const onDamage = (error: Error) => orch.report(`some could not be read: ${error.message}`);
   const most = limit === Number.POSITIVE_INFINITY ? undefined : limit + 10;
-  for await (const { checkpoint, commit } of walkEpic(orch, view.epic, onDamage, most)) {
+  for await (const commit of walkReadable(orch, view.epic, onDamage, most)) {
+    const checkpoint = describeCommit(commit);
+    if (checkpoint === null) continue;
+    // The first that is not shown tells from where the costs of the last that is went on.
+    const figures = commit.message.split('\n')[2] ?? '';
+    logged.push({ ...checkpoint, figures, parents: commit.parents });
     if (logged.length > limit || commit.authoredAt < since) break;
-    logged.push({ ...checkpoint, figures: commit.message.split('\n')[2] ?? '' });
   }
-  return logged.slice(0, limit).map((checkpoint, index) => {
-    const before = logged[index + 1]?.costUsd ?? (index + 1 < limit ? 0 : checkpoint.costUsd);
-    return { ...checkpoint, spentUsd: Math.max(0, checkpoint.costUsd - before) };
-  });
+  const costs = new Map<string, number>(logged.map(({ commit, costUsd }) => [commit, costUsd]));
+  return logged
+    .filter(({ timestamp }, index) => index < limit && Date.parse(timestamp) >= since)
+    .map(({ parents, ...checkpoint }, index) => {
+      const [parent] = parents;
+      // What cannot be known (the history before it is damaged) is not made up.
+      const before =
+        parent === undefined ? 0 : (costs.get(parent) ?? logged[index + 1]?.costUsd ?? checkpoint.costUsd);
+      const isMerge = parents.length > 1;
+      return {
+        ...checkpoint,
+        spentUsd: isMerge ? 0 : toUsd(Math.max(0, toMicros(checkpoint.costUsd) - toMicros(before))),
+      };
+    });
 }
 
 function showLog(

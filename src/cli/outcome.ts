@@ -6,7 +6,7 @@ import { formatUsd } from '../units.ts';
 import { showTitle } from './checkpoint-view.ts';
 import type { Context } from './run.ts';
 
-/** `$4.10 of $5.00 (82 %)` */
+/** Says once that most of the budget is spent: to people and to scripts, who read it beside their document. */
 export function showWarning({ out }: Context, { verdict }: Outcome): void {
   for (const { spent, limit } of verdict.warn) {
     const percent = Math.floor((spent / limit) * 100);
@@ -38,8 +38,8 @@ export function showOutcome(context: Context, epic: EpicId, outcome: Outcome, sa
   } else {
     out.print(`${out.paint('green', '✓')} ${said}`);
     if (stored) out.print(showTitle(out, stored.checkpoint, '◆ '));
-    showWarning(context, outcome);
   }
+  showWarning(context, outcome);
   if (verdict.stop === null) return 0;
   const { spent, limit } = verdict.stop;
   throw new OrchError(

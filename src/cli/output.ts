@@ -65,7 +65,13 @@ function terminalColumns(): number | null {
 
 export type Column = { readonly align?: 'right'; readonly paint?: (text: string) => string };
 
-/** Rows in aligned columns; the last column takes what is left of the width, and is cut to it. */
+/** What a column is never cut below: a word's beginning and the mark of the cut. */
+const narrowest = 4;
+
+/**
+ * Rows in aligned columns; the last column takes what is left of the width, and is cut to it. Where that is not
+ * enough, the widest of the others give way.
+ */
 export function formatTable(
   rows: readonly (readonly string[])[],
   columns: readonly Column[],
@@ -73,15 +79,26 @@ export function formatTable(
 ): string {
   const widths = columns.map((_, index) => Math.max(...rows.map((row) => columnsOf(row[index] ?? ''))));
   const last = columns.length - 1;
-  const before = widths.slice(0, last).reduce((sum, each) => sum + each + 2, 0);
+  // A column that says nothing in any row takes no room at all.
+  const isShown = columns.map((_, index) => index === last || (widths[index] ?? 0) > 0);
+  const before = widths.slice(0, last).reduce((sum, each) => sum + (each > 0 ? each + 2 : 0), 0);
   widths[last] = Math.max(8, width - before);
+  for (let over = before + 8 - width; over > 0; over--) {
+    const others = widths.slice(0, last);
+    const widest = others.indexOf(Math.max(...others));
+    if ((others[widest] ?? 0) <= narrowest) break;
+    widths[widest] = (widths[widest] ?? 0) - 1;
+  }
   const lines = rows.map((row) => {
     const cells = columns.map(({ align, paint = (text) => text }, index) => {
       const text = cutColumns(row[index] ?? '', widths[index] ?? 0);
       const padding = ' '.repeat(Math.max(0, (widths[index] ?? 0) - columnsOf(text)));
       return align === 'right' ? padding + paint(text) : paint(text) + padding;
     });
-    return cells.join('  ').trimEnd();
+    return cells
+      .filter((_, index) => isShown[index])
+      .join('  ')
+      .trimEnd();
   });
   return lines.join('\n');
 }

@@ -1,9 +1,11 @@
 import { OrchError } from '../errors.ts';
 import type { Orch } from '../orch.ts';
 import * as facts from '../session/facts.ts';
+import { locateFile } from '../session/file-path.ts';
 import { readCurrent } from '../state/current.ts';
 import type { Fact } from '../state/facts.ts';
 import type { State } from '../state/lists.ts';
+import { realPath } from '../system/files.ts';
 import type { SessionId } from '../types.ts';
 import { type Call, type CommandSpec, type OptionSpec, textOf } from './spec.ts';
 
@@ -11,6 +13,8 @@ type Situation = { readonly orch: Orch; readonly call: Call; readonly text: stri
   /** All that is known of the epic; read only where it is needed. */
   readState(): Promise<State>;
   readonly session: SessionId | null;
+  /** The folder it was typed in. */
+  readonly cwd: string;
 };
 
 /** A kind of thing that can be recorded. */
@@ -26,8 +30,8 @@ const text = { name: 'text', required: true, several: true, description: 'what t
 function numberOf(call: Call, name: string): number | undefined {
   const given = textOf(call, name);
   if (given === undefined) return undefined;
-  if (/^\d{1,15}$/.test(given)) return Number(given);
-  throw new OrchError('USAGE', `--${name} takes a whole number, not ${JSON.stringify(given)}`, {
+  if (/^\d{1,12}$/.test(given)) return Number(given);
+  throw new OrchError('USAGE', `--${name} takes a whole number, not ${JSON.stringify(given.slice(0, 80))}`, {
     hint: `Try --${name} 1`,
   });
 }
@@ -95,12 +99,19 @@ export const kinds: readonly Kind[] = [
       { flags: '--why <text>', description: 'why it matters' },
     ],
     examples: ['orch record file', 'orch record file src/auth/login.ts --priority 1 --why "The entry point"'],
-    makeFacts: async ({ orch, call, session }) => {
+    makeFacts: async ({ orch, call, session, cwd }) => {
       const change = choiceOf(call, 'change', ['added', 'modified', 'deleted', 'read'] as const);
       const priority = numberOf(call, 'priority') ?? null;
       const why = textOf(call, 'why') ?? null;
-      if (call.rest.length > 0)
-        return call.rest.map((path) => facts.fileFact(path, { ...(change && { change }), priority, why }));
+      if (call.rest.length > 0) {
+        const folder = realPath(cwd);
+        const paths = call.rest.map((path) => locateFile(path, folder, orch.repository.worktree));
+        return paths.map((path) => facts.fileFact(path, { ...(change && { change }), priority, why }));
+      }
+      if (change !== undefined)
+        throw new OrchError('USAGE', `--change ${change} needs the files it is about`, {
+          hint: `Name them: orch record file PATH --change ${change}`,
+        });
       const { listSessionChanges } = await import('../session/changes.ts');
       const changes = await listSessionChanges(orch, session);
       return changes.map(({ path, ...found }) => facts.fileFact(path, { ...found, priority, why }));
@@ -145,6 +156,10 @@ export const kinds: readonly Kind[] = [
     makeFacts: async ({ call, text, readState }) => {
       const isDone = call.options.done === true;
       const current = text === '' && isDone ? readCurrent(await readState(), 'currentTask') : null;
+      if (text === '' && isDone && current === null)
+        throw new OrchError('USAGE', 'no task is being worked on', {
+          hint: 'Say which one is done: orch record task "T3: redirect after login" --done',
+        });
       return facts.taskFact(current?.text ?? text, isDone);
     },
   },

@@ -1,6 +1,8 @@
 import { OrchError } from '../errors.ts';
 import { readView } from '../session/context.ts';
 import { recordIn } from '../session/here.ts';
+import type { Fact } from '../state/facts.ts';
+import { cleanLine, cutColumns, maxTextBytes } from '../text.ts';
 import type { EpicId } from '../types.ts';
 import { count } from '../units.ts';
 import { choosePlace, epicOption, rememberEpic } from './choose.ts';
@@ -22,14 +24,35 @@ function makeCommand({ name, description, argument, options = [], examples, make
         const place = await choosePlace(context, orch, textOf(call, 'epic'));
         const readState = async () => (await readView(orch, place.epic)).state;
         const session = place.kind === 'running' ? place.session : null;
-        const made = [await makeFacts({ orch, call, text: call.rest.join(' '), readState, session })].flat();
+        const made = [
+          await makeFacts({ orch, call, text: call.rest.join(' '), readState, session, cwd: context.cwd }),
+        ].flat();
         if (made.length === 0) throw nothingToRecord(place.epic, name);
         const outcome = await recordIn(orch, place, made);
         if (place.kind === 'opened') await rememberEpic(orch, place.epic);
-        const what = made.length === 1 ? name : count(made.length, name);
-        return showOutcome(context, place.epic, outcome, `${what} recorded for ${place.epic}`);
+        if (hasCutText(made)) context.out.tell(cutWarning);
+        return showOutcome(context, place.epic, outcome, describeMade(made, name, place.epic));
       }),
   };
+}
+
+const cutWarning = `orch: a text was cut to ${maxTextBytes / 1024} KB: what is longer belongs in a file, which a record can name`;
+
+/** Is a text longer than what is kept of one? Nobody may think that all of it is. */
+function hasCutText(made: readonly Fact[]): boolean {
+  const isLong = (value: unknown): boolean =>
+    typeof value === 'string'
+      ? Buffer.byteLength(value.trim()) > maxTextBytes
+      : typeof value === 'object' && value !== null && Object.values(value).some(isLong);
+  return made.some(isLong);
+}
+
+/** `note recorded for x`; of a blocker that no longer is one, which. */
+function describeMade(made: readonly Fact[], name: string, epic: EpicId): string {
+  const [first] = made;
+  if (first?.kind === 'blocker' && first.resolvedAt !== null)
+    return `blocker ${first.id} resolved for ${epic}: ${cutColumns(cleanLine(first.text), 60)}`;
+  return `${made.length === 1 ? name : count(made.length, name)} recorded for ${epic}`;
 }
 
 function nothingToRecord(epic: EpicId, name: string): OrchError {

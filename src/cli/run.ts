@@ -37,7 +37,12 @@ function makeContext({ repo, json, quiet, color }: Globals, argv: readonly strin
   const settings = readSettings(process.env);
   const cwd = resolve(repo ?? currentFolder());
   const withOrch = async <T>(work: (orch: Orch) => Promise<T>): Promise<T> => {
-    const orch = await openOrch({ ...settings, cwd, onReport: (what) => out.tell(`orch: ${what}`) });
+    const told = new Set<string>();
+    const onReport = (what: string) => {
+      if (!told.has(what)) out.tell(`orch: ${what}`); // two readings of one history find the same
+      told.add(what);
+    };
+    const orch = await openOrch({ ...settings, cwd, onReport });
     try {
       return await work(orch);
     } finally {

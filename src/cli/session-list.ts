@@ -1,9 +1,9 @@
-import { readListing } from '../library/checkpoints.ts';
 import { type EpicView, readView } from '../session/context.ts';
 import { describeSession, listSessions } from '../session/fate.ts';
 import { listAllEpics } from '../session/resolve.ts';
 import { parseLimit, showList } from './checkpoint-view.ts';
 import { epicOption, viewEpic } from './choose.ts';
+import { listOrTell } from './listing.ts';
 import { formatTable } from './output.ts';
 import { costCell, markOf, showWhen } from './session-view.ts';
 import { type CommandSpec, textOf } from './spec.ts';
@@ -25,12 +25,9 @@ export const listSpec: CommandSpec = {
       const now = orch.clock.now();
       if (given !== undefined) {
         const { epic: epicId } = await viewEpic(context, orch, given);
-        const { checkpoints, total } = await readListing(epicId, { limit }, orch);
-        out.print(
-          json
-            ? JSON.stringify({ epicId, checkpoints, total })
-            : showList(out, { epicId, checkpoints, total }, now),
-        );
+        const { checkpoints, total, damaged } = await listOrTell(context, orch, epicId, limit);
+        const found = { epicId, checkpoints, total, ...(damaged && { damaged }) };
+        out.print(json ? JSON.stringify(found) : showList(out, found, now));
         return 0;
       }
       const views: EpicView[] = [];

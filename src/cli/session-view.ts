@@ -42,6 +42,11 @@ export function showBar(percent: number | null, width = 7): string {
 
 const usd = (amount: number) => `$${amount.toFixed(2)}`;
 
+/** `$4.10/$20.00`, `$0.80`: where there is little room. */
+export function showAmounts({ spentUsd, limitUsd }: Budget): string {
+  return limitUsd === null ? usd(spentUsd) : `${usd(spentUsd)}/${usd(limitUsd)}`;
+}
+
 /** `$4.10/$20.00 ██░░░░░  21%`, `$0.80 no limit` */
 export function showMoney({ spentUsd, limitUsd, percent }: Budget): string {
   if (limitUsd === null || percent === null) return `${usd(spentUsd)}  no limit`;

@@ -1,10 +1,10 @@
 import { OrchError } from '../errors.ts';
-import { readListing } from '../library/checkpoints.ts';
 import type { EpicView } from '../session/context.ts';
 import { describeSession, type KnownSession, listSessions } from '../session/fate.ts';
 import { describeEpic, mainSession } from '../session/status.ts';
 import { showList } from './checkpoint-view.ts';
 import { epicOption, viewEpic } from './choose.ts';
+import { listOrTell } from './listing.ts';
 import { formatTable } from './output.ts';
 import { type Context, runCommands } from './run.ts';
 import { listSpec } from './session-list.ts';
@@ -60,7 +60,7 @@ const show: CommandSpec = {
     context.withOrch(async (orch) => {
       const view = await viewEpic(context, orch, textOf(call, 'epic'));
       const session = findSession(view, orch.home, call.argument);
-      const { checkpoints: all } = await readListing(view.epic, {}, orch);
+      const { checkpoints: all } = await listOrTell(context, orch, view.epic);
       const checkpoints = all.filter(({ sessionId }) => sessionId === session.id);
       const { out, json } = context;
       if (json) out.print(JSON.stringify({ session: describeSession(view, session), checkpoints }));

@@ -32,6 +32,8 @@ export async function runStart(context: Context, call: Call, resumes: boolean): 
     });
   return context.withOrch(async (orch) => {
     const epic = await chooseEpic(context, orch, textOf(call, 'epic'), !resumes);
+    // Which gates are skipped would else stand in the log alone.
+    if (call.options.background && !context.settings.background) await chooseGates(context, orch, call);
     if (call.options.background && context.settings.background === undefined)
       return goToBackground(context, orch, epic);
     return workInForeground(

@@ -2,9 +2,10 @@ import type { Orch } from '../orch.ts';
 import { type EpicView, readView } from '../session/context.ts';
 import { listAllEpics } from '../session/resolve.ts';
 import { describeEpic, type EpicStatus, mainSession } from '../session/status.ts';
+import { tellDamage } from './choose.ts';
 import { type Column, formatTable, type Output } from './output.ts';
 import { runCommands } from './run.ts';
-import { budgetColour, paintFate, showMoney, showState, showWhen } from './session-view.ts';
+import { budgetColour, paintFate, showAmounts, showMoney, showState, showWhen } from './session-view.ts';
 import type { CommandSpec } from './spec.ts';
 
 export const statusSpec: CommandSpec = {
@@ -12,8 +13,9 @@ export const statusSpec: CommandSpec = {
   description: 'Show every epic: state, money, gates, last checkpoint.',
   options: [],
   examples: ['orch status', 'orch status --json'],
-  run: ({ out, json, withOrch }) =>
-    withOrch(async (orch) => {
+  run: (context) =>
+    context.withOrch(async (orch) => {
+      const { out, json } = context;
       const views: EpicView[] = [];
       for (const epic of await listAllEpics(orch)) views.push(await readView(orch, epic));
       views.sort((a, b) => b.state.clock - a.state.clock);
@@ -22,9 +24,13 @@ export const statusSpec: CommandSpec = {
       else if (views.length === 0) {
         out.tell('no epics yet. Begin one with: orch start --epic my-feature');
       } else out.print(showEpics(out, orch, views, epics));
+      for (const view of views) tellDamage(context, view);
       return 0;
     }),
 };
+
+/** Below this many columns there is no room for bars. */
+const narrow = 72;
 
 function showEpics(
   out: Output,
@@ -39,7 +45,7 @@ function showEpics(
     return [
       epicId,
       session ? showState(session, now) : '–',
-      showMoney(budget),
+      out.columns < narrow ? showAmounts(budget) : showMoney(budget),
       !checkpoint || checkpoint.gates === 'unknown' ? '–' : checkpoint.gates,
       checkpoint ? `${checkpoint.seq}  ${showWhen(checkpoint.timestamp, now)}` : 'nothing saved yet',
     ];

@@ -1,6 +1,7 @@
 import type { infer as Infer } from 'zod/mini';
 import { type Keyed, mergeKeyed } from '../keyed.ts';
 import type { SessionId } from '../types.ts';
+import { maxMicros } from '../units.ts';
 import type { ledgerRow, usage } from './shape.ts';
 
 /** What was used up so far: a meter reading. Readings only grow. */
@@ -79,12 +80,13 @@ export function compactRow(row: LedgerRow, isOver: (session: string) => boolean)
 export const rowIsLong = (row: LedgerRow): boolean =>
   Object.keys(row.folded).length + Object.keys(row.meters).length > 100;
 
-/** Everything the epic has used, over all writers and sessions. */
+/** Everything the epic has used, over all writers and sessions. More money than a trailer can hold reads as the most. */
 export function totalUsage(ledger: Ledger, matches: (meter: string) => boolean = () => true): Usage {
   let total = noUsage;
   for (const { value } of Object.values(ledger)) {
     for (const [name, usage] of Object.entries(value.meters))
       if (matches(name)) total = addUsage(total, usage);
   }
-  return total;
+  // A checkpoint whose cost its own message cannot say would not be found again.
+  return { ...total, micros: Math.min(total.micros, maxMicros) };
 }

@@ -20,7 +20,7 @@ function formatOutcome({ name, status, durationMs, output, fixed }: GateOutcome)
     case 'failed':
       return `✗ ${name} ${formatDuration(durationMs)}${formatEnd(output)}`;
     case 'timed_out':
-      return `⧖ ${name} timed out after ${formatAge(durationMs)}`;
+      return `⧖ ${name} timed out after ${durationMs < 1_000 ? `${durationMs}ms` : formatAge(durationMs)}`;
     case 'skipped':
       return `– ${name} skipped${output === '' ? '' : `: ${output.split('\n').at(-1)}`}`;
   }

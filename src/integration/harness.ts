@@ -127,7 +127,10 @@ function judge(end: RunEnd, { timeout }: Gate): { status: GateOutcome['status'];
     case 'signalled':
       return { status: 'failed', remark: `ended by ${end.signal}` };
     case 'timed_out':
-      return { status: 'timed_out', remark: `timed out after ${formatAge(timeout)}` };
+      return {
+        status: 'timed_out',
+        remark: `timed out after ${timeout < 1_000 ? `${timeout}ms` : formatAge(timeout)}`,
+      };
     case 'aborted':
       return { status: 'skipped', remark: 'interrupted' };
     case 'not_started':

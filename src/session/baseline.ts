@@ -6,6 +6,7 @@ import { lookUp } from '../keyed.ts';
 import type { Fact } from '../state/facts.ts';
 import type { State } from '../state/lists.ts';
 import { inheritedEnvironment } from '../system/spawn.ts';
+import { cutToEnd, maxTextBytes } from '../text.ts';
 import type { Millis, Oid, SessionId } from '../types.ts';
 import { readView } from './context.ts';
 import { type Place, recordIn } from './here.ts';
@@ -71,7 +72,16 @@ type Around = {
 
 /** What the results say, as facts. */
 export function describeResults(outcomes: readonly GateOutcome[], around: Around): Fact[] {
-  return outcomes.flatMap((outcome) => [gateFact(outcome, around), ...blockerFacts(outcome, around)]);
+  const all = [...outcomes, ...listGone(outcomes, around.state)];
+  return all.flatMap((outcome) => [gateFact(outcome, around), ...blockerFacts(outcome, around)]);
+}
+
+/** Gates that were red and are gate no longer: nothing could ever turn them green again. */
+function listGone(outcomes: readonly GateOutcome[], { gates }: State): GateOutcome[] {
+  const names = new Set(outcomes.map(({ name }) => name));
+  return Object.entries(gates)
+    .filter(([name, { value }]) => isRed(value.status) && !names.has(name))
+    .map(([name]) => ({ name, status: 'skipped', durationMs: 0, output: 'no longer a gate', fixed: false }));
 }
 
 const isRed = (status: string | undefined) => status === 'failed' || status === 'timed_out';
@@ -81,7 +91,9 @@ function gateFact({ name, status, durationMs, output }: GateOutcome, around: Aro
   // Red in an earlier session, or red since before this one began.
   const wasRed = isRed(last?.status) && (last?.session !== around.session || last?.knownBefore === true);
   const knownBefore = isRed(status) && (wasRed || (last === undefined && around.atStart));
-  return { kind: 'gate', name, status, durationMs, tree: around.tree, output, knownBefore };
+  // Of a long text the beginning would be kept, and what failed is said at the end.
+  const end = cutToEnd(output, maxTextBytes);
+  return { kind: 'gate', name, status, durationMs, tree: around.tree, output: end, knownBefore };
 }
 
 function blockerFacts({ name, status }: GateOutcome, { state, at }: Around): Fact[] {
@@ -91,6 +103,7 @@ function blockerFacts({ name, status }: GateOutcome, { state, at }: Around): Fac
     const text = `gate ${name} ${status === 'timed_out' ? 'timed out' : 'fails'}`;
     return [{ kind: 'blocker', id, text, resolvedAt: null }];
   }
-  const isSolved = open !== undefined && open.resolvedAt === null && status === 'passed';
+  // One that was only skipped this once does not come here: whoever interrupts the gates records nothing.
+  const isSolved = open !== undefined && open.resolvedAt === null;
   return isSolved ? [{ kind: 'blocker', id, text: open.text, resolvedAt: at }] : [];
 }

@@ -22,7 +22,7 @@ export function cleanFacts(facts: readonly Fact[], redact: Redact): Fact[] {
     const clean = cleanTexts(fact, redact) as Fact; // only texts change, and they stay texts
     const bytes = Buffer.byteLength(JSON.stringify(clean));
     if (bytes > maxFactBytes)
-      throw refused(index, `it takes ${bytes} bytes, at most ${maxFactBytes} can be recorded`);
+      throw refused(index, `it takes ${bytes} bytes, at most ${maxFactBytes} can be recorded at once`);
     return clean;
   });
 }
@@ -36,7 +36,7 @@ function cleanTexts(value: unknown, redact: Redact): unknown {
 
 function refused(index: number, problem: string): OrchError {
   return new OrchError('USAGE', `fact ${index + 1} cannot be recorded: ${problem}`, {
-    hint: 'See the type Fact for what each kind of fact has',
+    hint: 'Say it in fewer words, or in several records; programs find what a fact has at the type Fact',
     data: { index },
   });
 }

@@ -5,15 +5,16 @@ import type { TestState } from '../state/current.ts';
 import type { Fact } from '../state/facts.ts';
 import type { FileChange, IssueUpdate, State } from '../state/lists.ts';
 import type { Random } from '../system/clock.ts';
-import type { Millis } from '../types.ts';
-import { maxMicros, parseUsd } from '../units.ts';
+import { cleanLine, cleanText } from '../text.ts';
+import type { Micros, Millis } from '../types.ts';
+import { parseUsd } from '../units.ts';
 
 /* What can be recorded, as facts. Pure but for the ids, which are made up where none is given. */
 
-/** A text that says something. */
+/** A text that says something, and still does without what cannot be seen. */
 function textOf(what: string, text: string): string {
-  if (text.trim() !== '') return text;
-  throw new OrchError('USAGE', `a ${what} needs a text`, {
+  if (cleanText(text).trim() !== '') return text;
+  throw new OrchError('USAGE', `what is the ${what}? It needs a text`, {
     hint: `Try: orch record ${what} "what there is to say"`,
   });
 }
@@ -57,11 +58,13 @@ export function resolvedFact(state: State, name: string, at: Millis): Fact {
   return { kind: 'blocker', id: found[0], text: found[1].value.text, resolvedAt: at };
 }
 
+/** What is being worked on, or that it is done. */
 export function taskFact(text: string, isDone: boolean): Fact {
   const status = isDone ? 'done' : 'in_progress';
   return { kind: 'current_set', key: 'currentTask', value: { text: textOf('task', text), status } };
 }
 
+/** A file that changed, or should be read; its path is one within the repository. */
 export function fileFact(path: string, details: Partial<Omit<FileChange, 'session'>>): Fact {
   const { change = 'modified', added = null, removed = null, priority = null, why = null } = details;
   return { kind: 'file', path, change, added, removed, priority, why };
@@ -69,10 +72,11 @@ export function fileFact(path: string, details: Partial<Omit<FileChange, 'sessio
 
 /** What is not said of an issue stays as it was. */
 export function issueFact(state: State, id: string, update: Partial<Omit<IssueUpdate, 'session'>>): Fact {
-  const known = lookUp(state.issues, id)?.value;
+  const name = issueId(id);
+  const known = lookUp(state.issues, name)?.value;
   return {
     kind: 'issue',
-    id: textOf('issue', id),
+    id: name,
     title: update.title ?? known?.title ?? null,
     status: update.status ?? known?.status ?? 'open',
     severity: update.severity ?? known?.severity ?? null,
@@ -80,14 +84,37 @@ export function issueFact(state: State, id: string, update: Partial<Omit<IssueUp
   };
 }
 
+/** An id that is no more than a line, so that the next record of it finds it. */
+function issueId(id: string): string {
+  const line = cleanLine(id, 200);
+  if (line !== '') return line;
+  throw new OrchError('USAGE', 'an issue needs an id', {
+    hint: 'Try: orch record issue T3 "its title" --status open',
+  });
+}
+
+/** What the tests said. Counts that contradict each other are refused. */
 export function testFact(tests: TestState): Fact {
   const { status, passed, failed, total, failing, text } = tests;
+  if (failing.length > (failed ?? failing.length))
+    throw contradiction(`${failed} failed, and ${failing.length} are named`);
+  if (total !== null && (passed ?? 0) + (failed ?? 0) > total)
+    throw contradiction(`${(passed ?? 0) + (failed ?? 0)} ran, of ${total} that there are`);
   return {
     kind: 'current_set',
     key: 'testState',
     value: { status, passed, failed, total, failing: [...failing], text },
   };
 }
+
+function contradiction(what: string): OrchError {
+  return new OrchError('USAGE', `the tests cannot have said that: ${what}`, {
+    hint: 'Try: orch record test --passed 141 --failed 1 "the name of the one that failed"',
+  });
+}
+
+/** More than one record costs: a slip of the keyboard must not use up what an epic can ever count. */
+const mostAtOnce: Micros = 1_000_000_000_000;
 
 export type CostDetails = {
   readonly model?: string | null;
@@ -103,9 +130,9 @@ export function costFact(amount: string | number, details: CostDetails = {}): Fa
   const isNumber = /^\$?(\d+\.?\d*|\.\d+)(e-?\d+)?$/i.test(text);
   // What is finer than a micro-dollar is rounded: agents print costs as they computed them.
   const micros = parseUsd(text) ?? (isNumber ? Math.round(Number(text.replace('$', '')) * 1_000_000) : null);
-  if (micros === null || micros > maxMicros)
+  if (micros === null || micros > mostAtOnce)
     throw new OrchError('USAGE', `${JSON.stringify(amount)} is not an amount of money`, {
-      hint: 'Give dollars, zero or more, with at most six decimals, such as 0.25',
+      hint: 'Give dollars from 0 to 1000000, such as 0.25',
     });
   const { model = null, input = 0, output = 0, cacheRead = 0, cacheWrite = 0 } = details;
   return { kind: 'cost', model, usage: { ...noUsage, micros, input, output, cacheRead, cacheWrite } };

@@ -87,17 +87,20 @@ export async function resolvePlace(
   ports: ResolvePorts,
   question: PlaceQuestion,
 ): Promise<{ readonly place: Place; readonly choice: EpicChoice }> {
-  const epic = question.given === undefined ? null : parseEpicId(question.given);
+  const { given, environment } = question;
+  const named = given === undefined ? null : parseEpicId(given);
   if (question.session) {
     const own = await findOwn(ports, question.session);
-    if (own && (epic === null || own.epic === epic))
+    if (own && (named === null || own.epic === named))
       return { place: own, choice: { epic: own.epic, because: 'session' } };
-    if (own === null && epic === null) throw sessionGone(question.session);
+    if (own === null && named === null) throw sessionGone(question.session);
   }
+  // Outside of a session the environment names the epic as --epic does: nobody's costs go to another one.
+  const epic = named ?? (environment ? parseEpicId(environment) : null);
   const running = findRunning(ports, epic);
   if (running) {
     const { session, settings } = running;
-    const because = epic === null ? 'session' : 'given';
+    const because = epic === null ? 'session' : named === null ? 'environment' : 'given';
     return {
       place: { kind: 'running', epic: running.epic, session, settings },
       choice: { epic: running.epic, because },
@@ -126,7 +129,7 @@ export function findRunning(ports: ResolvePorts, epic: EpicId | null): LiveRecor
 }
 
 /** The session a command says it runs in, as long as its journal is here: it may have ended meanwhile. */
-async function findOwn(
+export async function findOwn(
   ports: ResolvePorts,
   session: SessionId,
 ): Promise<Extract<Place, { kind: 'running' }> | null> {

@@ -1,4 +1,4 @@
-import { describeCommit, walkEpicCommits } from '../checkpoint/list.ts';
+import { describeCommit, walkReadable } from '../checkpoint/list.ts';
 import { readCommitAndDocument } from '../checkpoint/read.ts';
 import { burnPerHour, lastsUntil } from '../cost/forecast.ts';
 import { type Ledger, splitMeterName, totalUsage } from '../cost/ledger.ts';
@@ -6,6 +6,7 @@ import { type CostReport, makeReport, type Point } from '../cost/report.ts';
 import { parseOid } from '../ids.ts';
 import { lookUp } from '../keyed.ts';
 import { budgetOf } from '../state/current.ts';
+import { hasEnded } from '../state/transition.ts';
 import type { Micros, Millis } from '../types.ts';
 import { toMicros, toUsd } from '../units.ts';
 import type { EpicView } from './context.ts';
@@ -14,8 +15,8 @@ import type { SessionPorts } from './record.ts';
 /** What an epic's checkpoints say of its cost, newest first. */
 async function* walkPoints(ports: SessionPorts, view: EpicView, most?: number): AsyncGenerator<Point> {
   if (view.tip.oid === null) return;
-  const onDamage = (error: Error) => ports.report(error.message);
-  for await (const commit of walkEpicCommits(ports, view.epic, onDamage, most)) {
+  const onDamage = (error: Error) => ports.report(`some could not be read: ${error.message}`);
+  for await (const commit of walkReadable(ports, view.epic, onDamage, most)) {
     const said = describeCommit(commit);
     if (said === null) continue;
     yield {
@@ -49,9 +50,11 @@ export async function readCostStatus(ports: SessionPorts, view: EpicView): Promi
   const { state } = view;
   const now = ports.clock.now();
   const spent = totalUsage(state.ledger).micros;
-  // What is pending was spent by now.
-  const points: { at: Millis; micros: Micros }[] = [{ at: now, micros: spent }];
+  const points: { at: Millis; micros: Micros }[] = [];
   for await (const point of walkPoints(ports, view, recentPoints)) points.push(point);
+  // What is pending was spent by now; but while nobody works, no time passes in which money could be spent.
+  const isWorkedOn = Object.values(state.sessions).some(({ value }) => !hasEnded(value.status));
+  if (isWorkedOn || spent > (points[0]?.micros ?? 0)) points.unshift({ at: now, micros: spent });
   const perHour = burnPerHour(points, now);
   const bySession = sumMeters(state.ledger, ({ session }) => session).map(([sessionId, micros]) => {
     const number = lookUp(state.sessions, sessionId)?.value.number ?? null;
@@ -95,17 +98,11 @@ export async function readCostReport(
   const [newest] = points;
   // What is in no checkpoint yet counts as spent now.
   const last = view.pending.findLast(({ fact }) => fact.kind === 'cost' || fact.kind === 'meter');
-  if (last && newest && spent > newest.micros) {
-    const sessionNumber = lookUp(view.state.sessions, last.session)?.value.number ?? newest.sessionNumber;
+  if (last && spent > (newest?.micros ?? 0)) {
     const sessionId = last.session;
-    points.unshift({
-      commit: 'pending',
-      parents: [newest.commit],
-      at: last.at,
-      sessionId,
-      sessionNumber,
-      micros: spent,
-    });
+    const sessionNumber = lookUp(view.state.sessions, sessionId)?.value.number ?? newest?.sessionNumber ?? 0;
+    const parents = newest ? [newest.commit] : [];
+    points.unshift({ commit: 'pending', parents, at: last.at, sessionId, sessionNumber, micros: spent });
   }
   const before = since === null ? {} : await ledgerBefore(ports, view, points, since);
   return makeReport({ points, ledger: view.state.ledger, since, before, dayOf });

@@ -1,0 +1,82 @@
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { startInBackground } from '../support/background.ts';
+import { fail, repositoryAt } from '../support/checkpoints.ts';
+import { orchJson, runOrch } from '../support/orch.ts';
+import { makeRepositoryWithCommit, type TestRepository } from '../support/repository.ts';
+
+type Recorded = { event: { epicId: string; sessionId: string }; checkpoint: { sessionId: string } | null };
+type Env = Record<string, string>;
+const recordNote = (repository: TestRepository, env: Env = {}, ...more: string[]) =>
+  orchJson<Recorded>(repository, ['record', 'note', 'n', ...more], { env });
+
+describe('where a record goes', () => {
+  it('into the session that runs; without one, into one of its own, which is paused with a checkpoint', () => {
+    const repository = makeRepositoryWithCommit();
+    const { id } = startInBackground(repository, 'a');
+    expect(recordNote(repository)).toMatchObject({ event: { epicId: 'a', sessionId: id }, checkpoint: null });
+    const { checkpoint } = orchJson<Recorded>(repository, ['checkpoint', 'create', '--reason', 'r']);
+    expect(checkpoint).toMatchObject({ epicId: 'a', sessionId: id, trigger: 'manual' });
+    const other = recordNote(repository, {}, '-e', 'b');
+    expect(other.event.epicId).toBe('b');
+    expect(other.checkpoint).toMatchObject({ sessionId: other.event.sessionId, trigger: 'pause' });
+    expect(orchJson(repository, ['session', 'status', '-e', 'b'])).toMatchObject({
+      session: { status: 'paused' },
+    });
+  });
+
+  it('is asked where two run, unless an epic, a session or a worktree says which; every command alike', () => {
+    const repository = makeRepositoryWithCommit();
+    const a = startInBackground(repository, 'a');
+    const tree = repositoryAt(repository.home, join(repository.home, 'tree'));
+    repository.git('worktree', 'add', '--quiet', tree.folder, '-b', 'side');
+    const b = startInBackground(tree, 'b');
+    // Each in its own worktree.
+    expect(recordNote(repository).event.epicId).toBe('a');
+    expect(recordNote(tree).event.epicId).toBe('b');
+
+    const bare = repositoryAt(repository.home, join(repository.home, 'third'));
+    repository.git('worktree', 'add', '--quiet', bare.folder, '-b', 'third');
+    for (const args of [['record', 'note', 'n'], ['cost'], ['brief'], ['log']]) {
+      const error = fail(bare, args);
+      expect(error).toMatchObject({ status: 2, code: 'SESSION_AMBIGUOUS' });
+      expect(error.data.sessions).toEqual(expect.arrayContaining([a.id, b.id]));
+    }
+    expect(recordNote(bare, {}, '-e', 'b').event.sessionId).toBe(b.id);
+    for (const env of [{ ORCH_SESSION: b.id }, { ORCH_EPIC: 'b' }] as Env[]) {
+      expect(recordNote(bare, env).event).toMatchObject({ epicId: 'b', sessionId: b.id });
+      expect(orchJson(bare, ['log'], { env })).toMatchObject({ epicId: 'b' });
+      expect(orchJson(bare, ['session', 'status'], { env })).toMatchObject({ epicId: 'b' });
+    }
+    // What the environment names is not passed over for what happens to run here.
+    expect(recordNote(repository, { ORCH_EPIC: 'c' }).event.epicId).toBe('c');
+  });
+
+  it('into a session that has ended, of which nothing is lost; and into none that was never here', () => {
+    const repository = makeRepositoryWithCommit();
+    const { id } = startInBackground(repository, 'a');
+    expect(runOrch(repository, ['session', 'complete', '-e', 'a']).status).toBe(0);
+    const env = { ORCH_SESSION: id };
+    expect(recordNote(repository, env)).toMatchObject({ event: { sessionId: id }, checkpoint: null });
+    expect(orchJson(repository, ['session', 'status', '-e', 'a'])).toMatchObject({
+      session: { status: 'completed' },
+      pendingEvents: 1,
+    });
+    expect(runOrch(repository, ['checkpoint', 'create', '-e', 'a']).status).toBe(0);
+    expect(runOrch(repository, ['brief', '-e', 'a']).stdout).toMatch(/\*\*Notes:\*\* .*n/);
+
+    const clone = repositoryAt(repository.home, join(repository.home, 'clone'));
+    repository.git('clone', '--quiet', '.', clone.folder);
+    expect(fail(clone, ['record', 'note', 'n'], { env })).toMatchObject({
+      status: 1,
+      code: 'SESSION_NOT_FOUND',
+    });
+    expect(recordNote(clone, env, '-e', 'z').event.epicId).toBe('z');
+    const garbage = fail(repository, ['record', 'note', 'n'], { env: { ORCH_SESSION: '../x' } });
+    expect(garbage).toMatchObject({
+      status: 2,
+      code: 'USAGE',
+      message: expect.stringContaining('ORCH_SESSION'),
+    });
+  });
+});

@@ -1,0 +1,185 @@
+import { describe, expect, it } from 'vitest';
+import { startInBackground } from '../support/background.ts';
+import { orchJson, runOrch } from '../support/orch.ts';
+import { makeRepositoryWithCommit } from '../support/repository.ts';
+import { shapeOf } from '../support/shapes.ts';
+
+const session = {
+  id: 'string',
+  epicId: 'string',
+  number: 'number',
+  status: 'string',
+  agent: 'null',
+  writer: 'string',
+  parentSessionId: 'null',
+  startedAt: 'string',
+  endedAt: 'null',
+  costUsd: 'number',
+  checkpointCount: 'number',
+  latestCheckpointId: 'string',
+};
+const ended = { ...session, endedAt: 'string' };
+const checkpoint = {
+  id: 'string',
+  seq: 'number',
+  commit: 'string',
+  epicId: 'string',
+  sessionId: 'string',
+  sessionNumber: 'number',
+  timestamp: 'string',
+  trigger: 'string',
+  reason: 'null',
+  summary: 'string',
+  costUsd: 'number',
+  gates: 'string',
+  snapshot: 'string',
+};
+const budget = {
+  limitUsd: 'number',
+  spentUsd: 'number',
+  remainingUsd: 'number',
+  percent: 'number',
+  level: 'string',
+};
+const noBudget = {
+  limitUsd: 'null',
+  spentUsd: 'number',
+  remainingUsd: 'null',
+  percent: 'null',
+  level: 'string',
+};
+const recorded = { epicId: 'string', sessionId: 'string', at: 'string', kind: 'string' };
+const usage = {
+  input: 'number',
+  output: 'number',
+  cacheRead: 'number',
+  cacheWrite: 'number',
+  unpriced: 'number',
+};
+
+/** What a script may rely on; a key that is renamed, added or gone is seen here. */
+describe('the JSON of', () => {
+  it('record, for every kind, outside a session and in one', () => {
+    const repository = makeRepositoryWithCommit();
+    const read = (...args: string[]) => shapeOf(orchJson(repository, ['record', ...args, '-e', 'x']));
+    expect(read('note', 'n')).toEqual({
+      event: { ...recorded, id: 'string', text: 'string' },
+      budget: noBudget,
+      checkpoint,
+    });
+    startInBackground(repository, 'x', '--budget', '20');
+    const event = (part: object) => ({ event: { ...recorded, ...part }, budget, checkpoint: 'null' });
+    expect(read('tried', 't')).toEqual(event({ id: 'string', text: 'string' }));
+    expect(read('decision', 'd', '--rationale', 'r')).toEqual(
+      event({ id: 'string', text: 'string', rationale: 'string' }),
+    );
+    expect(read('blocker', 'b')).toEqual(event({ id: 'string', text: 'string', resolvedAt: 'null' }));
+    expect(read('blocker', 'b', '--resolve')).toEqual(
+      event({ id: 'string', text: 'string', resolvedAt: 'number' }),
+    );
+    expect(read('issue', 'I1', 'title', '--severity', 'high', '--location', 'a.ts')).toEqual(
+      event({ id: 'string', title: 'string', status: 'string', severity: 'string', location: 'string' }),
+    );
+    expect(read('task', 't')).toEqual(event({ key: 'string', value: { text: 'string', status: 'string' } }));
+    expect(read('test', '--passed', '1', '--failed', '1', 'name')).toEqual(
+      event({
+        key: 'string',
+        value: {
+          status: 'string',
+          passed: 'number',
+          failed: 'number',
+          total: 'number',
+          failing: ['string'],
+          text: 'null',
+        },
+      }),
+    );
+    expect(read('cost', '1', '--model', 'm')).toEqual(
+      event({ model: 'string', usage: { micros: 'number', ...usage } }),
+    );
+    const file = {
+      path: 'string',
+      change: 'string',
+      added: 'null',
+      removed: 'null',
+      priority: 'null',
+      why: 'null',
+    };
+    expect(read('file', 'a')).toEqual(event(file));
+    expect(read('file', 'a', 'b')).toEqual({ ...event(file), events: [{ ...recorded, ...file }] });
+    expect(shapeOf(orchJson(repository, ['cost', 'budget', '30']))).toEqual(event({ limit: 'number' }));
+    expect(shapeOf(orchJson(repository, ['session', 'status']))).toEqual({
+      epicId: 'string',
+      session,
+      checkpoint,
+      budget,
+      pendingEvents: 'number',
+      context: 'null',
+    });
+  });
+
+  it('status, log, cost, brief and lists', () => {
+    const repository = makeRepositoryWithCommit();
+    for (const args of [
+      ['cost', 'budget', '20'],
+      ['record', 'cost', '1', '-m', 'm'],
+      ['record', 'note', 'n'],
+    ])
+      expect(runOrch(repository, [...args, '-e', 'x']).status).toBe(0);
+    const read = (...args: string[]) => shapeOf(orchJson(repository, args));
+    const status = {
+      epicId: 'string',
+      session: ended,
+      checkpoint,
+      budget,
+      pendingEvents: 'number',
+      context: 'null',
+    };
+    expect(read('status')).toEqual({ epics: [status] });
+    expect(read('session', 'status', '-e', 'x')).toEqual(status);
+    const logged = { ...checkpoint, figures: 'string', spentUsd: 'number' };
+    expect(read('log', 'x')).toEqual({
+      epicId: 'string',
+      sessions: [ended],
+      checkpoints: [logged],
+      total: 'number',
+    });
+    expect(read('session', 'list')).toEqual({ sessions: [ended] });
+    for (const noun of ['session', 'checkpoint'])
+      expect(read(noun, 'list', '-e', 'x')).toEqual({
+        epicId: 'string',
+        checkpoints: [checkpoint],
+        total: 'number',
+      });
+    expect(read('cost', 'status', '-e', 'x')).toEqual({
+      budget,
+      bySession: [{ sessionId: 'string', number: 'number', costUsd: 'number' }],
+      byModel: [{ model: 'string', costUsd: 'number' }],
+      burnPerHourUsd: 'null',
+      lastsUntil: 'null',
+    });
+    expect(read('cost', 'report', '-e', 'x')).toEqual({
+      epicId: 'string',
+      totalUsd: 'number',
+      byDay: [{ day: 'string', costUsd: 'number' }],
+      bySession: [{ sessionId: 'string', number: 'number', costUsd: 'number' }],
+      byModel: [{ model: 'string', costUsd: 'number', ...usage }],
+      budget,
+    });
+    expect(read('brief', '-e', 'x')).toEqual({
+      brief: 'string',
+      tokens: 'number',
+      sections: [
+        {
+          name: 'string',
+          label: 'string',
+          lead: 'null',
+          items: [{ key: 'null', text: 'string' }],
+          leftOut: 'number',
+        },
+      ],
+      from: { id: 'string', number: 'number' },
+      handedOverTo: 'null',
+    });
+  });
+});
