@@ -23,6 +23,12 @@ function sortLines(text: string): string {
   return text.split('\n').sort().join('\n');
 }
 
+/** A killed process takes a moment to be gone, which a person who types does not notice. */
+function killAndWait(pid: string): string {
+  const isThere = `ps -o stat= -p ${pid} | grep -q '^[^Z]'`;
+  return `kill -9 ${pid}; while ${isThere}; do sleep 0.02; done`;
+}
+
 it('the tour in the README prints what it says', () => {
   const tour = readme.slice(readme.indexOf('## Five minutes'), readme.indexOf('## Commands'));
   const blocks = [...tour.matchAll(/```\n([\s\S]*?)```/g)].flatMap(([, block = '']) =>
@@ -43,7 +49,7 @@ it('the tour in the README prints what it says', () => {
   let pid = '';
   for (const block of blocks) {
     const [command = '', ...expected] = block.split('\n');
-    const line = command.replace(/^kill -9 \d+$/, `kill -9 ${pid}`);
+    const line = command.replace(/^kill -9 \d+$/, killAndWait(pid));
     const { stdout } = spawnSync('bash', ['-c', 'eval "$1" 2>&1', 'bash', line], {
       cwd: repository.folder,
       env,
