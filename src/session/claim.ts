@@ -1,10 +1,13 @@
 import { join } from 'node:path';
 import { OrchError } from '../errors.ts';
+import { lookUp } from '../keyed.ts';
+import { hasEnded } from '../state/transition.ts';
 import { withLock } from '../system/lock.ts';
 import { identifyThisProcess } from '../system/process.ts';
 import type { EpicId, SessionId } from '../types.ts';
 import { formatAge } from '../units.ts';
-import { checkLive, type LiveRecord, listLive, writeLive } from './live.ts';
+import { readView } from './context.ts';
+import { checkLive, type LiveRecord, listLive, removeLive, writeLive } from './live.ts';
 import type { SessionPorts } from './record.ts';
 import type { SessionSettings } from './settings.ts';
 
@@ -32,6 +35,10 @@ export async function claimEpic(ports: SessionPorts, claim: Claim): Promise<Sess
     for (const live of listLive(ports.home)) {
       if (live.epic !== epic || live.kind === 'hooked') continue;
       const liveness = checkLive(live);
+      if (liveness === 'elsewhere' && (await isOver(ports, live))) {
+        removeLive(ports.disk, ports.home, live.session);
+        continue;
+      }
       if (liveness === 'alive') throw isActive(ports, live);
       if (liveness === 'elsewhere' && !claim.takeOver)
         throw isElsewhere(epic, live.session, ports, live.since);
@@ -43,6 +50,13 @@ export async function claimEpic(ports: SessionPorts, claim: Claim): Promise<Sess
     await writeLive(ports.disk, ports.home, ports.random, record);
     return givenUp;
   });
+}
+
+/** Did it end, and its process die before it could say that nobody works on it any more? */
+async function isOver(ports: SessionPorts, { epic, session }: LiveRecord): Promise<boolean> {
+  const { state } = await readView(ports, epic);
+  const status = lookUp(state.sessions, session)?.value.status;
+  return status !== undefined && hasEnded(status);
 }
 
 function isActive({ clock }: SessionPorts, { epic, session, holder, since }: LiveRecord): OrchError {
