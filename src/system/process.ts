@@ -62,8 +62,13 @@ export function checkProcess(
   if (other.host !== self.host) return 'elsewhere';
   if (other.boot !== self.boot) return 'dead';
   if (other.pidNamespace !== self.pidNamespace) return 'elsewhere';
-  if (!pidExists(other.pid)) return 'dead';
+  if (!pidExists(other.pid) || isZombie(other.pid)) return 'dead';
   return other.startedAt === startTimeOf(other.pid) ? 'alive' : 'dead';
+}
+
+/** Has it ended, and its parent not noticed? In a container whose first process minds no children, it stays so. */
+function isZombie(pid: number): boolean {
+  return ['Z', 'X'].includes(readStat(pid)?.[0] ?? '');
 }
 
 function pidExists(pid: number): boolean {
