@@ -16,7 +16,8 @@ import { cost, epic, makeFastClock, note, withOrch } from '../support/store.ts';
  * Every operation takes some minutes; in an ordinary run each scenario dies at every so many, beginning elsewhere in
  * each. `CRASH_STEP=1` dies at all of them.
  */
-const step = Number(process.env.CRASH_STEP ?? 13);
+const step = Number(process.env.CRASH_STEP ?? 41);
+const stepOf = ({ torn }: { readonly torn: boolean }) => (torn ? Math.ceil(step / 8) : step);
 
 /** What a process does until it dies. Facts are acknowledged when what recorded them returns. */
 type Work = (orch: Orch, target: Target, acknowledge: (...facts: Fact[]) => void) => Promise<void>;
@@ -113,7 +114,7 @@ async function dieEverywhere(
   const target = await prepare({ cwd: repository.folder, engine }, settings);
   repository.write('README', 'changed since the last snapshot\n');
   if (isDead) bury(repository.folder);
-  for (let at = first; ; at += how.torn ? 1 : step) {
+  for (let at = first; ; at += stepOf(how)) {
     const cwd = makeFolder();
     cpSync(repository.folder, cwd, { recursive: true });
     const forgetful = makeForgetfulDisk();
@@ -145,7 +146,7 @@ describe.each(Object.entries(scenarios).map(([name, scenario], index) => ({ name
       ['a torn write', { torn: true, powerLoss: false }, 4],
       ['a power loss', { torn: false, powerLoss: true }, 30],
     ])('may die at any point (%s)', { timeout: 600_000 }, async (_, how, least) => {
-      const first = 1 + ((index * 5 + (how.powerLoss ? 7 : 0)) % (how.torn ? 1 : step));
+      const first = 1 + ((index * 5 + (how.powerLoss ? 7 : 0)) % stepOf(how));
       expect(await dieEverywhere(scenario, how, first)).toBeGreaterThan(least);
     });
   },
