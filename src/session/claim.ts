@@ -7,7 +7,7 @@ import { identifyThisProcess } from '../system/process.ts';
 import type { EpicId, SessionId } from '../types.ts';
 import { formatAge } from '../units.ts';
 import { readView } from './context.ts';
-import { checkLive, type LiveRecord, listLive, writeLive } from './live.ts';
+import { checkLive, type LiveRecord, listLive, removeLive, writeLive } from './live.ts';
 import type { SessionPorts } from './record.ts';
 import type { SessionSettings } from './settings.ts';
 
@@ -35,7 +35,11 @@ export async function claimEpic(ports: SessionPorts, claim: Claim): Promise<Sess
     for (const live of listLive(ports.home)) {
       if (live.epic !== epic || live.kind === 'hooked') continue;
       const liveness = checkLive(live);
-      if (liveness === 'alive' && (await hasEndedHere(ports, live))) continue;
+      // It may have ended, and its process died before it could say so, or lives on: the budget ended a program's.
+      if ((liveness === 'elsewhere' || live.kind !== 'supervised') && (await isOver(ports, live))) {
+        removeLive(ports.disk, ports.home, live.session);
+        continue;
+      }
       if (liveness === 'alive') throw isActive(ports, live);
       if (liveness === 'elsewhere' && !claim.takeOver)
         throw isElsewhere(epic, live.session, ports, live.since);
@@ -49,9 +53,7 @@ export async function claimEpic(ports: SessionPorts, claim: Claim): Promise<Sess
   });
 }
 
-/** A program may live on after its session: the budget ended it. A supervisor is there until it says so itself. */
-async function hasEndedHere(ports: SessionPorts, { kind, epic, session }: LiveRecord): Promise<boolean> {
-  if (kind === 'supervised') return false;
+async function isOver(ports: SessionPorts, { epic, session }: LiveRecord): Promise<boolean> {
   const { state } = await readView(ports, epic);
   const status = lookUp(state.sessions, session)?.value.status;
   return status !== undefined && hasEnded(status);

@@ -29,7 +29,7 @@ export function recordIn(
 ): Promise<Outcome> {
   if (place.kind === 'running') return record(ports, place, facts, ask);
   const { epic, settings, agent } = place;
-  const why = ask ?? { trigger: 'pause' as const, reason: null };
+  const why: Ask = ask ?? { trigger: 'pause', reason: null, orLater: true };
   const session = makeSessionId(ports);
   const opening = {
     epic,

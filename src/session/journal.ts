@@ -35,8 +35,18 @@ export function journalPath(folder: string, session: SessionId): string {
 
 /** The sessions that have a journal. */
 export function listJournals(folder: string): SessionId[] {
-  const names = listFolder(folder).filter((name) => /^sess-[a-z0-9]{4,32}\.jsonl$/.test(name));
-  return names.sort().map((name) => parseSessionId(name.slice(0, -'.jsonl'.length)));
+  return listAllJournals(folder).present;
+}
+
+/** The same, and those whose journal was set aside to be removed, and may yet be put back. Both by one look. */
+export function listAllJournals(folder: string): { present: SessionId[]; aside: SessionId[] } {
+  const present: SessionId[] = [];
+  const aside: SessionId[] = [];
+  for (const name of listFolder(folder).sort()) {
+    const [, session, isAside] = /^(sess-[a-z0-9]{4,32})\.jsonl(\..*released)?$/.exec(name) ?? [];
+    if (session) (isAside ? aside : present).push(parseSessionId(session));
+  }
+  return { present, aside };
 }
 
 /** Begins a session's journal with its first facts; both are on disk when this returns. */
@@ -57,14 +67,16 @@ export async function beginJournal(
   records: readonly JournalRecord[],
 ): Promise<{ durable: Promise<void> }> {
   const failed = (error: unknown) => writeFailed('the session could not be recorded', error);
+  const path = journalPath(folder, header.session);
   try {
     await makeFolder(disk, folder);
     const { O_APPEND, O_CREAT, O_EXCL, O_WRONLY } = constants;
-    const fd = disk.open(journalPath(folder, header.session), O_APPEND | O_CREAT | O_EXCL | O_WRONLY, 0o644);
+    const fd = disk.open(path, O_APPEND | O_CREAT | O_EXCL | O_WRONLY, 0o644);
     const written = writeRecords(disk, fd, [{ format: journalFormat, ...header }, ...records]);
     const durable = Promise.all([written, syncFolder(disk, folder)]).then(
       () => {},
       (error) => {
+        forgetUnbegun(disk, path);
         throw failed(error);
       },
     );
@@ -75,17 +87,30 @@ export async function beginJournal(
   }
 }
 
-/** Appends facts with one write; they are on disk when this returns. */
+/** Whoever is told that it failed will try again; what is left of it would then be counted beside that. */
+function forgetUnbegun(disk: Disk, path: string): void {
+  try {
+    removeIfThere(disk, path);
+  } catch {
+    // The disk takes nothing any more; the failure itself is told.
+  }
+}
+
+/**
+ * Appends facts with one write; they are on disk when this returns. `missing` bytes are filled up before them: where a
+ * power loss took the end of a journal that a checkpoint had read already, what follows must stand behind its mark.
+ */
 export async function appendToJournal(
   disk: Disk,
   folder: string,
   session: SessionId,
   records: readonly JournalRecord[],
+  missing = 0,
 ): Promise<void> {
   const path = journalPath(folder, session);
   try {
     const fd = disk.open(path, constants.O_APPEND | constants.O_WRONLY);
-    await writeRecords(disk, fd, records);
+    await writeRecords(disk, fd, records, '\n'.repeat(missing));
     if (!(await isStillThere(path))) throw journalGone(session);
   } catch (error) {
     throw systemCode(error) === 'ENOENT'
@@ -94,13 +119,18 @@ export async function appendToJournal(
   }
 }
 
-async function writeRecords(disk: Disk, fd: number, contents: readonly object[]): Promise<void> {
+async function writeRecords(
+  disk: Disk,
+  fd: number,
+  contents: readonly object[],
+  filling = '',
+): Promise<void> {
   try {
     const text = contents.map(formatRecord);
     const longest = Math.max(...text.map((record) => record.length));
     if (longest > maxRecordBytes)
       throw new OrchError('USAGE', `an event of ${longest} bytes is too long to record`);
-    writeAll(disk, fd, Buffer.from(text.join('')));
+    writeAll(disk, fd, Buffer.from(filling + text.join('')));
     await disk.sync(fd);
   } finally {
     disk.close(fd);
@@ -151,10 +181,17 @@ export function readJournal(
 /**
  * Removes a journal that nothing needs any more, unless it grew past `size` meanwhile.
  * The caller knows that its session has ended and that all of it is in a checkpoint with another one behind it.
+ * `random` is a word of the caller's own: what it removes must be what it set aside itself, not what another did.
  */
-export function releaseJournal(disk: Disk, folder: string, session: SessionId, size: number): boolean {
+export function releaseJournal(
+  disk: Disk,
+  folder: string,
+  session: SessionId,
+  size: number,
+  random: string,
+): boolean {
   const path = journalPath(folder, session);
-  const aside = `${path}${releasedSuffix}`;
+  const aside = `${path}.${random}${releasedSuffix}`;
   try {
     disk.rename(path, aside);
   } catch (error) {
@@ -171,7 +208,7 @@ export function releaseJournal(disk: Disk, folder: string, session: SessionId, s
 export function restoreHalfReleased(disk: Disk, folder: string): void {
   for (const name of listFolder(folder)) {
     if (!name.endsWith(releasedSuffix)) continue;
-    const path = join(folder, name.slice(0, -releasedSuffix.length));
+    const path = join(folder, name.replace(/\.jsonl\..*$/, '.jsonl'));
     try {
       if (statIfThere(path) === null) disk.rename(join(folder, name), path);
     } catch (error) {

@@ -2,9 +2,10 @@ import { lookUp } from '../keyed.ts';
 import type { Event } from '../state/facts.ts';
 import type { State } from '../state/lists.ts';
 import { hasEnded, transition } from '../state/transition.ts';
+import type { Random } from '../system/clock.ts';
 import type { Disk } from '../system/files.ts';
 import type { EpicId, Millis, SessionId, Status } from '../types.ts';
-import { listJournals, readJournal, releaseJournal, restoreHalfReleased } from './journal.ts';
+import { listAllJournals, readJournal, releaseJournal, restoreHalfReleased } from './journal.ts';
 import type { JournalHeader } from './journal-record.ts';
 
 /** A journal as it was when it was read. */
@@ -19,11 +20,14 @@ export type Pending = {
   /** Of all journals, each in its order, the journals in the order of their first event. */
   readonly events: readonly Event[];
   readonly journals: readonly JournalFile[];
+  /** Every session with a journal in this clone; one that is just being released may come back. */
+  readonly sessions: readonly SessionId[];
   /** Lines that a crash tore; what stood there was never acknowledged. */
   readonly torn: number;
 };
 
-function markOf(state: State, { writer, session }: JournalHeader): number {
+/** Up to which byte of its journal a session is folded. */
+export function markOf(state: State, { writer, session }: JournalHeader): number {
   return lookUp(lookUp(state.ledger, writer)?.value.folded ?? {}, session) ?? 0;
 }
 
@@ -32,7 +36,8 @@ export function readPending(folder: string, epic: EpicId, state: State): Pending
   const journals: JournalFile[] = [];
   const groups: (readonly Event[])[] = [];
   let torn = 0;
-  for (const session of listJournals(folder)) {
+  const { present, aside } = listAllJournals(folder);
+  for (const session of present) {
     const journal = readJournal(folder, session, (header) => markOf(state, header));
     if (journal === null || journal.header.epic !== epic) continue;
     journals.push({ session, header: journal.header, size: journal.size });
@@ -40,7 +45,7 @@ export function readPending(folder: string, epic: EpicId, state: State): Pending
     if (journal.events.length > 0) groups.push(journal.events);
   }
   groups.sort(([a], [b]) => (a?.at ?? 0) - (b?.at ?? 0));
-  return { events: groups.flat(), journals, torn };
+  return { events: groups.flat(), journals, sessions: [...present, ...aside], torn };
 }
 
 /**
@@ -48,7 +53,7 @@ export function readPending(folder: string, epic: EpicId, state: State): Pending
  * checkpoint stands on that one. So even if the newest is lost, it can be made again from the one before it.
  */
 export function releaseFolded(
-  disk: Disk,
+  { disk, random }: { readonly disk: Disk; readonly random: Random },
   folder: string,
   before: State,
   journals: readonly JournalFile[],
@@ -56,7 +61,7 @@ export function releaseFolded(
   restoreHalfReleased(disk, folder);
   for (const { session, header, size } of journals) {
     if (markOf(before, header) < size || !isOver(folder, session, before)) continue;
-    releaseJournal(disk, folder, session, size);
+    releaseJournal(disk, folder, session, size, random.id(6));
   }
 }
 
@@ -68,6 +73,7 @@ export function withJournal(pending: Pending, folder: string, session: SessionId
   return {
     events: [...pending.events, ...events],
     journals: [...pending.journals, { session, header, size }],
+    sessions: [...pending.sessions, session],
     torn: pending.torn,
   };
 }

@@ -1,39 +1,23 @@
 import type { Draft } from '../checkpoint/compose.ts';
 import { decide, type Verdict } from '../checkpoint/policy.ts';
 import { refuseSameButForCase, type Stored, save } from '../checkpoint/store.ts';
-import { readTip, type StorePorts, type Tip } from '../checkpoint/tip.ts';
+import type { StorePorts, Tip } from '../checkpoint/tip.ts';
 import { epicRef } from '../checkpoint/tree.ts';
 import { lookUp } from '../keyed.ts';
 import type { Redact } from '../redact.ts';
 import type { Event, Fact } from '../state/facts.ts';
 import type { State } from '../state/lists.ts';
 import { hasEnded, isLifecycle } from '../state/transition.ts';
-import { giveWay } from '../system/clock.ts';
-import type { EpicId, Millis, Oid, SessionId, Trigger, WriterId } from '../types.ts';
+import type { EpicId, SessionId, Trigger, WriterId } from '../types.ts';
 import { cleanFacts } from './clean.ts';
 import { type EpicView, readView, viewFrom } from './context.ts';
 import { appendToJournal, journalFolder } from './journal.ts';
+import type { JournalRecord } from './journal-record.ts';
+import { keepTree, readAhead, type SnapshotRequest, type TreeSnapshot } from './keep-tree.ts';
 import { beginOnce, type Opening } from './open.ts';
-import { liftedTime, type Pending, readPending } from './pending.ts';
+import { liftedTime, markOf, type Pending, readPending } from './pending.ts';
 import type { SessionSettings } from './settings.ts';
 import { cleanUp } from './upkeep.ts';
-
-/** The working tree as it was kept. */
-export type TreeSnapshot = {
-  readonly commit: Oid;
-  readonly tree: Oid;
-  /** Paths that are not in it, each with the reason. */
-  readonly leftOut: readonly { readonly path: string; readonly reason: string }[];
-  /** False where the session's last snapshot is the same. */
-  readonly isNew: boolean;
-};
-
-export type SnapshotRequest = {
-  readonly epic: EpicId;
-  readonly session: SessionId;
-  readonly at: Millis;
-  readonly maxFileBytes: number;
-};
 
 export type SessionPorts = StorePorts & {
   /** Asked for only when something is to be written. */
@@ -56,6 +40,8 @@ export type Ask = {
   readonly reason: string | null;
   /** Not if nothing happened and no file changed since the one before. */
   readonly onlyIfChanged?: true;
+  /** Where it cannot be made now, the next call makes it: what was recorded is safe in the journal. */
+  readonly orLater?: true;
 };
 
 export type Outcome = {
@@ -80,17 +66,17 @@ export async function record(
   const { epic, session, settings } = target;
   const clean = cleanFacts(facts, ports.redact);
   const before = await readView(ports, epic);
-  if (clean.length > 0) await append(ports, session, before, clean);
+  const recorded = clean.length > 0 ? await append(ports, session, before, clean) : [];
   let view = viewFrom(ports, epic, before.tip);
   const verdict = decide(settings.policy, { ...view, seen: before.state }, ports.clock.now());
   if (verdict.stop !== null && isRunning(view.state, session)) {
     const reason = verdict.checkpoint?.reason ?? null;
-    await append(ports, session, view, [{ kind: 'budget_exceeded', reason }]);
+    recorded.push(...(await append(ports, session, view, [{ kind: 'budget_exceeded', reason }])));
     view = viewFrom(ports, epic, before.tip);
   }
   const stored = await saveWhereCalledFor(ports, target, view, verdict, ask);
   const state = stored?.document.state ?? view.state;
-  return { session, events: newEvents(before, view, session), state, verdict, stored };
+  return { session, events: findEvents(view, session, recorded), state, verdict, stored };
 }
 
 /** The same for a session that begins with these facts, and may end with them. */
@@ -114,15 +100,30 @@ export async function recordInNew(
   if ((await ports.git.readRef(epicRef(epic))) === null) await refuseSameButForCase(ports.git, epic);
   const [snapshot] = await Promise.all([keepTree(ports, opening), readAhead(ports, opening)]);
   let verdict: Outcome['verdict'] = { warn: [], stop: null };
-  const stored = await saveDraft(ports, opening, snapshot, writer, async (tip) => {
-    const begun = await beginOn(tip);
-    ({ verdict } = begun);
-    const { checkpoint } = begun.verdict;
-    return { ...begun, why: checkpoint?.trigger === 'budget' ? checkpoint : ask };
-  });
-  if (stored === null) throw new Error('a draft was made, and no checkpoint of it');
-  const { events, state } = stored.document;
-  return { session, events: events.filter(isOf(session)), state, verdict, stored };
+  let recorded: Promise<void> | null = null;
+  try {
+    const stored = await saveDraft(ports, opening, snapshot, writer, async (tip) => {
+      const begun = await beginOn(tip);
+      ({ verdict, durable: recorded } = begun);
+      const { checkpoint } = begun.verdict;
+      return { ...begun, why: checkpoint?.trigger === 'budget' ? checkpoint : ask };
+    });
+    if (stored === null) throw new Error('a draft was made, and no checkpoint of it');
+    const { events, state } = stored.document;
+    return { session, events: events.filter(isOf(session)), state, verdict, stored };
+  } catch (error) {
+    if (!ask.orLater || recorded === null) throw error;
+    await recorded;
+    reportLater(ports, error);
+    const { pending, state } = await readView(ports, epic);
+    return { session, events: pending.filter(isOf(session)), state, verdict, stored: null };
+  }
+}
+
+/** Told to do it again, somebody would have it counted twice. */
+function reportLater(ports: SessionPorts, error: unknown): void {
+  const problem = error instanceof Error ? error.message : error;
+  ports.report(`recorded, but the checkpoint could not be made now: ${problem}`);
 }
 
 function isOf(session: SessionId): (event: Event) => boolean {
@@ -132,16 +133,15 @@ function isOf(session: SessionId): (event: Event) => boolean {
 async function append(
   { disk, home, clock }: SessionPorts,
   session: SessionId,
-  { state, pending }: EpicView,
+  { state, pending, tip, journals }: EpicView,
   facts: readonly Fact[],
-): Promise<void> {
+): Promise<JournalRecord[]> {
   const at = liftedTime(clock.now(), state, pending);
-  await appendToJournal(
-    disk,
-    journalFolder(home),
-    session,
-    facts.map((fact) => ({ at, fact })),
-  );
+  const records = facts.map((fact) => ({ at, fact }));
+  const journal = journals.find((other) => other.session === session);
+  const missing = journal ? Math.max(0, markOf(tip.state, journal.header) - journal.size) : 0;
+  await appendToJournal(disk, journalFolder(home), session, records, missing);
+  return records;
 }
 
 function isRunning(state: State, session: SessionId): boolean {
@@ -149,9 +149,13 @@ function isRunning(state: State, session: SessionId): boolean {
   return status !== undefined && !hasEnded(status);
 }
 
-function newEvents(before: EpicView, after: EpicView, of: SessionId): Event[] {
-  const mark = before.pending.findLast(({ session }) => session === of)?.end ?? 0;
-  return after.pending.filter(({ session, offset }) => session === of && offset >= mark);
+/** Where records stand in the journal. Others may have recorded at the same moment: theirs are not among them. */
+function findEvents({ pending }: EpicView, of: SessionId, records: readonly JournalRecord[]): Event[] {
+  const sought = records.map((record) => JSON.stringify(record));
+  return pending.filter(({ session, at, fact }) => {
+    const index = session === of ? sought.indexOf(JSON.stringify({ at, fact })) : -1;
+    return index >= 0 && sought.splice(index, 1).length > 0;
+  });
 }
 
 /** The checkpoint that was asked for, or that the policy calls for. */
@@ -181,31 +185,9 @@ async function saveWhereCalledFor(
     });
   } catch (error) {
     if (ask !== null) throw error;
-    // What was recorded is safe in the journal, and the next call tries again.
-    const problem = error instanceof Error ? error.message : error;
-    ports.report(`recorded, but the checkpoint could not be made now: ${problem}`);
+    reportLater(ports, error); // the next call tries again
     return null;
   }
-}
-
-/** The working tree, outside the epic's lock. If it cannot be had, the checkpoint does without. */
-async function keepTree(ports: SessionPorts, target: Target): Promise<TreeSnapshot | null> {
-  const { epic, session, settings } = target;
-  if (!settings.snapshot || ports.takeSnapshot === null) return null;
-  try {
-    const { maxFileBytes } = settings;
-    return await ports.takeSnapshot({ epic, session, at: ports.clock.now(), maxFileBytes });
-  } catch (error) {
-    ports.report(`no snapshot of the files: ${error instanceof Error ? error.message : error}`);
-    return null;
-  }
-}
-
-/** Reads the newest checkpoint while git looks through the working tree: it is remembered when its turn comes. */
-async function readAhead(ports: SessionPorts, { epic, settings }: Target): Promise<void> {
-  if (!settings.snapshot || ports.takeSnapshot === null) return;
-  await giveWay(); // first the snapshot gets to where it waits
-  await readTip(ports, epic).catch(() => {}); // what is wrong with it is told when it is needed
 }
 
 type Content = {
@@ -234,7 +216,7 @@ async function saveDraft(
       trigger: why.trigger,
       reason: why.reason === null ? null : ports.redact(why.reason),
       events: pending.events,
-      journals: journals.map((journal) => journal.session),
+      journals: pending.sessions,
       durable,
       at: ports.clock.now(),
       keep: settings.keep,

@@ -1,9 +1,12 @@
 import type { Stored } from '../checkpoint/store.ts';
+import { removeIfThere } from '../system/files.ts';
 import type { EpicId, Millis, SessionId } from '../types.ts';
 import { count } from '../units.ts';
 import { readView } from './context.ts';
 import { type KnownSession, listSessions } from './fate.ts';
-import { removeLive } from './live.ts';
+import { createJournal, journalFolder, journalPath } from './journal.ts';
+import type { JournalHeader } from './journal-record.ts';
+import { checkLive, listLive, removeLive } from './live.ts';
 import { record, type SessionPorts } from './record.ts';
 import type { SessionSettings } from './settings.ts';
 
@@ -37,12 +40,23 @@ export async function recoverInterrupted(
     const reason = `Session ${value.number} was interrupted; ${what}`;
     // The files may have changed since it died; a snapshot of them now would not be what it left.
     const target = { epic, session: id, settings: { ...settings, snapshot: false } };
+    const header = { epic, session: id, writer: value.writer };
+    if (!view.journals.some(({ session }) => session === id)) await beginAgain(ports, header);
     const { stored } = await record(ports, target, [{ kind: 'session_recovered', reason }], {
       trigger: 'recovery',
       reason,
     });
-    removeLive(ports.disk, ports.home, id);
     recovered.push({ session: id, number: value.number, seenAt: value.seenAt, events, checkpoint: stored });
   }
+  for (const live of listLive(ports.home).filter((record) => record.epic === epic)) {
+    if (alsoThese.includes(live.session) || checkLive(live) === 'dead')
+      removeLive(ports.disk, ports.home, live.session);
+  }
   return recovered;
+}
+
+/** A checkpoint can be faster than the journal it read; a power loss then leaves a session without a readable one. */
+async function beginAgain({ disk, home }: SessionPorts, header: JournalHeader): Promise<void> {
+  removeIfThere(disk, journalPath(journalFolder(home), header.session));
+  await createJournal(disk, journalFolder(home), header, []);
 }

@@ -16,7 +16,7 @@ export async function cleanUp(
   journals: readonly JournalFile[],
 ): Promise<void> {
   try {
-    releaseFolded(ports.disk, journalFolder(ports.home), before, journals);
+    releaseFolded(ports, journalFolder(ports.home), before, journals);
     await tidyNowAndThen(ports);
   } catch (error) {
     ports.report(`upkeep failed: ${error instanceof Error ? error.message : error}`);

@@ -141,9 +141,9 @@ describe('releasing a journal', () => {
     const folder = makeFolder();
     await work(realDisk, folder);
     const { size } = statSync(journalPath(folder, session));
-    expect(releaseJournal(realDisk, folder, session, size - 1)).toBe(false);
+    expect(releaseJournal(realDisk, folder, session, size - 1, 'x')).toBe(false);
     expect(notesIn(folder)).toHaveLength(4);
-    expect(releaseJournal(realDisk, folder, session, size)).toBe(true);
+    expect(releaseJournal(realDisk, folder, session, size, 'x')).toBe(true);
     expect(readJournal(folder, session)).toBeNull();
   });
 
@@ -152,7 +152,7 @@ describe('releasing a journal', () => {
     await work(realDisk, folder);
     const before = readFileSync(journalPath(folder, session));
     const crashing = makeCrashingDisk({ at: 2, torn: false });
-    expect(() => releaseJournal(crashing.disk, folder, session, before.length)).toThrow('');
+    expect(() => releaseJournal(crashing.disk, folder, session, before.length, 'x')).toThrow('');
     restoreHalfReleased(realDisk, folder);
     expect(readFileSync(journalPath(folder, session)).equals(before)).toBe(true);
   });
@@ -164,7 +164,7 @@ describe('releasing a journal', () => {
     const racing: Disk = {
       ...realDisk,
       write: (fd, bytes) => {
-        releaseJournal(realDisk, folder, session, statSync(path).size);
+        releaseJournal(realDisk, folder, session, statSync(path).size, 'x');
         return realDisk.write(fd, bytes);
       },
     };

@@ -1,8 +1,8 @@
-import { lstatSync, readFileSync, readlinkSync, symlinkSync, utimesSync } from 'node:fs';
+import { lstatSync, mkdirSync, readFileSync, readlinkSync, symlinkSync, utimesSync } from 'node:fs';
 import { join, relative } from 'node:path';
-import { describe, expect, it } from 'vitest';
-import { create, engines, epicRef, expectSound, listFiles } from '../support/checkpoints.ts';
-import { runOrch } from '../support/orch.ts';
+import { describe, expect, it, vi } from 'vitest';
+import { create, engines, epicRef, expectSound, type List, listFiles } from '../support/checkpoints.ts';
+import { orchJson, runOrch } from '../support/orch.ts';
 import { makeRepositoryWithCommit, type TestRepository } from '../support/repository.ts';
 
 type Seen = { readonly [path: string]: { mode: number; mtime: number; content: string } };
@@ -102,6 +102,66 @@ describe.each(engines)("I1: a checkpoint changes nothing of the user's (%s)", (e
     for (const lock of ['index.lock', 'HEAD.lock', 'refs/heads/main.lock', 'config.lock'])
       repository.write(`.git/${lock}`, '');
     expectUntouched(repository, engine);
+  });
+});
+
+/** A whole session with snapshots: start, records, a checkpoint by the clock, pause. */
+async function expectUntouchedBySession(repository: TestRepository): Promise<void> {
+  const own = /^\.git\/(objects|orchestration|refs\/orchestration)\//;
+  const before = look(repository, own);
+  const status = () => repository.git('--no-optional-locks', 'status', '--porcelain=v2', '--show-stash');
+  const said = status();
+  orchJson(repository, ['session', 'start', '-e', 'x', '--background', '--no-baseline', '--budget', '5']);
+  try {
+    orchJson(repository, ['record', 'note', 'a note', '-e', 'x']);
+    orchJson(repository, ['record', 'cost', '1', '-e', 'x']);
+    orchJson(repository, ['record', 'file', '-e', 'x', 'README']);
+    await vi.waitFor(() => expect(triggersOf(repository)).toContain('interval'), {
+      timeout: 20_000,
+      interval: 100,
+    });
+  } finally {
+    orchJson(repository, ['session', 'pause', '-e', 'x']);
+  }
+  expect(look(repository, own)).toEqual(before);
+  expect(status()).toBe(said);
+  // On a slow machine the clock may call for more than one.
+  expect([...new Set(triggersOf(repository))]).toEqual(['pause', 'interval', 'session_start']);
+  const { checkpoints } = orchJson<List>(repository, ['checkpoint', 'list', '-e', 'x']);
+  for (const { snapshot } of checkpoints)
+    expect(repository.git('cat-file', '-t', snapshot ?? 'none')).toBe('commit');
+}
+
+function triggersOf(repository: TestRepository): string[] {
+  const { checkpoints } = orchJson<List>(repository, ['checkpoint', 'list', '-e', 'x']);
+  return checkpoints.map(({ trigger }) => trigger);
+}
+
+describe("I1: a whole session with snapshots changes nothing of the user's", () => {
+  it.each([
+    ['with changes, staged and not, and a stash', null],
+    ['in a merge', ['merge', 'side']],
+    ['in a rebase', ['rebase', 'side']],
+    ['in a cherry-pick', ['cherry-pick', 'side']],
+    ['in a revert', ['revert', '--no-edit', 'main~1']],
+  ])('%s', async (_, command) => {
+    const repository = makeRepositoryWithCommit();
+    mkdirSync(join(repository.folder, '.orchestration'));
+    repository.write('.orchestration/config.yaml', 'checkpoint:\n  interval: 1s\n');
+    makeConflict(repository);
+    repository.write('README', 'stashed\n');
+    repository.git('stash', 'push', '--quiet');
+    if (command?.[0] === 'revert') {
+      repository.write('README', 'third\n');
+      repository.git('commit', '--quiet', '--all', '--message', 'third');
+    }
+    if (command) expect(repository.tryGit(...command).status).toBe(1);
+    repository.write('untracked', 'untracked\n');
+    repository.write('staged', 'staged\n');
+    if (!command) repository.git('add', 'staged');
+    utimesSync(join(repository.folder, 'README'), 1, 1);
+    await expectUntouchedBySession(repository);
+    expectSound(repository);
   });
 });
 

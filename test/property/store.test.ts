@@ -1,59 +1,14 @@
-import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { mergeHistory } from '../../src/checkpoint/merge.ts';
 import { readCommitAndDocument } from '../../src/checkpoint/read.ts';
 import { epicRef, trashPrefix } from '../../src/checkpoint/tree.ts';
-import { defaultConfig } from '../../src/config.ts';
-import { parseWriterId } from '../../src/ids.ts';
 import { listCheckpoints, loadLatestCheckpoint, verifyCheckpoints } from '../../src/index.ts';
-import type { Orch } from '../../src/orch.ts';
-import { redact } from '../../src/redact.ts';
 import { deleteEpic } from '../../src/session/delete.ts';
 import { saveByHand } from '../../src/session/here.ts';
-import { defaultSettings } from '../../src/session/settings.ts';
 import { canonicalJson } from '../../src/state/canonical.ts';
-import { realClock, realRandom } from '../../src/system/clock.ts';
-import { realDisk } from '../../src/system/files.ts';
-import { type MemoryRepository, makeMemoryRepository, openMemoryEngine } from '../support/memory-engine.ts';
-import { makeFolder } from '../support/repository.ts';
+import { type Clone, fetchAndMerge, makeClone } from '../support/clones.ts';
 import { cost, epic, note } from '../support/store.ts';
-
-type Clone = { readonly orch: Orch; readonly repository: MemoryRepository };
-
-/** A clone whose git is the model and whose journals are real files. */
-function makeClone(name: string, skew: number): Clone {
-  const repository = makeMemoryRepository();
-  const home = join(makeFolder(), 'orchestration');
-  mkdirSync(home);
-  let tick = 0;
-  const git = openMemoryEngine(repository);
-  const orch: Orch = {
-    git,
-    disk: realDisk,
-    clock: { ...realClock, now: () => 1_800_000_000_000 + skew + 1_000 * ++tick },
-    random: realRandom,
-    home,
-    report: () => {},
-    redact,
-    takeSnapshot: null,
-    readTree: async () => null,
-    readConfig: async () => defaultConfig,
-    readSettings: async () => defaultSettings,
-    identifyWriter: async () => parseWriterId(name),
-    repository: {
-      gitDir: home,
-      commonDir: home,
-      worktree: null,
-      format: 'sha1',
-      refStorage: 'files',
-      extensions: [],
-    },
-    close: () => {},
-  };
-  return { orch, repository };
-}
 
 type Step =
   | { readonly do: 'save'; readonly clone: number; readonly at_once: number }
@@ -71,14 +26,6 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('fetch' as const), from: clone, to: clone }) },
 );
-
-/** Brings one clone's objects and history to another, as a fetch and a merge do. */
-async function fetchAndMerge(from: Clone, to: Clone): Promise<void> {
-  const theirs = from.repository.refs.get(epicRef(epic));
-  if (theirs === undefined || from === to) return;
-  for (const [oid, object] of from.repository.objects) to.repository.objects.set(oid, object);
-  await mergeHistory(to.orch.git, epic, theirs);
-}
 
 /** All the notes in a state; few enough to stay below its bound. */
 async function notesOf({ orch }: Clone): Promise<string[]> {

@@ -1,0 +1,41 @@
+import { readTip } from '../checkpoint/tip.ts';
+import { giveWay } from '../system/clock.ts';
+import type { EpicId, Millis, Oid, SessionId } from '../types.ts';
+import type { SessionPorts, Target } from './record.ts';
+
+/** The working tree as it was kept. */
+export type TreeSnapshot = {
+  readonly commit: Oid;
+  readonly tree: Oid;
+  /** Paths that are not in it, each with the reason. */
+  readonly leftOut: readonly { readonly path: string; readonly reason: string }[];
+  /** False where the session's last snapshot is the same. */
+  readonly isNew: boolean;
+};
+
+export type SnapshotRequest = {
+  readonly epic: EpicId;
+  readonly session: SessionId;
+  readonly at: Millis;
+  readonly maxFileBytes: number;
+};
+
+/** The working tree, outside the epic's lock. If it cannot be had, the checkpoint does without. */
+export async function keepTree(ports: SessionPorts, target: Target): Promise<TreeSnapshot | null> {
+  const { epic, session, settings } = target;
+  if (!settings.snapshot || ports.takeSnapshot === null) return null;
+  try {
+    const { maxFileBytes } = settings;
+    return await ports.takeSnapshot({ epic, session, at: ports.clock.now(), maxFileBytes });
+  } catch (error) {
+    ports.report(`no snapshot of the files: ${error instanceof Error ? error.message : error}`);
+    return null;
+  }
+}
+
+/** Reads the newest checkpoint while git looks through the working tree: it is remembered when its turn comes. */
+export async function readAhead(ports: SessionPorts, { epic, settings }: Target): Promise<void> {
+  if (!settings.snapshot || ports.takeSnapshot === null) return;
+  await giveWay(); // first the snapshot gets to where it waits
+  await readTip(ports, epic).catch(() => {}); // what is wrong with it is told when it is needed
+}

@@ -1,0 +1,103 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { describe, expect, it } from 'vitest';
+import { hasCode } from '../../src/errors.ts';
+import { endSession } from '../../src/session/lifecycle.ts';
+import { record } from '../../src/session/record.ts';
+import type { Fact } from '../../src/state/facts.ts';
+import { type Disk, realDisk } from '../../src/system/files.ts';
+import { orchBin } from '../support/orch.ts';
+import { cleanEnvironment, makeFolder, makeRepositoryWithCommit } from '../support/repository.ts';
+import { goOn, readHistory, start, sumOf } from '../support/sessions.ts';
+import { cost, note, withOrch } from '../support/store.ts';
+
+const engine = 'isomorphic';
+
+/** A disk on which, from its n-th write on, there is no space; it may still take a part of that one. */
+function makeFullDisk(at: number, takesPart: boolean): Disk & { isFull(): boolean } {
+  let writes = 0;
+  return {
+    ...realDisk,
+    isFull: () => writes >= at,
+    write: (fd, bytes) => {
+      writes += 1;
+      if (writes < at) return realDisk.write(fd, bytes);
+      if (takesPart && writes === at) return realDisk.write(fd, bytes.subarray(0, bytes.length >> 1));
+      throw Object.assign(new Error('no space left on device'), { code: 'ENOSPC' });
+    },
+  };
+}
+
+describe('a session on a disk that gets full', () => {
+  it.each([false, true])(
+    'I2 I10: refuses what it cannot keep, keeps the rest, and goes on with space (part of a write is taken: %s)',
+    async (takesPart) => {
+      const { folder: cwd, git } = makeRepositoryWithCommit();
+      const kept: Fact[] = [];
+      let refused = 0;
+      for (let at = 1, full = true; full; at++) {
+        const { target } = await withOrch({ cwd, engine }, (orch) => goOn(orch));
+        const disk = makeFullDisk(at, takesPart);
+        await withOrch({ cwd, engine, disk }, async (orch) => {
+          for (const [index, ask] of [null, { trigger: 'manual' as const, reason: null }].entries()) {
+            const facts = [note(`n${at}-${index}`)];
+            const money = [cost(1)];
+            try {
+              await record(orch, target, money);
+              kept.push(...money);
+              await record(orch, target, facts, ask);
+              kept.push(...facts);
+            } catch (error) {
+              expect(hasCode(error, 'WRITE_FAILED'), String(error)).toBe(true);
+              refused += 1;
+            }
+          }
+        });
+        full = disk.isFull();
+        await withOrch({ cwd, engine }, (orch) => endSession(orch, target, 'pause', null));
+      }
+      expect(refused).toBeGreaterThan(4);
+      const { micros, notes } = await withOrch({ cwd, engine }, (orch) => readHistory(orch));
+      // To the micro-dollar: whoever was refused will say it again.
+      expect(micros).toBe(sumOf(kept));
+      for (const fact of kept) if (fact.kind === 'note') expect(notes).toContain(fact.id);
+      expect(git('fsck', '--strict', '--connectivity-only', '--no-dangling')).toBe('');
+    },
+  );
+
+  it('can be started again by the same process once there is space', async () => {
+    const { folder: cwd } = makeRepositoryWithCommit();
+    const disk = makeFullDisk(3, true);
+    await withOrch({ cwd, engine, disk }, async (orch) => {
+      await expect(start(orch)).rejects.toMatchObject({ code: 'WRITE_FAILED' });
+    });
+    await withOrch({ cwd, engine }, async (orch) => {
+      const { target } = await start(orch);
+      await endSession(orch, target, 'pause', null);
+    });
+  });
+});
+
+const canMount = spawnSync('unshare', ['-rm', 'mount', '-t', 'tmpfs', 'none', '/mnt']).status === 0;
+
+describe.runIf(canMount)('a real file system that is full', () => {
+  it('I2 I10: `record` says so with WRITE_FAILED, and works again with space', () => {
+    const folder = makeFolder();
+    const script = `set -e
+      mount -t tmpfs -o size=4m none "$1"; cd "$1"; git init -q .
+      run() { "$NODE" "$ORCH" "$@"; }
+      run record note before -e x --json >/dev/null
+      dd if=/dev/zero of=fill bs=4k >/dev/null 2>&1 || true
+      status=0; run record cost 1 -e x --json 2>&1 >/dev/null || status=$?
+      echo "$status"
+      rm fill; run record cost 2 -e x --json >/dev/null; run record note after -e x --json`;
+    const env = cleanEnvironment(folder, { NODE: process.execPath, ORCH: orchBin });
+    const out = execFileSync('unshare', ['-rm', 'sh', '-c', script, 'sh', folder], { env, encoding: 'utf8' });
+    const lines = out.trim().split('\n');
+    expect(lines.at(-2)).toBe('1');
+    expect(JSON.parse(lines.at(-3) ?? '').error).toMatchObject({
+      code: 'WRITE_FAILED',
+      hint: 'Free some space, then run the same command again.',
+    });
+    expect(JSON.parse(lines.at(-1) ?? '').budget.spentUsd).toBe(2);
+  });
+});

@@ -1,0 +1,57 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { mergeHistory } from '../../src/checkpoint/merge.ts';
+import { epicRef } from '../../src/checkpoint/tree.ts';
+import { defaultConfig } from '../../src/config.ts';
+import { parseWriterId } from '../../src/ids.ts';
+import type { Orch } from '../../src/orch.ts';
+import { redact } from '../../src/redact.ts';
+import { defaultSettings } from '../../src/session/settings.ts';
+import { realClock, realRandom } from '../../src/system/clock.ts';
+import { realDisk } from '../../src/system/files.ts';
+import { type MemoryRepository, makeMemoryRepository, openMemoryEngine } from './memory-engine.ts';
+import { makeFolder } from './repository.ts';
+import { epic } from './store.ts';
+
+export type Clone = { readonly orch: Orch; readonly repository: MemoryRepository };
+
+/** A clone whose git is the model and whose journals are real files. */
+export function makeClone(name: string, skew: number): Clone {
+  const repository = makeMemoryRepository();
+  const home = join(makeFolder(), 'orchestration');
+  mkdirSync(home);
+  let tick = 0;
+  const git = openMemoryEngine(repository);
+  const orch: Orch = {
+    git,
+    disk: realDisk,
+    clock: { ...realClock, now: () => 1_800_000_000_000 + skew + 1_000 * ++tick },
+    random: realRandom,
+    home,
+    report: () => {},
+    redact,
+    takeSnapshot: null,
+    readTree: async () => null,
+    readConfig: async () => defaultConfig,
+    readSettings: async () => defaultSettings,
+    identifyWriter: async () => parseWriterId(name),
+    repository: {
+      gitDir: home,
+      commonDir: home,
+      worktree: null,
+      format: 'sha1',
+      refStorage: 'files',
+      extensions: [],
+    },
+    close: () => {},
+  };
+  return { orch, repository };
+}
+
+/** Brings one clone's objects and history to another, as a fetch and a merge do. */
+export async function fetchAndMerge(from: Clone, to: Clone): Promise<void> {
+  const theirs = from.repository.refs.get(epicRef(epic));
+  if (theirs === undefined || from === to) return;
+  for (const [oid, object] of from.repository.objects) to.repository.objects.set(oid, object);
+  await mergeHistory(to.orch.git, epic, theirs);
+}
