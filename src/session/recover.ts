@@ -3,6 +3,7 @@ import type { EpicId, Millis, SessionId } from '../types.ts';
 import { count } from '../units.ts';
 import { readView } from './context.ts';
 import { type KnownSession, listSessions } from './fate.ts';
+import { endLeftovers } from './leftovers.ts';
 import { removeLive } from './live.ts';
 import { record, type SessionPorts } from './record.ts';
 import type { SessionSettings } from './settings.ts';
@@ -15,6 +16,8 @@ export type Recovered = {
   readonly seenAt: Millis;
   /** How much came from its journal that was in no checkpoint. */
   readonly events: number;
+  /** How many processes of its command still ran, and were ended. */
+  readonly leftovers: number;
   readonly checkpoint: Stored | null;
 };
 
@@ -28,10 +31,14 @@ export async function recoverInterrupted(
   settings: SessionSettings,
   alsoThese: readonly SessionId[] = [],
 ): Promise<Recovered[]> {
-  const view = await readView(ports, epic);
+  const before = await readView(ports, epic);
   const isGone = ({ id, fate }: KnownSession) => fate === 'interrupted' || alsoThese.includes(id);
   const recovered: Recovered[] = [];
-  for (const { id, value } of listSessions(view, ports.home).filter(isGone).reverse()) {
+  for (const { id, value, fate, live } of listSessions(before, ports.home).filter(isGone).reverse()) {
+    const leftovers =
+      fate === 'interrupted' && live?.command ? await endLeftovers(id, settings.stopGrace) : 0;
+    // What they recorded on their way out is brought in too.
+    const view = await readView(ports, epic);
     const events = view.pending.filter(({ session }) => session === id).length;
     const reason = `Session ${value.number} was interrupted; ${count(events, 'event')} recovered`;
     // The files may have changed since it died; a snapshot of them now would not be what it left.
@@ -41,7 +48,8 @@ export async function recoverInterrupted(
       reason,
     });
     removeLive(ports.disk, ports.home, id);
-    recovered.push({ session: id, number: value.number, seenAt: value.seenAt, events, checkpoint: stored });
+    const { number, seenAt } = value;
+    recovered.push({ session: id, number, seenAt, events, leftovers, checkpoint: stored });
   }
   return recovered;
 }

@@ -2,7 +2,7 @@ import type { Stop } from '../checkpoint/policy.ts';
 import { sleep } from '../system/clock.ts';
 import { type Command, type Exit, startCommand } from '../system/command.ts';
 import { makeFolder, removeIfThere, writeAtomically } from '../system/files.ts';
-import { onSignals } from '../system/signals.ts';
+import type { SignalWatch } from '../system/signals.ts';
 import type { Environment } from '../system/spawn.ts';
 import { type EndStep, endTree } from '../system/tree.ts';
 import { watchFolders } from '../system/watch.ts';
@@ -17,7 +17,8 @@ import { type Outcome, record, type SessionPorts, type Target } from './record.t
 export type Reason =
   | { readonly kind: 'exit'; readonly exit: Exit }
   | { readonly kind: 'signal'; readonly signal: NodeJS.Signals }
-  | { readonly kind: 'budget'; readonly stop: Stop }
+  /** `saved` is the number of the checkpoint that was there before anything was stopped. */
+  | { readonly kind: 'budget'; readonly stop: Stop; readonly saved: number | null }
   | { readonly kind: 'request'; readonly request: StopRequest };
 
 /** What a supervisor tells while it works. */
@@ -45,6 +46,8 @@ export type SuperviseOptions = {
   readonly command: SupervisedCommand | null;
   /** A file that is there for the command as long as the session is. */
   readonly brief: { readonly path: string; readonly text: string } | null;
+  /** The signals for this process, taken since before the session began. */
+  readonly signals: SignalWatch;
   /** Does Ctrl+C reach the command by itself, because it has the terminal? */
   readonly hasTerminal: boolean;
   /** Is the work done when the command ends well, rather than paused? */
@@ -57,6 +60,8 @@ export type SuperviseOptions = {
 const lookInterval: Millis = 1_000;
 /** Looks are not made more often than this, however much is recorded. */
 const leastPause: Millis = 40;
+/** How long the last of what a command printed may take to come. */
+const drainGrace: Millis = 2_000;
 
 /**
  * Watches over a session until it ends: checkpoints by the clock, notices what other processes record, keeps to the
@@ -67,7 +72,9 @@ export async function supervise(
   target: Target,
   options: SuperviseOptions,
 ): Promise<End> {
-  const news = collectNews(ports);
+  const early = options.signals.caught();
+  if (early) return endUnbegun(ports, target, options, { kind: 'signal', signal: early.signal });
+  const news = collectNews(ports, options.signals);
   const over = new AbortController();
   try {
     const command = await begin(ports, options);
@@ -80,12 +87,24 @@ export async function supervise(
     const stoppedBy = command && (await stopCommand(command, options, target, why, news));
     await beside;
     const exit = command && (await command.exited);
+    // Who holds its output open after that is out of reach, and not waited for.
+    await Promise.race([command?.drained, sleep(drainGrace)]);
     return { why, stoppedBy, exit, outcome: await conclude(ports, target, why, options) };
   } finally {
     over.abort();
     news.close();
     if (options.brief) removeIfThere(ports.disk, options.brief.path);
   }
+}
+
+/** Somebody wanted it to end before there was anything to stop. */
+async function endUnbegun(
+  ports: SessionPorts,
+  target: Target,
+  options: SuperviseOptions,
+  why: Reason,
+): Promise<End> {
+  return { why, stoppedBy: null, exit: null, outcome: await conclude(ports, target, why, options) };
 }
 
 async function begin(ports: SessionPorts, { brief, command }: SuperviseOptions): Promise<Command | null> {
@@ -96,26 +115,22 @@ async function begin(ports: SessionPorts, { brief, command }: SuperviseOptions):
 
 /** What came from outside since the last look, and a way to wait for more. */
 type News = {
-  signal: NodeJS.Signals | null;
-  exit: Exit | null;
+  /** How the command ended, and when by the steady clock. */
+  exit: (Exit & { readonly at: Millis }) | null;
   onExit(exit: Exit): void;
   /** Settles at the next piece of news, or after a while. To be had before looking, so that none is missed. */
   next(): Promise<void>;
   close(): void;
 };
 
-function collectNews({ home }: SessionPorts): News {
+function collectNews({ home, clock }: SessionPorts, signals: SignalWatch): News {
   let wake = () => {};
   const unwatch = watchFolders([journalFolder(home), liveFolder(home)], () => wake());
-  const offSignals = onSignals(['SIGINT', 'SIGTERM', 'SIGHUP'], (signal) => {
-    news.signal = signal;
-    wake();
-  });
+  signals.onCatch(() => wake());
   const news: News = {
-    signal: null,
     exit: null,
     onExit: (exit) => {
-      news.exit = exit;
+      news.exit = { ...exit, at: clock.elapsed() };
       wake();
     },
     next: () =>
@@ -126,10 +141,7 @@ function collectNews({ home }: SessionPorts): News {
           resolve();
         };
       }),
-    close: () => {
-      unwatch();
-      offSignals();
-    },
+    close: unwatch,
   };
   return news;
 }
@@ -140,11 +152,15 @@ async function watchOver(
   options: SuperviseOptions,
   news: News,
 ): Promise<Reason> {
-  const look = makeLook(ports, target, options.onEvent);
+  let saved: number | null = null;
+  const look = makeLook(ports, target, (sight) => {
+    if (sight.kind === 'look') saved = sight.view.saved?.document.seq ?? null;
+    options.onEvent(sight);
+  });
   for (;;) {
     const next = news.next();
     const stop = await look();
-    if (stop) return { kind: 'budget', stop };
+    if (stop) return { kind: 'budget', stop, saved };
     const reason = findReason(ports, target, options, news);
     if (reason) return reason;
     await next;
@@ -154,16 +170,27 @@ async function watchOver(
 
 function findReason(
   { home }: SessionPorts,
-  { session }: Target,
-  { command, hasTerminal }: SuperviseOptions,
-  { signal, exit }: News,
+  { session, settings }: Target,
+  { command, hasTerminal, signals }: SuperviseOptions,
+  { exit }: News,
 ): Reason | null {
+  const caught = signals.caught();
   // With the terminal the command hears Ctrl+C itself, and may well go on.
-  const isItsOwn = command !== null && hasTerminal && signal === 'SIGINT' && exit === null;
-  if (signal && !isItsOwn) return { kind: 'signal', signal };
-  if (exit) return { kind: 'exit', exit };
+  const isItsOwn = command !== null && hasTerminal && caught?.signal === 'SIGINT';
+  const isEndOf = isItsOwn ? exit !== null && isEndBy(exit, caught.at, settings.stopGrace) : caught !== null;
+  if (caught && isEndOf) return { kind: 'signal', signal: caught.signal };
+  if (exit) return { kind: 'exit', exit: { status: exit.status, signal: exit.signal } };
   const request = readRequest(home, session);
   return request && { kind: 'request', request };
+}
+
+/** Did a command end because of a Ctrl+C, rather than go on after it and end in its own time? */
+function isEndBy(
+  { status, signal, at }: Exit & { readonly at: Millis },
+  caughtAt: Millis,
+  grace: Millis,
+): boolean {
+  return signal === 'SIGINT' || status === 130 || at - caughtAt <= grace;
 }
 
 /** Ends the command and all that came from it. After its own end only what it left behind is ended. */
