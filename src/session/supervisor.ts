@@ -5,12 +5,12 @@ import { makeFolder, removeIfThere, writeAtomically } from '../system/files.ts';
 import type { SignalWatch } from '../system/signals.ts';
 import type { Environment } from '../system/spawn.ts';
 import { type EndStep, endTree } from '../system/tree.ts';
-import { watchFolders } from '../system/watch.ts';
 import type { Millis } from '../types.ts';
 import { journalFolder } from './journal.ts';
 import { type Ending, endSession } from './lifecycle.ts';
-import { liveFolder, readRequest, removeLive, type StopRequest } from './live.ts';
+import { readRequest, removeLive, type StopRequest } from './live.ts';
 import { makeLook, type Sight } from './look.ts';
+import { collectNews, findSignal, type News } from './news.ts';
 import { type Outcome, record, type SessionPorts, type Target } from './record.ts';
 
 /** Why a session under supervision comes to its end. */
@@ -57,7 +57,6 @@ export type SuperviseOptions = {
   readonly beside?: (signal: AbortSignal) => Promise<void>;
 };
 
-const lookInterval: Millis = 1_000;
 /** Looks are not made more often than this, however much is recorded. */
 const leastPause: Millis = 40;
 /** How long the last of what a command printed may take to come. */
@@ -78,6 +77,7 @@ export async function supervise(
   const over = new AbortController();
   try {
     const command = await begin(ports, options);
+    if (command) news.onBegin();
     void command?.exited.then((exit) => news.onExit(exit));
     const beside = options.beside?.(over.signal).catch((error) => {
       options.onEvent({ kind: 'fault', message: error instanceof Error ? error.message : String(error) });
@@ -113,39 +113,6 @@ async function begin(ports: SessionPorts, { brief, command }: SuperviseOptions):
   return command && startCommand(command.argv, command);
 }
 
-/** What came from outside since the last look, and a way to wait for more. */
-type News = {
-  /** How the command ended, and when by the steady clock. */
-  exit: (Exit & { readonly at: Millis }) | null;
-  onExit(exit: Exit): void;
-  /** Settles at the next piece of news, or after a while. To be had before looking, so that none is missed. */
-  next(): Promise<void>;
-  close(): void;
-};
-
-function collectNews({ home, clock }: SessionPorts, signals: SignalWatch): News {
-  let wake = () => {};
-  const unwatch = watchFolders([journalFolder(home), liveFolder(home)], () => wake());
-  signals.onCatch(() => wake());
-  const news: News = {
-    exit: null,
-    onExit: (exit) => {
-      news.exit = { ...exit, at: clock.elapsed() };
-      wake();
-    },
-    next: () =>
-      new Promise((resolve) => {
-        const timer = setTimeout(resolve, lookInterval);
-        wake = () => {
-          clearTimeout(timer);
-          resolve();
-        };
-      }),
-    close: unwatch,
-  };
-  return news;
-}
-
 async function watchOver(
   ports: SessionPorts,
   target: Target,
@@ -171,26 +138,15 @@ async function watchOver(
 function findReason(
   { home }: SessionPorts,
   { session, settings }: Target,
-  { command, hasTerminal, signals }: SuperviseOptions,
-  { exit }: News,
+  { hasTerminal, signals }: SuperviseOptions,
+  news: News,
 ): Reason | null {
-  const caught = signals.caught();
-  // With the terminal the command hears Ctrl+C itself, and may well go on.
-  const isItsOwn = command !== null && hasTerminal && caught?.signal === 'SIGINT';
-  const isEndOf = isItsOwn ? exit !== null && isEndBy(exit, caught.at, settings.stopGrace) : caught !== null;
-  if (caught && isEndOf) return { kind: 'signal', signal: caught.signal };
+  const signal = findSignal(signals, news, hasTerminal, settings.stopGrace);
+  if (signal) return { kind: 'signal', signal };
+  const { exit } = news;
   if (exit) return { kind: 'exit', exit: { status: exit.status, signal: exit.signal } };
   const request = readRequest(home, session);
   return request && { kind: 'request', request };
-}
-
-/** Did a command end because of a Ctrl+C, rather than go on after it and end in its own time? */
-function isEndBy(
-  { status, signal, at }: Exit & { readonly at: Millis },
-  caughtAt: Millis,
-  grace: Millis,
-): boolean {
-  return signal === 'SIGINT' || status === 130 || at - caughtAt <= grace;
 }
 
 /** Ends the command and all that came from it. After its own end only what it left behind is ended. */
