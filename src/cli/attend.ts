@@ -96,6 +96,8 @@ export function statusOf({ why }: End): number {
       return statusOfSignal(why.signal);
     case 'request':
       return 0;
+    case 'taken_over':
+      return exitStatuses.SESSION_ACTIVE;
     case 'exit':
       return why.exit.signal ? statusOfSignal(why.exit.signal) : (why.exit.status ?? 1);
   }

@@ -95,6 +95,11 @@ export function showEnd(
       return [`‖ Paused: session ${number} of ${epic}, ${saved}.`, `  Go on  ${goOn}`];
     case 'request':
       return [`‖ Session ${number} of ${epic} was ended from another shell, ${saved}.`];
+    case 'taken_over':
+      return [
+        out.paint('red', `○ Session ${number} of ${epic} was taken over; it ended without this one.`),
+        `  See by whom  orch log ${epic}`,
+      ];
     case 'exit': {
       const { status, signal } = why.exit;
       if (status === 0)

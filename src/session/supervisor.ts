@@ -6,6 +6,7 @@ import type { SignalWatch } from '../system/signals.ts';
 import type { Environment } from '../system/spawn.ts';
 import { type EndStep, endTree } from '../system/tree.ts';
 import type { Millis } from '../types.ts';
+import { readView } from './context.ts';
 import { journalFolder } from './journal.ts';
 import { type Ending, endSession } from './lifecycle.ts';
 import { readRequest, removeLive, type StopRequest } from './live.ts';
@@ -19,7 +20,8 @@ export type Reason =
   | { readonly kind: 'signal'; readonly signal: NodeJS.Signals }
   /** `saved` is the number of the checkpoint that was there before anything was stopped. */
   | { readonly kind: 'budget'; readonly stop: Stop; readonly saved: number | null }
-  | { readonly kind: 'request'; readonly request: StopRequest };
+  | { readonly kind: 'request'; readonly request: StopRequest }
+  | { readonly kind: 'taken_over' };
 
 /** What a supervisor tells while it works. */
 export type SupervisorEvent = Sight | { readonly kind: 'stopping'; readonly why: Reason };
@@ -126,8 +128,8 @@ async function watchOver(
   });
   for (;;) {
     const next = news.next();
-    const stop = await look();
-    if (stop) return { kind: 'budget', stop, saved };
+    const halt = await look();
+    if (halt) return halt.kind === 'budget' ? { kind: 'budget', stop: halt, saved } : halt;
     const reason = findReason(ports, target, options, news);
     if (reason) return reason;
     await next;
@@ -186,6 +188,11 @@ async function conclude(
       return end('pause', `Stopped by ${why.signal}`);
     case 'request':
       return end(why.request.want, why.request.reason);
+    case 'taken_over': {
+      // Its last word was spoken by another.
+      const { state } = await readView(ports, target.epic);
+      return { session: target.session, events: [], state, verdict: { warn: [], stop: null }, stored: null };
+    }
     case 'budget': {
       // The session reads budget_exceeded already; what the command still did on its way out is kept too.
       const reason = 'Work in flight when the budget was used up';

@@ -49,7 +49,8 @@ describe('a session that cannot be seen', () => {
     const taken = runOrch(repository, ['resume', '-e', 'a', '--take-over', '--', 'true']);
     expect(taken.status).toBe(0);
     expect(statusOf(repository, 'a').session).toMatchObject({ number: 2, status: 'paused' });
-    orch.signal('SIGKILL');
+    expect(await orch.ended).toBe(5);
+    expect(orch.stderr()).not.toContain('could not be ended');
   });
 
   it('in another clone is taken over once, and asked about again only when there is news of it', async () => {
