@@ -1,10 +1,19 @@
 import { spawnSync } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { runOrch } from '../support/orch.ts';
 import { cleanEnvironment, makeRepositoryWithCommit, type TestRepository } from '../support/repository.ts';
-import { callOrch, statusOf, triggersOf, waitUntil, writeConfig, writeScript } from '../support/sessions.ts';
+import {
+  callOrch,
+  isAlive,
+  liveFiles,
+  statusOf,
+  triggersOf,
+  waitUntil,
+  writeConfig,
+  writeScript,
+} from '../support/sessions.ts';
 
 const hasTmux = spawnSync('tmux', ['-V']).status === 0;
 const open: (() => void)[] = [];
@@ -83,6 +92,9 @@ describe.runIf(hasTmux)('the live line', () => {
       [50, /^● migrate s1 {2}\d+s {2}\$17\.00\/\$20\.00 {2}ckpt 2 \d+s ago$/],
       [120, /^● migrate s1 .*Ctrl\+C pauses$/],
       [80, /^● migrate s1 .* next 14m\d\ds {2}ckpt 2 \d+s ago$/],
+      [40, /^● migrate s1 {2}\d+s {2}\$17\.00\/\$20\.00$/],
+      [20, /^● migrate s1 .*…$/],
+      [80, /^● migrate s1 .* next 14m\d\ds {2}ckpt 2 \d+s ago$/],
     ] as const) {
       terminal.resize(width);
       await shown(pattern);
@@ -100,8 +112,11 @@ describe.runIf(hasTmux)('the live line', () => {
     const terminal = openTerminal(repository, 80);
     terminal.type(callOrch('start -e a'));
     await waitUntil(() => terminal.rows().some(isLive));
+    const { holder } = JSON.parse(readFileSync(liveFiles(repository)[0] ?? '', 'utf8'));
     terminal.close();
-    await waitUntil(() => triggersOf(repository, 'a').length === 2);
+    await waitUntil(() => !isAlive(holder.pid));
+    expect(triggersOf(repository, 'a')).toEqual(['session_start', 'pause']);
+    expect(liveFiles(repository)).toEqual([]);
     expect(statusOf(repository, 'a')).toMatchObject({
       session: { status: 'paused' },
       checkpoint: { trigger: 'pause', reason: 'Stopped by SIGHUP' },

@@ -17,6 +17,7 @@ describe('I7: the budget', () => {
     const agent = writeScript(
       repository,
       'agent',
+      'trap "echo late >late; exit 1" INT',
       'i=0',
       'while [ $i -lt 50 ]; do',
       `  ${callOrch('record cost 1 >/dev/null 2>&1')}`,
@@ -30,6 +31,8 @@ describe('I7: the budget', () => {
     expect(session.status).toBe('budget_exceeded');
     expect(budget.level).toBe('exceeded');
     expect(triggersOf(repository, 'a').slice(0, 2)).toEqual(['session_start', 'budget']);
+    // What it still wrote when it was told to stop is kept in one more.
+    expect(triggersOf(repository, 'a').slice(2)).toEqual(['budget']);
     expect(ran.stderr).toContain('■ Budget used up:');
     expect(ran.stderr).toMatch(/Checkpoint 2 was saved first; agent stopped \(SIGINT\)/);
 
