@@ -79,7 +79,8 @@ export async function supervise(
   const over = new AbortController();
   try {
     const command = await begin(ports, options);
-    if (command) news.onBegin();
+    // We may hear late of a signal that came before the command was there: at first all are taken as ours.
+    if (command) void sleep(leastPause).then(news.onBegin);
     void command?.exited.then((exit) => news.onExit(exit));
     const beside = options.beside?.(over.signal).catch((error) => {
       options.onEvent({ kind: 'fault', message: error instanceof Error ? error.message : String(error) });
