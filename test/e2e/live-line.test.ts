@@ -130,6 +130,7 @@ describe.runIf(hasTmux)('the live line', () => {
       repository,
       'agent',
       'trap "echo heard" INT',
+      'sleep 0.3', // a Ctrl+C in the very first moment is the session's
       'echo ready',
       'while [ ! -e "$HOME/enough" ]; do sleep 0.1; done',
       'exit 3',

@@ -1,9 +1,10 @@
+import { spawn } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { errorOf, runOrch } from '../support/orch.ts';
-import { makeRepositoryWithCommit, type TestRepository } from '../support/repository.ts';
-import { liveFiles, startSupervisor, statusOf, waitUntil } from '../support/sessions.ts';
+import { cleanEnvironment, makeRepositoryWithCommit, type TestRepository } from '../support/repository.ts';
+import { callOrch, isAlive, liveFiles, startSupervisor, statusOf, waitUntil } from '../support/sessions.ts';
 
 async function startOn(repository: TestRepository, epic: string) {
   const orch = startSupervisor(repository, ['start', '-e', epic, '--json']);
@@ -31,6 +32,30 @@ describe('a session that cannot be seen', () => {
     editHolder(repository, { boot: 'another' });
     expect(state(repository, 'a')).toBe('✗ interrupted');
   });
+
+  it.runIf(process.platform === 'linux')(
+    'is interrupted where its process ended, and nobody buried it',
+    async () => {
+      const repository = makeRepositoryWithCommit();
+      // The shell becomes a program that never asks how its child ended.
+      const line = `${callOrch('start -e a >/dev/null 2>&1')} & exec sleep 60`;
+      const parent = spawn('sh', ['-c', line], {
+        cwd: repository.folder,
+        env: cleanEnvironment(repository.home),
+        stdio: 'ignore',
+      });
+      try {
+        await waitUntil(() => state(repository, 'a')?.startsWith('● running'));
+        const { holder } = JSON.parse(readFileSync(liveFiles(repository)[0] ?? '', 'utf8'));
+        process.kill(holder.pid, 'SIGKILL');
+        await waitUntil(() => !isAlive(holder.pid));
+        process.kill(holder.pid, 0); // it is still listed
+        expect(state(repository, 'a')).toBe('✗ interrupted');
+      } finally {
+        parent.kill('SIGKILL');
+      }
+    },
+  );
 
   it('runs elsewhere where it is another machine or container, and is taken over on demand only', async () => {
     const repository = makeRepositoryWithCommit();
