@@ -3,16 +3,16 @@ import { exitStatuses } from '../errors.ts';
 import { formatBaselineResult } from '../integration/baseline-view.ts';
 import type { Orch } from '../orch.ts';
 import { runBaseline } from '../session/baseline.ts';
+import { sessionMarker } from '../session/leftovers.ts';
 import type { Started } from '../session/lifecycle.ts';
 import { type End, type SupervisorEvent, supervise } from '../session/supervisor.ts';
-import { openLogFile } from '../system/log-file.ts';
-import { statusOfSignal } from '../system/signals.ts';
-import type { SessionId } from '../types.ts';
-import { logPath } from './background.ts';
-import { sessionEnvironment, sessionMarker } from './environment.ts';
+import { type SignalWatch, statusOfSignal } from '../system/signals.ts';
+import { sessionEnvironment } from './environment.ts';
 import type { GateChoice } from './gates.ts';
 import { figuresOf, type LiveLine, openLiveLine } from './live-line.ts';
+import { writeTo } from './output.ts';
 import type { Context } from './run.ts';
+import type { SessionLog } from './session-log.ts';
 import type { Call } from './spec.ts';
 import { showEvent } from './start-view.ts';
 
@@ -22,10 +22,17 @@ export async function attend(
   orch: Orch,
   started: Started,
   call: Call,
-  beside: GateChoice | null,
-  number: number,
+  around: {
+    readonly number: number;
+    readonly signals: SignalWatch;
+    /** Gates that run beside the work. */
+    readonly beside: GateChoice | null;
+    /** Where the command prints; the terminal, if null. */
+    readonly log: SessionLog | null;
+  },
 ): Promise<End> {
   const { out } = context;
+  const { number, signals, beside, log } = around;
   const { target, handover } = started;
   const hasTerminal = process.stdin.isTTY === true;
   const isQuiet = call.rest.length > 0 && hasTerminal && process.stderr.isTTY === true;
@@ -52,9 +59,10 @@ export async function attend(
             cwd: context.cwd,
             env: sessionEnvironment(target.epic, target.session, path),
             marker: sessionMarker(target.session),
-            onOutput: openCommandLog(context, orch, target.session),
+            onOutput: log && ((chunk) => log.write(chunk)),
           },
     brief: { path, text: handover?.brief.markdown ?? '' },
+    signals,
     hasTerminal,
     completes: call.options.complete === true,
     onEvent,
@@ -66,25 +74,15 @@ export async function attend(
       },
     }),
   });
+  log?.flush();
   line?.clear();
   return end;
-}
-
-/** In the background what the command prints goes to the log; else it has the terminal. */
-function openCommandLog(
-  { settings }: Context,
-  orch: Orch,
-  session: SessionId,
-): ((chunk: Buffer) => void) | null {
-  if (settings.background === undefined) return null;
-  const log = openLogFile(orch.disk, logPath(orch.home, session));
-  return (chunk) => log.append(Buffer.from(orch.redact(chunk.toString('utf8'))));
 }
 
 function openLine({ json, out }: Context, call: Call): LiveLine | null {
   if (json || out.isQuiet || call.rest.length > 0 || process.stderr.isTTY !== true) return null;
   return openLiveLine(
-    (text) => process.stderr.write(text),
+    (text) => writeTo(2, text),
     () => process.stderr.columns || 80,
   );
 }
@@ -98,6 +96,8 @@ export function statusOf({ why }: End): number {
       return statusOfSignal(why.signal);
     case 'request':
       return 0;
+    case 'taken_over':
+      return exitStatuses.SESSION_ACTIVE;
     case 'exit':
       return why.exit.signal ? statusOfSignal(why.exit.signal) : (why.exit.status ?? 1);
   }

@@ -36,12 +36,13 @@ export function readSettings(env: Variables): Settings {
 
 /** What a command that runs in a session gets besides. */
 export function sessionEnvironment(epic: EpicId, session: SessionId, briefFile: string) {
-  return { ORCH_EPIC: epic, ORCH_SESSION: session, ORCH_BRIEF_FILE: briefFile };
-}
-
-/** The entry by which what such a command leaves behind is found. */
-export function sessionMarker(session: SessionId): string {
-  return `ORCH_SESSION=${session}`;
+  // The last is this process's own: a call the command makes would take itself for the one in the background.
+  return {
+    ORCH_EPIC: epic,
+    ORCH_SESSION: session,
+    ORCH_BRIEF_FILE: briefFile,
+    ORCH_BACKGROUND: undefined,
+  };
 }
 
 function parseSession(text: string): SessionId {

@@ -72,13 +72,20 @@ export type LiveLine = {
   clear(): void;
 };
 
+/** Without breaking it: between a window's getting narrower and our hearing of it, a line may be too long. */
+const [dontWrap, wrap] = ['\u001b[?7l', '\u001b[?7h'];
+
+/** Never at the beginning of a row: where that is the screen's first, a terminal keeps what is cleared in its history. */
+const clearRest = '\u001b[J';
+
+/**
+ * Opens the line. The cursor waits at its beginning: a window that gets narrower breaks the text into several rows, and
+ * takes the cursor along to the first of them, so that all from there on can be cleared, whatever the width was.
+ */
 export function openLiveLine(write: (text: string) => void, readColumns: () => number): LiveLine {
   let shown: { text: string; columns: number } | null = null;
   const clear = () => {
-    if (shown === null) return;
-    // A window that got narrower has broken the line into several.
-    const rows = Math.max(1, Math.ceil(columnsOf(shown.text) / Math.max(1, readColumns())));
-    write(`\r${rows > 1 ? `\u001b[${rows - 1}A` : ''}\u001b[J`);
+    if (shown !== null) write(`\r ${clearRest}\r`);
     shown = null;
   };
   return {
@@ -86,8 +93,7 @@ export function openLiveLine(write: (text: string) => void, readColumns: () => n
       const columns = readColumns();
       const text = formatLiveLine(figures, columns - 1);
       if (shown?.text === text && shown.columns === columns) return;
-      clear();
-      write(text);
+      write(`\r${dontWrap}${text}${wrap}${clearRest}\r`);
       shown = { text, columns };
     },
     clear,

@@ -1,4 +1,3 @@
-import { writeSync } from 'node:fs';
 import { OrchError } from '../errors.ts';
 import type { Orch } from '../orch.ts';
 import type { KnownSession } from '../session/fate.ts';
@@ -8,8 +7,9 @@ import { readFrom } from '../system/files.ts';
 import { olderPart } from '../system/log-file.ts';
 import type { EpicId } from '../types.ts';
 import { logPath } from './background.ts';
+import { writeTo } from './output.ts';
 
-/** Prints a session's log, and with `follow` what is added to it until the session ends. */
+/** Prints a session's log, and with `follow` what is added to it until the session ends, or nobody reads it. */
 export async function printLog(
   orch: Orch,
   epic: EpicId,
@@ -24,22 +24,31 @@ export async function printLog(
       data: { epicId: epic, sessionId: id },
     });
   const older = readFrom(olderPart(path), 0);
-  if (older) writeSync(1, older.bytes);
-  if (found.bytes.length > 0) writeSync(1, found.bytes);
-  let { size, inode } = found;
-  while (follow) {
+  const before = older && older.inode !== found.inode ? older.bytes : Buffer.alloc(0);
+  let isRead = writeTo(1, before) && writeTo(1, found.bytes);
+  let place: Place = found;
+  while (follow && isRead) {
     const isOver = !isRunning(orch, id);
-    const next = readFrom(path, size);
-    const isAnother = next !== null && (next.inode !== inode || next.size < size);
-    const added = isAnother ? readFrom(path, 0) : next;
-    if (added) {
-      if (added.bytes.length > 0) writeSync(1, added.bytes);
-      ({ size, inode } = added);
-    }
+    const added = readAdded(path, place);
+    isRead = added.pieces.every((bytes) => writeTo(1, bytes));
+    place = added.place;
     if (isOver) break;
     await sleep(100);
   }
   return 0;
+}
+
+/** How far which file was read. */
+type Place = { readonly size: number; readonly inode: number };
+
+/** What came to a log since; where it was begun anew, first the rest of the part that was read. */
+function readAdded(path: string, place: Place): { pieces: Buffer[]; place: Place } {
+  const next = readFrom(path, place.size);
+  if (next === null) return { pieces: [], place };
+  if (next.inode === place.inode && next.size >= place.size) return { pieces: [next.bytes], place: next };
+  const rest = readFrom(olderPart(path), place.size);
+  const anew = readFrom(path, 0) ?? next;
+  return { pieces: [...(rest?.inode === place.inode ? [rest.bytes] : []), anew.bytes], place: anew };
 }
 
 function isRunning(orch: Orch, session: KnownSession['id']): boolean {

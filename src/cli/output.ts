@@ -16,18 +16,26 @@ export type Output = {
   readonly isQuiet: boolean;
 };
 
-/** Writes all of it, also to a pipe that is slow; a reader who left (`| head`) is no error. */
-function writeTo(fd: number, text: string): void {
-  let bytes = Buffer.from(text);
+/** A reader who left (`| head`), or a terminal that was closed. */
+const gone = ['EPIPE', 'EIO'];
+
+/**
+ * Writes all of it, also to a pipe that is slow. That nobody is there to read it any more is no error; it answers
+ * whether somebody is.
+ */
+export function writeTo(fd: number, text: string | Buffer): boolean {
+  let bytes = typeof text === 'string' ? Buffer.from(text) : text;
   while (bytes.length > 0) {
     try {
       bytes = bytes.subarray(writeSync(fd, bytes));
     } catch (error) {
-      if (systemCode(error) === 'EPIPE') return;
-      if (systemCode(error) !== 'EAGAIN') throw error;
+      const code = systemCode(error) ?? '';
+      if (gone.includes(code)) return false;
+      if (code !== 'EAGAIN') throw error;
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
     }
   }
+  return true;
 }
 
 /** Is this a terminal? Asked in two steps: loading what knows it takes longer than to see that it is a pipe or a file. */
@@ -49,7 +57,9 @@ export function openOutput(
 ): Output {
   const coloured = options.color && !env.NO_COLOR && env.TERM !== 'dumb' && isTerminal(1);
   return {
-    print: (text) => writeTo(1, `${text}\n`),
+    print: (text) => {
+      writeTo(1, `${text}\n`);
+    },
     tell: (text) => {
       if (!options.quiet) writeTo(2, `${text}\n`);
     },

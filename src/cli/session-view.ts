@@ -65,6 +65,12 @@ export function showWhen(timestamp: string, now: Millis): string {
   return short === 'now' ? 'now' : `${short} ago`;
 }
 
+/** `just now`, `5m ago`. */
+function showSeen(age: Millis): string {
+  const short = formatAge(Math.max(0, age));
+  return short === 'now' ? 'just now' : `${short} ago`;
+}
+
 /** One session in lines: for `session status` and `session show`. */
 export function showSessionFacts(
   view: EpicView,
@@ -80,7 +86,7 @@ export function showSessionFacts(
     ['session', `${value.number} (${id})${value.agent ? `, ${value.agent}` : ''}`],
     [
       'state',
-      `${markOf(fate)}${fate === 'elsewhere' ? `, last seen ${formatAge(Math.max(0, now - value.seenAt))} ago` : ''}${live && isRunning ? `, pid ${live.holder.pid}` : ''}`,
+      `${markOf(fate)}${fate === 'elsewhere' ? `, last seen ${showSeen(now - value.seenAt)}` : ''}${live && isRunning ? `, pid ${live.holder.pid}` : ''}`,
     ],
     ['reason', value.reason],
     [

@@ -27,9 +27,10 @@ export function showStart(
       ? `${usd(spentUsd)} spent, no budget`
       : `${usd(spentUsd)} spent, stops at ${usd(limitUsd)}`;
   const lines = [`orch: ${out.paint('bold', target.epic)}, session ${number}, ${money}.`];
-  for (const { number: dead, events, seenAt } of recovered) {
+  for (const { number: dead, events, seenAt, leftovers } of recovered) {
     const what = events === 0 ? 'nothing was lost' : `${count(events, 'event')} recovered`;
     lines.push(`      Session ${dead} was interrupted at ${timeOfDay(seenAt)}: ${what}.`);
+    if (leftovers > 0) lines.push('      Its command still ran, with nobody watching over it: it was ended.');
   }
   const sessions = Object.keys(state.sessions).length;
   if (handover === null && sessions > 1)
@@ -86,7 +87,7 @@ export function showEnd(
       const stopped = stoppedBy === null ? '' : `; ${name} stopped (${stoppedBy}); the code is as it left it`;
       return [
         out.paint('red', `■ Budget used up: ${usd(spentUsd)} of ${usd(limitUsd ?? 0)}${extra}`),
-        `  Checkpoint ${around.latest ?? '–'} was saved first${stopped}.`,
+        `  ${why.saved === null ? 'All of it is in the journal' : `Checkpoint ${why.saved} was saved first`}${stopped}.`,
         `  Review  orch log ${epic}      Go on  ${goOn} --budget +10`,
       ];
     }
@@ -94,6 +95,11 @@ export function showEnd(
       return [`‖ Paused: session ${number} of ${epic}, ${saved}.`, `  Go on  ${goOn}`];
     case 'request':
       return [`‖ Session ${number} of ${epic} was ended from another shell, ${saved}.`];
+    case 'taken_over':
+      return [
+        out.paint('red', `○ Session ${number} of ${epic} was taken over; it ended without this one.`),
+        `  See by whom  orch log ${epic}`,
+      ];
     case 'exit': {
       const { status, signal } = why.exit;
       if (status === 0)

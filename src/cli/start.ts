@@ -7,15 +7,16 @@ import { readView } from '../session/context.ts';
 import { endSession, type Started, type StartRequest, startSession } from '../session/lifecycle.ts';
 import { describeEpic } from '../session/status.ts';
 import type { End } from '../session/supervisor.ts';
-import { canRun } from '../system/command.ts';
-import { openLogFile } from '../system/log-file.ts';
+import { explainUnrunnable } from '../system/command.ts';
+import { catchSignals, type SignalWatch } from '../system/signals.ts';
 import { askYesNo, canAsk } from './ask.ts';
 import { attend, statusOf } from './attend.ts';
-import { goToBackground, logPath } from './background.ts';
+import { goToBackground } from './background.ts';
 import { chooseEpic, rememberEpic } from './choose.ts';
 import { chooseGates, type GateChoice } from './gates.ts';
 import type { Output } from './output.ts';
 import type { Context } from './run.ts';
+import { openSessionLog, type SessionLog } from './session-log.ts';
 import { type Call, textOf } from './spec.ts';
 import { showEnd, showStart } from './start-view.ts';
 
@@ -26,31 +27,34 @@ export async function runStart(context: Context, call: Call, resumes: boolean): 
     throw new OrchError('USAGE', 'with a command, stdout is the command’s: --json has no place there', {
       hint: 'Have orch’s own JSON written to a file instead: --result FILE',
     });
-  if (program !== undefined && !canRun(program, context.cwd))
-    throw new OrchError('USAGE', `${program} cannot be run: it is not on the PATH`, {
+  const obstacle = program === undefined ? null : explainUnrunnable(program, context.cwd);
+  if (obstacle !== null)
+    throw new OrchError('USAGE', `${program} cannot be run: ${obstacle}`, {
       hint: 'Check its name; nothing was started',
     });
+  const file = textOf(call, 'result');
+  if (file !== undefined) (await import('./result-file.ts')).refuseUnwritable(file);
   return context.withOrch(async (orch) => {
     const epic = await chooseEpic(context, orch, textOf(call, 'epic'), !resumes);
     // Which gates are skipped would else stand in the log alone.
     if (call.options.background && !context.settings.background) await chooseGates(context, orch, call);
     if (call.options.background && context.settings.background === undefined)
       return goToBackground(context, orch, epic);
-    return workInForeground(
-      inBackground(context, orch),
-      orch,
-      await makeRequest(context, orch, call, epic, resumes),
-      call,
-    );
+    const request = await makeRequest(context, orch, call, epic, resumes);
+    const { background } = context.settings;
+    const log = background === undefined ? null : openSessionLog(orch, background);
+    const signals = catchSignals();
+    try {
+      return await workInForeground(sayInto(context, log), orch, request, call, { log, signals });
+    } finally {
+      signals.release();
+    }
   });
 }
 
 /** In the background, what there is to say goes to the session's log. */
-function inBackground(context: Context, orch: Orch): Context {
-  const { background } = context.settings;
-  if (background === undefined) return context;
-  const log = openLogFile(orch.disk, logPath(orch.home, background));
-  return { ...context, out: { ...context.out, tell: (text) => log.append(Buffer.from(`${text}\n`)) } };
+function sayInto(context: Context, log: SessionLog | null): Context {
+  return log === null ? context : { ...context, out: { ...context.out, tell: log.tell } };
 }
 
 async function makeRequest(
@@ -79,13 +83,18 @@ async function makeRequest(
 }
 
 /** Starts it; where nobody can tell whether another still runs, somebody at the terminal is asked. */
-async function startOrAsk({ out }: Context, orch: Orch, request: StartRequest): Promise<Started> {
+async function startOrAsk(
+  { out }: Context,
+  orch: Orch,
+  request: StartRequest,
+  signals: SignalWatch,
+): Promise<Started> {
   try {
     return await startSession(orch, request);
   } catch (error) {
     if (!hasCode(error, 'SESSION_ACTIVE') || error.data.reason !== 'elsewhere' || !canAsk()) throw error;
     out.tell(error.message);
-    if (!(await askYesNo('Take over?'))) throw error;
+    if (!(await askYesNo('Take over?', signals.aborted))) throw error;
     return startSession(orch, { ...request, takeOver: true });
   }
 }
@@ -95,9 +104,10 @@ async function workInForeground(
   orch: Orch,
   request: StartRequest,
   call: Call,
+  { log, signals }: { readonly log: SessionLog | null; readonly signals: SignalWatch },
 ): Promise<number> {
   const { out, json } = context;
-  const started = await startOrAsk(context, orch, request);
+  const started = await startOrAsk(context, orch, request, signals);
   const { session, epic } = started.target;
   const number = started.state.sessions[session]?.value.number ?? 0;
   if (orch.takeSnapshot === null && request.settings.snapshot)
@@ -109,19 +119,21 @@ async function workInForeground(
     if (started.handover?.document) tellCode(out, started.handover.document.snapshot);
   }
   await rememberEpic(orch, epic);
+  let end: End;
   try {
     const gates = await chooseGates(context, orch, call);
-    if (gates && call.options['require-green']) await requireGreen(context, orch, started, gates);
+    if (gates && call.options['require-green']) await requireGreen(context, orch, started, gates, signals);
     const document = { ...(await describeNow(orch, started)), baseline: null, brief };
     if (json) out.print(JSON.stringify(document));
     tellStarted(document);
     const isBeside = gates !== null && !call.options['require-green'];
-    const end = await attend(context, orch, started, call, isBeside ? gates : null, number);
-    return await report(context, orch, end, { started, number, call, brief });
+    const beside = isBeside ? gates : null;
+    end = await attend(context, orch, started, call, { number, signals, beside, log });
   } catch (error) {
     await failSession(orch, started, error);
     throw error;
   }
+  return report(context, orch, end, { started, number, call, brief });
 }
 
 /** To the process that sent this one to the background. */
@@ -158,9 +170,17 @@ async function requireGreen(
   orch: Orch,
   { target }: Started,
   { gates, worktree }: GateChoice,
+  signals: SignalWatch,
 ): Promise<void> {
   const place = { ...target, kind: 'running' as const };
-  const result = await runBaseline(orch, { place, gates, worktree, atStart: true });
+  const result = await runBaseline(orch, {
+    place,
+    gates,
+    worktree,
+    atStart: true,
+    signal: signals.aborted,
+  });
+  if (signals.caught()) return; // it ends for that, before any work
   out.tell(formatBaselineResult(result));
   if (result.passed) return;
   await endSession(orch, target, 'pause', 'The gates are red');
@@ -191,7 +211,7 @@ async function report(
   const status = statusOf(end);
   if (file !== undefined) {
     const { writeResult } = await import('./result-file.ts');
-    await writeResult(orch, file, { ...now, baseline: null, brief, exit: status });
+    await writeResult(orch, file, epic, { ...now, baseline: null, brief, exit: status });
   }
   return status;
 }

@@ -57,6 +57,15 @@ export function listSessions(view: EpicView, home: string): KnownSession[] {
   return known.sort((a, b) => b.value.number - a.value.number || b.value.startedAt - a.value.startedAt);
 }
 
+/**
+ * Did another go on from a session since that was last seen? Whoever did so gave it up, and need not do it again
+ * unless there is news of it.
+ */
+export function isTakenOver({ id, value }: KnownSession, sessions: readonly KnownSession[]): boolean {
+  const isLater = ({ startedAt }: Session) => startedAt >= value.seenAt;
+  return sessions.some((other) => other.value.parentSessionId === id && isLater(other.value));
+}
+
 /** What a session has cost. */
 export function costOf(state: State, session: SessionId): number {
   return totalUsage(state.ledger, (meter) => meter.startsWith(`${session}/`)).micros;

@@ -10,7 +10,7 @@ import type { EpicId, Micros, SessionId } from '../types.ts';
 import { refuseOverBudget, setBudget } from './budget.ts';
 import { claimEpic, isElsewhere } from './claim.ts';
 import { type EpicView, epicExists, readView } from './context.ts';
-import { listSessions } from './fate.ts';
+import { isTakenOver, listSessions } from './fate.ts';
 import { type Handover, handOver } from './handover.ts';
 import { makeSessionId } from './here.ts';
 import { journalFolder, listJournals } from './journal.ts';
@@ -86,7 +86,7 @@ function startAsk(handover: Handover | null) {
 /** The session that is gone on from: the epic's newest. */
 function findParent(ports: SessionPorts, view: EpicView, takeOver: boolean): SessionId | null {
   const sessions = listSessions(view, ports.home);
-  const elsewhere = sessions.find(({ fate }) => fate === 'elsewhere');
+  const elsewhere = sessions.find((each) => each.fate === 'elsewhere' && !isTakenOver(each, sessions));
   if (elsewhere && !takeOver) throw isElsewhere(view.epic, elsewhere.id, ports, elsewhere.value.seenAt);
   return sessions[0]?.id ?? null;
 }

@@ -1,6 +1,8 @@
 import { type Checkpoint, describeCommit } from '../checkpoint/list.ts';
 import { decide, type Stop, type Warning } from '../checkpoint/policy.ts';
+import { lookUp } from '../keyed.ts';
 import type { State } from '../state/lists.ts';
+import { hasEnded } from '../state/transition.ts';
 import type { CheckpointId, Millis } from '../types.ts';
 import { type EpicView, readView } from './context.ts';
 import { makeStopwatch } from './due.ts';
@@ -13,15 +15,18 @@ export type Sight =
   | { readonly kind: 'warning'; readonly warning: Warning }
   | { readonly kind: 'fault'; readonly message: string };
 
+/** Why the work cannot go on: the money is gone, or somebody else has ended the session over our head. */
+export type Halt = Stop | { readonly kind: 'taken_over' };
+
 /**
  * Makes the function that looks after a session: it makes the checkpoints that are due, tells what is new since the
- * look before, and says when the money is gone. What goes wrong at one look is told once, and tried again at the next.
+ * look before, and says when it cannot go on. What goes wrong at one look is told once, and tried again at the next.
  */
 export function makeLook(
   ports: SessionPorts,
   target: Target,
   tell: (sight: Sight) => void,
-): () => Promise<Stop | null> {
+): () => Promise<Halt | null> {
   const { epic, settings } = target;
   const { interval } = settings.policy;
   const watch = makeStopwatch(ports.clock);
@@ -30,8 +35,9 @@ export function makeLook(
 
   const nextIn = () => (interval === null ? null : Math.max(0, interval - watch.read()));
 
-  async function look(): Promise<Stop | null> {
+  async function look(): Promise<Halt | null> {
     let view = await readView(ports, epic);
+    if (isTakenOver(view, target)) return { kind: 'taken_over' };
     const before = seen?.state ?? view.state;
     const verdict = decide(settings.policy, { ...view, seen: before }, ports.clock.now());
     const isDue = interval !== null && watch.read() >= interval;
@@ -64,4 +70,10 @@ export function makeLook(
       return null;
     }
   };
+}
+
+/** Only its supervisor ends a session that is watched over; one whose money is gone has ended by itself. */
+function isTakenOver({ state }: EpicView, { session }: Target): boolean {
+  const status = lookUp(state.sessions, session)?.value.status;
+  return status !== undefined && hasEnded(status) && status !== 'budget_exceeded';
 }

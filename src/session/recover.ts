@@ -6,6 +6,7 @@ import { readView } from './context.ts';
 import { type KnownSession, listSessions } from './fate.ts';
 import { createJournal, journalFolder, journalPath } from './journal.ts';
 import type { JournalHeader } from './journal-record.ts';
+import { endLeftovers } from './leftovers.ts';
 import { checkLive, listLive, removeLive } from './live.ts';
 import { record, type SessionPorts } from './record.ts';
 import type { SessionSettings } from './settings.ts';
@@ -18,6 +19,8 @@ export type Recovered = {
   readonly seenAt: Millis;
   /** How much came from its journal that was in no checkpoint. */
   readonly events: number;
+  /** How many processes of its command still ran, and were ended. */
+  readonly leftovers: number;
   readonly checkpoint: Stored | null;
 };
 
@@ -31,10 +34,14 @@ export async function recoverInterrupted(
   settings: SessionSettings,
   alsoThese: readonly SessionId[] = [],
 ): Promise<Recovered[]> {
-  const view = await readView(ports, epic);
+  const before = await readView(ports, epic);
   const isGone = ({ id, fate }: KnownSession) => fate === 'interrupted' || alsoThese.includes(id);
   const recovered: Recovered[] = [];
-  for (const { id, value } of listSessions(view, ports.home).filter(isGone).reverse()) {
+  for (const { id, value, fate, live } of listSessions(before, ports.home).filter(isGone).reverse()) {
+    const leftovers =
+      fate === 'interrupted' && live?.command ? await endLeftovers(id, settings.stopGrace) : 0;
+    // What they recorded on their way out is brought in too.
+    const view = await readView(ports, epic);
     const events = view.pending.filter(({ session }) => session === id).length;
     const what = events === 0 ? 'all of it was saved' : `${count(events, 'event')} recovered`;
     const reason = `Session ${value.number} was interrupted; ${what}`;
@@ -46,7 +53,8 @@ export async function recoverInterrupted(
       trigger: 'recovery',
       reason,
     });
-    recovered.push({ session: id, number: value.number, seenAt: value.seenAt, events, checkpoint: stored });
+    const { number, seenAt } = value;
+    recovered.push({ session: id, number, seenAt, events, leftovers, checkpoint: stored });
   }
   for (const live of listLive(ports.home).filter((record) => record.epic === epic)) {
     if (alsoThese.includes(live.session) || checkLive(live) === 'dead')

@@ -2,23 +2,26 @@ import type { Stop } from '../checkpoint/policy.ts';
 import { sleep } from '../system/clock.ts';
 import { type Command, type Exit, startCommand } from '../system/command.ts';
 import { makeFolder, removeIfThere, writeAtomically } from '../system/files.ts';
-import { onSignals } from '../system/signals.ts';
+import type { SignalWatch } from '../system/signals.ts';
 import type { Environment } from '../system/spawn.ts';
 import { type EndStep, endTree } from '../system/tree.ts';
-import { watchFolders } from '../system/watch.ts';
 import type { Millis } from '../types.ts';
+import { readView } from './context.ts';
 import { journalFolder } from './journal.ts';
 import { type Ending, endSession } from './lifecycle.ts';
-import { liveFolder, readRequest, removeLive, type StopRequest } from './live.ts';
+import { readRequest, removeLive, type StopRequest } from './live.ts';
 import { makeLook, type Sight } from './look.ts';
+import { collectNews, findSignal, type News } from './news.ts';
 import { type Outcome, record, type SessionPorts, type Target } from './record.ts';
 
 /** Why a session under supervision comes to its end. */
 export type Reason =
   | { readonly kind: 'exit'; readonly exit: Exit }
   | { readonly kind: 'signal'; readonly signal: NodeJS.Signals }
-  | { readonly kind: 'budget'; readonly stop: Stop }
-  | { readonly kind: 'request'; readonly request: StopRequest };
+  /** `saved` is the number of the checkpoint that was there before anything was stopped. */
+  | { readonly kind: 'budget'; readonly stop: Stop; readonly saved: number | null }
+  | { readonly kind: 'request'; readonly request: StopRequest }
+  | { readonly kind: 'taken_over' };
 
 /** What a supervisor tells while it works. */
 export type SupervisorEvent = Sight | { readonly kind: 'stopping'; readonly why: Reason };
@@ -45,6 +48,8 @@ export type SuperviseOptions = {
   readonly command: SupervisedCommand | null;
   /** A file that is there for the command as long as the session is. */
   readonly brief: { readonly path: string; readonly text: string } | null;
+  /** The signals for this process, taken since before the session began. */
+  readonly signals: SignalWatch;
   /** Does Ctrl+C reach the command by itself, because it has the terminal? */
   readonly hasTerminal: boolean;
   /** Is the work done when the command ends well, rather than paused? */
@@ -54,9 +59,10 @@ export type SuperviseOptions = {
   readonly beside?: (signal: AbortSignal) => Promise<void>;
 };
 
-const lookInterval: Millis = 1_000;
 /** Looks are not made more often than this, however much is recorded. */
 const leastPause: Millis = 40;
+/** How long the last of what a command printed may take to come. */
+const drainGrace: Millis = 2_000;
 
 /**
  * Watches over a session until it ends: checkpoints by the clock, notices what other processes record, keeps to the
@@ -67,10 +73,14 @@ export async function supervise(
   target: Target,
   options: SuperviseOptions,
 ): Promise<End> {
-  const news = collectNews(ports);
+  const early = options.signals.caught();
+  if (early) return endUnbegun(ports, target, options, { kind: 'signal', signal: early.signal });
+  const news = collectNews(ports, options.signals);
   const over = new AbortController();
   try {
     const command = await begin(ports, options);
+    // We may hear late of a signal that came before the command was there: at first all are taken as ours.
+    if (command) void sleep(leastPause).then(news.onBegin);
     void command?.exited.then((exit) => news.onExit(exit));
     const beside = options.beside?.(over.signal).catch((error) => {
       options.onEvent({ kind: 'fault', message: error instanceof Error ? error.message : String(error) });
@@ -80,6 +90,8 @@ export async function supervise(
     const stoppedBy = command && (await stopCommand(command, options, target, why, news));
     await beside;
     const exit = command && (await command.exited);
+    // Who holds its output open after that is out of reach, and not waited for.
+    await Promise.race([command?.drained, sleep(drainGrace)]);
     return { why, stoppedBy, exit, outcome: await conclude(ports, target, why, options) };
   } finally {
     over.abort();
@@ -88,50 +100,20 @@ export async function supervise(
   }
 }
 
+/** Somebody wanted it to end before there was anything to stop. */
+async function endUnbegun(
+  ports: SessionPorts,
+  target: Target,
+  options: SuperviseOptions,
+  why: Reason,
+): Promise<End> {
+  return { why, stoppedBy: null, exit: null, outcome: await conclude(ports, target, why, options) };
+}
+
 async function begin(ports: SessionPorts, { brief, command }: SuperviseOptions): Promise<Command | null> {
   await makeFolder(ports.disk, journalFolder(ports.home));
   if (brief) await writeAtomically(ports.disk, brief.path, Buffer.from(brief.text), ports.random.id(8));
   return command && startCommand(command.argv, command);
-}
-
-/** What came from outside since the last look, and a way to wait for more. */
-type News = {
-  signal: NodeJS.Signals | null;
-  exit: Exit | null;
-  onExit(exit: Exit): void;
-  /** Settles at the next piece of news, or after a while. To be had before looking, so that none is missed. */
-  next(): Promise<void>;
-  close(): void;
-};
-
-function collectNews({ home }: SessionPorts): News {
-  let wake = () => {};
-  const unwatch = watchFolders([journalFolder(home), liveFolder(home)], () => wake());
-  const offSignals = onSignals(['SIGINT', 'SIGTERM', 'SIGHUP'], (signal) => {
-    news.signal = signal;
-    wake();
-  });
-  const news: News = {
-    signal: null,
-    exit: null,
-    onExit: (exit) => {
-      news.exit = exit;
-      wake();
-    },
-    next: () =>
-      new Promise((resolve) => {
-        const timer = setTimeout(resolve, lookInterval);
-        wake = () => {
-          clearTimeout(timer);
-          resolve();
-        };
-      }),
-    close: () => {
-      unwatch();
-      offSignals();
-    },
-  };
-  return news;
 }
 
 async function watchOver(
@@ -140,11 +122,15 @@ async function watchOver(
   options: SuperviseOptions,
   news: News,
 ): Promise<Reason> {
-  const look = makeLook(ports, target, options.onEvent);
+  let saved: number | null = null;
+  const look = makeLook(ports, target, (sight) => {
+    if (sight.kind === 'look') saved = sight.view.saved?.document.seq ?? null;
+    options.onEvent(sight);
+  });
   for (;;) {
     const next = news.next();
-    const stop = await look();
-    if (stop) return { kind: 'budget', stop };
+    const halt = await look();
+    if (halt) return halt.kind === 'budget' ? { kind: 'budget', stop: halt, saved } : halt;
     const reason = findReason(ports, target, options, news);
     if (reason) return reason;
     await next;
@@ -154,14 +140,14 @@ async function watchOver(
 
 function findReason(
   { home }: SessionPorts,
-  { session }: Target,
-  { command, hasTerminal }: SuperviseOptions,
-  { signal, exit }: News,
+  { session, settings }: Target,
+  { hasTerminal, signals }: SuperviseOptions,
+  news: News,
 ): Reason | null {
-  // With the terminal the command hears Ctrl+C itself, and may well go on.
-  const isItsOwn = command !== null && hasTerminal && signal === 'SIGINT' && exit === null;
-  if (signal && !isItsOwn) return { kind: 'signal', signal };
-  if (exit) return { kind: 'exit', exit };
+  const signal = findSignal(signals, news, hasTerminal, settings.stopGrace);
+  if (signal) return { kind: 'signal', signal };
+  const { exit } = news;
+  if (exit) return { kind: 'exit', exit: { status: exit.status, signal: exit.signal } };
   const request = readRequest(home, session);
   return request && { kind: 'request', request };
 }
@@ -203,6 +189,11 @@ async function conclude(
       return end('pause', `Stopped by ${why.signal}`);
     case 'request':
       return end(why.request.want, why.request.reason);
+    case 'taken_over': {
+      // Its last word was spoken by another.
+      const { state } = await readView(ports, target.epic);
+      return { session: target.session, events: [], state, verdict: { warn: [], stop: null }, stored: null };
+    }
     case 'budget': {
       // The session reads budget_exceeded already; what the command still did on its way out is kept too.
       const reason = 'Work in flight when the budget was used up';

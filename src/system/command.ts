@@ -1,6 +1,8 @@
 import { spawn } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
 import { isAbsolute, resolve, sep } from 'node:path';
+import { OrchError, systemCode } from '../errors.ts';
+import { statIfThere } from './files.ts';
 import { type Environment, inheritedEnvironment, isInstalled } from './spawn.ts';
 
 export type Exit = { readonly status: number | null; readonly signal: NodeJS.Signals | null };
@@ -9,7 +11,7 @@ export type Exit = { readonly status: number | null; readonly signal: NodeJS.Sig
 export type Command = {
   readonly pid: number;
   readonly exited: Promise<Exit>;
-  /** Settles when all it printed was handed over, which may be after its end. */
+  /** Settles when all it printed was taken, which may be later than its end. */
   readonly drained: Promise<void>;
 };
 
@@ -21,14 +23,19 @@ export type CommandOptions = {
   readonly onOutput: ((chunk: Buffer) => void) | null;
 };
 
-/** Can this be run at all? */
-export function canRun(program: string, cwd: string): boolean {
-  if (!program.includes('/') && !program.includes(sep)) return isInstalled(program);
+/** Says why a program cannot be run; null where nothing speaks against it. */
+export function explainUnrunnable(program: string, cwd: string): string | null {
+  if (!program.includes('/') && !program.includes(sep))
+    return isInstalled(program) ? null : 'it is not on the PATH';
+  const path = isAbsolute(program) ? program : resolve(cwd, program);
+  const found = statIfThere(path);
+  if (found === null) return 'there is no such file';
+  if (!found.isFile()) return 'it is not a file';
   try {
-    accessSync(isAbsolute(program) ? program : resolve(cwd, program), constants.X_OK);
-    return true;
+    accessSync(path, constants.X_OK);
+    return null;
   } catch {
-    return false; // not there, or not to be run
+    return 'it may not be executed';
   }
 }
 
@@ -50,7 +57,7 @@ export function startCommand(argv: readonly string[], options: CommandOptions): 
     child.stderr?.on('data', onOutput);
   }
   return new Promise((started, failed) => {
-    child.once('error', failed);
+    child.once('error', (error) => failed(couldNotStart(program, error)));
     child.once('spawn', () => {
       const exited = new Promise<Exit>((end) => {
         child.once('exit', (status, signal) => end({ status, signal }));
@@ -60,5 +67,15 @@ export function startCommand(argv: readonly string[], options: CommandOptions): 
       });
       started({ pid: child.pid ?? 0, exited, drained });
     });
+  });
+}
+
+/** The system's answer is the same for a missing program and for one whose interpreter is missing. */
+function couldNotStart(program: string, cause: Error): OrchError {
+  const why =
+    systemCode(cause) === 'ENOENT' ? 'it, or the interpreter it names, is not there' : cause.message;
+  return new OrchError('USAGE', `${program} could not be started: ${why}`, {
+    hint: 'Run it by itself first, to see what it says',
+    cause,
   });
 }

@@ -63,10 +63,14 @@ export function checkProcess(
   if (other.boot !== self.boot) return 'dead';
   if (other.pidNamespace !== self.pidNamespace) return 'elsewhere';
   if (!pidExists(other.pid)) return 'dead';
-  const [phase, startedAt] = [readStat(other.pid)?.[0], startTimeOf(other.pid)];
-  // One that ended keeps its pid until its parent asks; in a container without an init nobody ever does.
-  if (phase === 'Z' || phase === 'X') return 'dead';
-  return other.startedAt === startedAt ? 'alive' : 'dead';
+  return other.startedAt === startTimeOf(other.pid) && !isZombie(other.pid) ? 'alive' : 'dead';
+}
+
+/** One that ended, and that nobody buried: in a container without an init it stays for ever. */
+function isZombie(pid: number): boolean {
+  const stat = readStat(pid);
+  // A main thread that ended before the others is shown alike, and its process goes on.
+  return stat !== null && /^[ZX]/.test(stat[0] ?? '') && Number(stat[17]) <= 1;
 }
 
 function pidExists(pid: number): boolean {

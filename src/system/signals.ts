@@ -1,3 +1,7 @@
+import { constants } from 'node:os';
+import type { Millis } from '../types.ts';
+import { realClock } from './clock.ts';
+
 /** Takes signals instead of dying of them, until the returned function is called. */
 export function onSignals(
   signals: readonly NodeJS.Signals[],
@@ -9,17 +13,45 @@ export function onSignals(
   };
 }
 
+export type CaughtSignal = {
+  readonly signal: NodeJS.Signals;
+  /** By the steady clock. */
+  readonly at: Millis;
+};
+
+/** Signals that are kept until somebody looks. */
+export type SignalWatch = {
+  caught(): CaughtSignal | null;
+  /** Aborted by the first of them. */
+  readonly aborted: AbortSignal;
+  /** Told at each. */
+  onCatch(tell: () => void): void;
+  release(): void;
+};
+
+/** Takes the signals that end a program, so that none is lost while the work that has to answer it only begins. */
+export function catchSignals(): SignalWatch {
+  const abort = new AbortController();
+  let last: CaughtSignal | null = null;
+  let tell = () => {};
+  const release = onSignals(['SIGINT', 'SIGTERM', 'SIGHUP'], (signal) => {
+    // Ctrl+C may be meant for the command; what came for this process itself is not forgotten over it.
+    if (signal !== 'SIGINT' || last === null || last.signal === 'SIGINT')
+      last = { signal, at: realClock.elapsed() };
+    abort.abort();
+    tell();
+  });
+  return {
+    caught: () => last,
+    aborted: abort.signal,
+    onCatch: (next) => {
+      tell = next;
+    },
+    release,
+  };
+}
+
 /** The exit status by which a shell tells that a program died of a signal. */
 export function statusOfSignal(signal: NodeJS.Signals): number {
-  const numbers: { readonly [name: string]: number } = {
-    SIGHUP: 1,
-    SIGINT: 2,
-    SIGQUIT: 3,
-    SIGABRT: 6,
-    SIGKILL: 9,
-    SIGSEGV: 11,
-    SIGPIPE: 13,
-    SIGTERM: 15,
-  };
-  return 128 + (numbers[signal] ?? 0);
+  return 128 + (constants.signals[signal] ?? 0);
 }
