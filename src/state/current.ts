@@ -29,27 +29,35 @@ export type Current = {
   asked: { readonly text: string };
 };
 
-const isObject = (value: Json | undefined): value is { readonly [key: string]: Json } =>
+type Fields = { readonly [key: string]: Json };
+
+const isObject = (value: Json | undefined): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-const checks: { readonly [K in keyof Current]: (value: Json | undefined) => boolean } = {
-  budget: (value) => typeof value === 'number',
-  currentTask: (value) =>
-    isObject(value) &&
-    typeof value.text === 'string' &&
-    (value.status === 'in_progress' || value.status === 'done'),
-  testState: (value) =>
-    isObject(value) &&
-    (value.status === 'passed' || value.status === 'failed') &&
-    Array.isArray(value.failing),
-  lastGreen: (value) => isObject(value) && typeof value.id === 'string' && typeof value.seq === 'number',
-  asked: (value) => isObject(value) && typeof value.text === 'string',
+type Check<T> = (value: Json | undefined) => value is Json & T;
+
+/** An object whose fields are as they should be. What they mean beyond that is taken on trust: orch wrote them. */
+function checkFields<T>(areRight: (fields: Fields) => boolean): Check<T> {
+  return (value): value is Json & T => isObject(value) && areRight(value);
+}
+
+const checks: { readonly [K in keyof Current]: Check<Current[K]> } = {
+  budget: (value): value is number => typeof value === 'number',
+  currentTask: checkFields(
+    ({ text, status }) => typeof text === 'string' && (status === 'in_progress' || status === 'done'),
+  ),
+  testState: checkFields(
+    ({ status, failing }) => (status === 'passed' || status === 'failed') && Array.isArray(failing),
+  ),
+  lastGreen: checkFields(({ id, seq }) => typeof id === 'string' && typeof seq === 'number'),
+  asked: checkFields(({ text }) => typeof text === 'string'),
 };
 
 /** What stands there, or null where nothing does, or something this orch does not understand. */
 export function readCurrent<K extends keyof Current>(state: State, key: K): Current[K] | null {
   const value = lookUp(state.current, key)?.value;
-  return checks[key](value) ? (value as unknown as Current[K]) : null; // just checked
+  const isRight: Check<Current[K]> = checks[key];
+  return isRight(value) ? value : null;
 }
 
 /** The epic's budget, or null where there is none. */
