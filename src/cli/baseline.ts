@@ -11,6 +11,7 @@ import { type CommandSpec, textOf } from './spec.ts';
 
 export const baselineSpec: CommandSpec = {
   name: 'baseline',
+  summary: 'run the gates, and approve them in this clone',
   description:
     'Run the gates (tests, typecheck, lint, build). Running them by hand approves them in this clone.',
   options: [epicOption('the epic the results are recorded for')],

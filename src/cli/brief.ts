@@ -7,6 +7,7 @@ import { type CommandSpec, textOf } from './spec.ts';
 
 export const briefSpec: CommandSpec = {
   name: 'brief',
+  summary: 'what the next agent should know',
   description: 'Print what the next agent should know.',
   options: [
     epicOption(),

@@ -106,12 +106,14 @@ function addDetails(made: Command, { argument, options, takesCommand, examples }
 
 /** Commander names options in camel case; the commands know them by their long names. */
 function readOptions(made: Command, spec: CommandSpec): Call['options'] {
-  const given = made.opts<{ [name: string]: string | true | undefined }>();
+  const given = made.opts<{ [name: string]: string | boolean | undefined }>();
   const camel = (name: string) => name.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
   const values = spec.options.flatMap((option) => {
     const { name } = parseFlags(option);
-    const value = given[camel(name)];
-    return value === undefined ? [] : [[name, value] as const];
+    // Commander takes --no-baseline for the opposite of a --baseline.
+    const isNo = name.startsWith('no-') && given[camel(name.slice(3))] === false;
+    const value = isNo ? true : given[camel(name)];
+    return value === undefined || value === false ? [] : [[name, value] as const];
   });
   return withInitial(spec, Object.fromEntries(values));
 }

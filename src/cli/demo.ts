@@ -3,6 +3,7 @@ import type { CommandSpec } from './spec.ts';
 
 export const demoSpec: CommandSpec = {
   name: 'demo',
+  summary: 'ten seconds in a throw-away repository',
   description: 'Show in ten seconds, in a throw-away repository, what orch does when an agent is killed.',
   options: [],
   examples: ['orch demo'],

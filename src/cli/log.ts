@@ -20,6 +20,7 @@ type Logged = Checkpoint & { readonly figures: string; readonly spentUsd: number
 
 export const logSpec: CommandSpec = {
   name: 'log',
+  summary: 'the sessions of an epic, with what happened in each',
   description: "Show an epic's sessions, with what happened in each.",
   argument: { name: 'epic', description: 'the epic' },
   options: [

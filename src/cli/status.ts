@@ -10,6 +10,7 @@ import type { CommandSpec } from './spec.ts';
 
 export const statusSpec: CommandSpec = {
   name: 'status',
+  summary: 'every epic: state, money, gates, last checkpoint',
   description: 'Show every epic: state, money, gates, last checkpoint.',
   options: [],
   examples: ['orch status', 'orch status --json'],
