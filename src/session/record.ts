@@ -1,4 +1,5 @@
 import type { Draft } from '../checkpoint/compose.ts';
+import { describeCommit } from '../checkpoint/list.ts';
 import { decide, type Verdict } from '../checkpoint/policy.ts';
 import { refuseSameButForCase, type Stored, save } from '../checkpoint/store.ts';
 import type { StorePorts, Tip } from '../checkpoint/tip.ts';
@@ -175,19 +176,29 @@ async function saveWhereCalledFor(
   const snapshot = await keepTree(ports, target);
   const isUnchanged = !snapshot?.isNew && view.pending.every(({ fact }) => isLifecycle(fact));
   if (ask?.onlyIfChanged && isUnchanged) return null;
+  let others: Stored | null = null;
   try {
-    return await saveDraft(ports, target, snapshot, writer, async (tip) => {
+    const stored = await saveDraft(ports, target, snapshot, writer, async (tip) => {
       const now = ask === null ? viewFrom(ports, epic, tip) : null;
-      // Somebody else may have made the very checkpoint the policy called for.
-      if (now && decide(settings.policy, now, ports.clock.now()).checkpoint === null) return null;
+      if (now && decide(settings.policy, now, ports.clock.now()).checkpoint === null) {
+        others = describeSaved(tip);
+        return null;
+      }
       const pending = readPending(journalFolder(ports.home), epic, tip.state);
       return { pending, why, durable: Promise.resolve() };
     });
+    return stored ?? others;
   } catch (error) {
     if (ask !== null) throw error;
     reportLater(ports, error); // the next call tries again
     return null;
   }
+}
+
+/** The very checkpoint the policy called for, made by somebody who was faster: it has what was recorded here too. */
+function describeSaved(tip: Tip): Stored | null {
+  const checkpoint = tip.saved && describeCommit(tip.saved.commit);
+  return tip.saved && checkpoint ? { checkpoint, document: tip.saved.document, base: tip } : null;
 }
 
 type Content = {

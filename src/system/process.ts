@@ -41,14 +41,19 @@ function readLinkIfThere(path: string): string | null {
   }
 }
 
-export function identifyThisProcess(): ProcessIdentity {
+/** A process on this machine, as it is now. */
+export function identifyProcess(pid: number): ProcessIdentity {
   return {
     host: machineId(),
     boot: readTextIfThere('/proc/sys/kernel/random/boot_id'),
     pidNamespace: readLinkIfThere('/proc/self/ns/pid'),
-    pid: process.pid,
-    startedAt: startTimeOf(process.pid),
+    pid,
+    startedAt: startTimeOf(pid),
   };
+}
+
+export function identifyThisProcess(): ProcessIdentity {
+  return identifyProcess(process.pid);
 }
 
 /**

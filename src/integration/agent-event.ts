@@ -1,0 +1,34 @@
+import type { Fact } from '../state/facts.ts';
+
+/** What an agent tells of itself, whichever agent it is. */
+export type AgentEvent =
+  /** `clear` and `compact` go on with the same work; the others begin it. */
+  | {
+      readonly kind: 'start';
+      readonly source: 'startup' | 'resume' | 'clear' | 'compact';
+      readonly model: string | null;
+    }
+  | { readonly kind: 'prompt'; readonly text: string }
+  /** A tool was used; what that tells. */
+  | { readonly kind: 'tool'; readonly facts: readonly Fact[] }
+  | { readonly kind: 'before_tool' }
+  | { readonly kind: 'before_compact' }
+  | { readonly kind: 'after_compact'; readonly summary: string | null }
+  /** A turn is over. */
+  | { readonly kind: 'stop'; readonly lastMessage: string | null }
+  /** A turn could not be finished: a limit, a network. It is no crash. */
+  | { readonly kind: 'failure'; readonly error: string }
+  | { readonly kind: 'end'; readonly reason: string | null }
+  /** Something of a later version of the agent. */
+  | { readonly kind: 'unknown'; readonly name: string };
+
+/** A call of a hook. */
+export type HookCall = {
+  readonly agent: 'claude' | 'codex';
+  /** The agent's own name for its session. */
+  readonly agentSession: string;
+  /** The file it writes its messages to. */
+  readonly transcript: string | null;
+  readonly cwd: string | null;
+  readonly event: AgentEvent;
+};

@@ -1,0 +1,155 @@
+import { isAbsolute, relative } from 'node:path';
+import type { Fact } from '../state/facts.ts';
+import type { Json } from '../types.ts';
+import type { AgentEvent, HookCall } from './agent-event.ts';
+import { parseTestOutput } from './test-output.ts';
+
+type Fields = { readonly [key: string]: Json };
+
+const isObject = (value: Json | undefined): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const textOf = (value: Json | undefined): string | null => (typeof value === 'string' ? value : null);
+
+/** Reads what Claude Code hands to a hook; null where it is not that. */
+export function parseClaudeHook(text: string): HookCall | null {
+  let input: Json;
+  try {
+    input = JSON.parse(text);
+  } catch {
+    return null; // empty or broken: nothing of it can be used
+  }
+  if (!isObject(input)) return null;
+  const agentSession = textOf(input.session_id);
+  if (agentSession === null || !/^[A-Za-z0-9_-]{1,128}$/.test(agentSession)) return null;
+  const cwd = textOf(input.cwd);
+  return {
+    agent: 'claude',
+    agentSession,
+    transcript: textOf(input.transcript_path),
+    cwd,
+    event: readEvent(input, cwd),
+  };
+}
+
+const sources = ['startup', 'resume', 'clear', 'compact'] as const;
+
+function readEvent(input: Fields, cwd: string | null): AgentEvent {
+  const name = textOf(input.hook_event_name) ?? '';
+  switch (name) {
+    case 'SessionStart': {
+      const source = sources.find((known) => known === input.source) ?? 'startup'; // a fork begins like any other
+      return { kind: 'start', source, model: textOf(input.model) };
+    }
+    case 'UserPromptSubmit':
+      return { kind: 'prompt', text: textOf(input.prompt) ?? '' };
+    case 'PreToolUse':
+      return { kind: 'before_tool' };
+    case 'PostToolUse':
+      return { kind: 'tool', facts: describeTool(input, cwd) };
+    case 'PreCompact':
+      return { kind: 'before_compact' };
+    case 'PostCompact':
+      return { kind: 'after_compact', summary: textOf(input.compact_summary) };
+    case 'Stop':
+      return { kind: 'stop', lastMessage: textOf(input.last_assistant_message) };
+    case 'StopFailure':
+      return { kind: 'failure', error: textOf(input.error) ?? 'unknown' };
+    case 'SessionEnd':
+      return { kind: 'end', reason: textOf(input.reason) };
+    default:
+      return { kind: 'unknown', name };
+  }
+}
+
+/** What the use of a tool tells, as facts. */
+function describeTool({ tool_name, tool_input, tool_response }: Fields, cwd: string | null): Fact[] {
+  const input = isObject(tool_input) ? tool_input : {};
+  const response = isObject(tool_response) ? tool_response : {};
+  switch (tool_name) {
+    case 'Write':
+    case 'Edit':
+    case 'MultiEdit':
+    case 'NotebookEdit':
+      return describeFile(input, response, cwd);
+    case 'TodoWrite':
+      return describeTodos(input);
+    case 'TaskCreate':
+    case 'TaskUpdate':
+      return describeTask(input, response);
+    case 'Bash':
+      return describeTests(response, tool_response);
+    default:
+      return [];
+  }
+}
+
+function describeFile(input: Fields, response: Fields, cwd: string | null): Fact[] {
+  const given = textOf(input.file_path) ?? textOf(input.notebook_path);
+  if (given === null || given === '') return [];
+  const path = cwd !== null && isAbsolute(given) ? relative(cwd, given) : given;
+  if (path === '' || path.startsWith('..') || isAbsolute(path)) return []; // not of this repository
+  const change = response.type === 'create' ? 'added' : 'modified';
+  const lines = countLines(response.structuredPatch);
+  return [{ kind: 'file', path: path.replaceAll('\\', '/'), change, ...lines, priority: null, why: null }];
+}
+
+/** A patch as Claude Code gives it: hunks whose lines begin with `+`, `-` or a space. */
+function countLines(patch: Json | undefined): { added: number | null; removed: number | null } {
+  if (!Array.isArray(patch)) return { added: null, removed: null };
+  const lines = patch.flatMap((hunk: Json) =>
+    isObject(hunk) && Array.isArray(hunk.lines) ? hunk.lines : [],
+  );
+  const beginning = (mark: string) =>
+    lines.filter((line: Json) => typeof line === 'string' && line.startsWith(mark)).length;
+  return { added: beginning('+'), removed: beginning('-') };
+}
+
+const issueStatuses: { readonly [status: string]: 'open' | 'in_progress' | 'done' } = {
+  pending: 'open',
+  in_progress: 'in_progress',
+  completed: 'done',
+};
+
+function issueFact(id: string, title: string | null, status: string | null): Fact | null {
+  const known = status === null ? 'open' : issueStatuses[status];
+  if (known === undefined) return null;
+  return { kind: 'issue', id, title, status: known, severity: null, location: null };
+}
+
+const taskFact = (text: string): Fact => ({
+  kind: 'current_set',
+  key: 'currentTask',
+  value: { text, status: 'in_progress' },
+});
+
+/** The agent's list of things to do. An item has no id: its text is one. */
+function describeTodos({ todos }: Fields): Fact[] {
+  const items = Array.isArray(todos) ? todos.filter(isObject) : [];
+  return items.flatMap(({ content, status }): Fact[] => {
+    const text = textOf(content);
+    if (text === null || text === '') return [];
+    const issue = issueFact(`todo: ${text.slice(0, 200)}`, text, textOf(status));
+    return [...(issue ? [issue] : []), ...(status === 'in_progress' ? [taskFact(text)] : [])];
+  });
+}
+
+function describeTask(input: Fields, response: Fields): Fact[] {
+  const made = isObject(response.task) ? response.task : response;
+  const given = input.taskId ?? made.id ?? made.taskId;
+  const id = typeof given === 'string' || typeof given === 'number' ? String(given) : null;
+  const title = textOf(input.subject) ?? textOf(made.subject);
+  if (id === null || id === '' || input.status === 'deleted') return [];
+  const issue = issueFact(`task ${id}`.slice(0, 200), title, textOf(input.status));
+  const isBegun = input.status === 'in_progress' && title !== null;
+  return [...(issue ? [issue] : []), ...(isBegun && title ? [taskFact(title)] : [])];
+}
+
+/** What a test runner said, where a command was one. */
+function describeTests(response: Fields, whole: Json | undefined): Fact[] {
+  const printed =
+    typeof whole === 'string' ? whole : `${textOf(response.stdout) ?? ''}\n${textOf(response.stderr) ?? ''}`;
+  const tests = parseTestOutput(printed);
+  if (tests === null) return [];
+  return [{ kind: 'current_set', key: 'testState', value: { ...tests, failing: [...tests.failing] } }];
+}

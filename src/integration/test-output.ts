@@ -1,0 +1,105 @@
+import type { TestState } from '../state/current.ts';
+
+/* What a test runner printed, told from its summary line. Where several speak, the last one counts. */
+
+type Counts = {
+  readonly passed: number | null;
+  readonly failed: number | null;
+  readonly total: number | null;
+};
+type Runner = { readonly summary: RegExp; counts(match: RegExpExecArray, text: string): Counts };
+
+const numberIn = (text: string, pattern: RegExp): number | null => {
+  const found = pattern.exec(text)?.[1];
+  return found === undefined ? null : Number(found);
+};
+
+const runners: readonly Runner[] = [
+  {
+    // vitest: `Tests  1 failed | 12 passed (13)`; jest: `Tests:       1 failed, 12 passed, 13 total`
+    summary: /^\s*Tests:?\s+(.*(?:passed|failed).*)$/gm,
+    counts: ([, line = '']) => ({
+      passed: numberIn(line, /(\d+) passed/) ?? 0,
+      failed: numberIn(line, /(\d+) failed/) ?? 0,
+      total: numberIn(line, /\((\d+)\)|(\d+) total/) ?? numberIn(line, /(\d+) total/),
+    }),
+  },
+  {
+    // pytest: `==== 1 failed, 5 passed in 0.12s ====`
+    summary: /^=+ (.*(?:passed|failed|error).*) in [\d.]+s.*=+$/gm,
+    counts: ([, line = '']) => ({
+      passed: numberIn(line, /(\d+) passed/) ?? 0,
+      failed: (numberIn(line, /(\d+) failed/) ?? 0) + (numberIn(line, /(\d+) errors?/) ?? 0),
+      total: null,
+    }),
+  },
+  {
+    // cargo: `test result: FAILED. 1 passed; 1 failed; 0 ignored; …`, once a crate
+    summary: /^test result: \w+\. (\d+) passed; (\d+) failed/gm,
+    counts: (_, text) => {
+      const all = [...text.matchAll(/^test result: \w+\. (\d+) passed; (\d+) failed/gm)];
+      const sum = (part: 1 | 2) => all.reduce((total, match) => total + Number(match[part]), 0);
+      return { passed: sum(1), failed: sum(2), total: null };
+    },
+  },
+  {
+    // node --test: `# pass 3`, `# fail 1` (or `ℹ pass 3`)
+    summary: /^[#ℹ] pass (\d+)$/gm,
+    counts: ([, passed], text) => ({
+      passed: Number(passed),
+      failed: numberIn(text, /^[#ℹ] fail (\d+)$/m) ?? 0,
+      total: numberIn(text, /^[#ℹ] tests (\d+)$/m),
+    }),
+  },
+  {
+    // mocha: `12 passing (1s)`, `1 failing`
+    summary: /^\s*(\d+) passing(?: \(.*\))?$/gm,
+    counts: ([, passed], text) => ({
+      passed: Number(passed),
+      failed: numberIn(text, /^\s*(\d+) failing$/m) ?? 0,
+      total: null,
+    }),
+  },
+  {
+    // go test: `ok  	pkg	0.1s`, `FAIL	pkg	0.1s`; the packages are what it counts
+    summary: /^(?:ok|FAIL)\s+\S+\s+(?:[\d.]+s|\(cached\))/gm,
+    counts: (_, text) => ({
+      passed: [...text.matchAll(/^ok\s+\S+\s+(?:[\d.]+s|\(cached\))/gm)].length,
+      failed: [...text.matchAll(/^FAIL\s+\S+\s+[\d.]+s/gm)].length,
+      total: null,
+    }),
+  },
+];
+
+/** The names of failing tests, as the usual runners print them. */
+const failingNames: readonly RegExp[] = [
+  /^\s*(?:FAIL|×|✗|✖) +(.+?)(?:\s+\d+(?:\.\d+)?\s*m?s)?$/gm,
+  /^FAILED (\S+::\S.*?)(?: - .*)?$/gm,
+  /^test (\S+) \.\.\. FAILED$/gm,
+  /^--- FAIL: (\S+)/gm,
+  /^not ok \d+ - (.+)$/gm,
+];
+
+const mostNames = 20;
+/** The end of what was printed tells it; a flood before that does not matter. */
+const mostCharacters = 200_000;
+const escapes = new RegExp(`${String.fromCharCode(27)}\\[[0-9;]*[A-Za-z]`, 'g');
+
+/** What the tests said, or null where this is not what a test runner prints. */
+export function parseTestOutput(printed: string): TestState | null {
+  const text = printed.slice(-mostCharacters).replace(escapes, '').replaceAll('\r\n', '\n');
+  let last: { at: number; counts: Counts } | null = null;
+  for (const { summary, counts } of runners) {
+    for (const match of text.matchAll(summary)) {
+      if (last === null || match.index >= last.at) last = { at: match.index, counts: counts(match, text) };
+    }
+  }
+  if (last === null) return null;
+  const { passed, failed, total } = last.counts;
+  const names = failingNames.flatMap((pattern) =>
+    [...text.matchAll(pattern)].map(([, name = '']) => name.trim()),
+  );
+  const failing = (failed ?? 0) > 0 ? [...new Set(names)].slice(0, mostNames) : [];
+  const all = total ?? (passed === null || failed === null ? null : passed + failed);
+  return { status: (failed ?? 0) > 0 ? 'failed' : 'passed', passed, failed, total: all, failing, text: null };
+}
