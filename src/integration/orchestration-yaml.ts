@@ -24,7 +24,7 @@ type Located = { readonly path: string; readonly bytes: Buffer };
 type Refused = { readonly problem: string };
 
 /** Far more than a person or an agent keeps in such a file. */
-const mostBytes = 1024 * 1024;
+const mostBytes = 256 * 1024;
 /** Each time, somebody else wrote the file while it was being replaced. */
 const mostAttempts = 5;
 

@@ -113,7 +113,7 @@ describe('writing back', () => {
     ['an anchor others refer to', 'resumption: {tier: &t LOW}\nx: *t\n', /without changing the rest/],
     ['bytes that are no text', Buffer.from('a: "\xff\xfe"\n', 'latin1'), /not UTF-8/],
     ['UTF-16', Buffer.from('\uFEFFa: 1\n', 'utf16le'), /not UTF-8/],
-    ['too much', `a: "${'x'.repeat(2 ** 20)}"\n`, /larger than 1024 KB/],
+    ['too much', `a: "${'x'.repeat(2 ** 18)}"\n`, /larger than 256 KB/],
     ['too many brackets', `a: ${'['.repeat(100_000)}\n`, /nested too deeply/],
   ])('refuses %s, with the file as it was', async (_, content, reason) => {
     const { root, file } = makeTree(content);
