@@ -152,6 +152,33 @@ describe('writing back', () => {
     expect(lstatSync(join(empty, 'ORCHESTRATION.yaml')).isSymbolicLink()).toBe(true);
   });
 
+  it.runIf(process.getuid?.() === 0)(
+    'refuses what another user may not write or could not give back',
+    async () => {
+      const { root, file } = makeTree();
+      const asAnother = async () => {
+        process.seteuid?.(65_534);
+        try {
+          return await writeBack(ports, root, mark);
+        } finally {
+          process.seteuid?.(0);
+        }
+      };
+      chmodSync(root, 0o755);
+      chmodSync(file, 0o666);
+      const denied = { written: false, reason: expect.stringMatching(/permission denied/) };
+      expect(await asAnother()).toEqual(denied);
+      // In a folder that is open to all it could be replaced, but it would be another user's then.
+      chmodSync(root, 0o777);
+      expect(await asAnother()).toEqual(denied);
+      expect(readFileSync(file, 'utf8')).toBe(before);
+      chmodSync(file, 0o600);
+      expect(await asAnother()).toEqual(denied);
+      expect(readdirSync(root)).toEqual(['ORCHESTRATION.yaml']);
+      expect(statSync(file).uid).toBe(0);
+    },
+  );
+
   it('says what the disk said', async () => {
     const { root, file } = makeTree();
     const full: Disk = { ...realDisk, write: (fd, bytes) => realDisk.write(fd, bytes.subarray(1)) };
