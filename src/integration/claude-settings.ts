@@ -1,0 +1,140 @@
+import {
+  addHooks,
+  type EventHooks,
+  findProblem,
+  hasHooks,
+  type Problem,
+  removeHooks,
+  writeHooks,
+} from './agent-hooks.ts';
+import { appendEntry, removeEntry, replaceNode, writeLike } from './json-edit.ts';
+import { findMember, isRecord, type JsonNode, readJson } from './json-text.ts';
+import {
+  guardForShell,
+  type OrchCommand,
+  quoteForShell,
+  readOwnLine,
+  readThen,
+  writeThen,
+} from './orch-command.ts';
+
+export type ClaudeOptions = {
+  readonly command: OrchCommand;
+  /** For settings that are committed: no path of this machine, and silent where orch is missing. */
+  readonly shared: boolean;
+  /** Claude Code's version, where it is known (`2.1.325`). */
+  readonly version: string | null;
+};
+
+/** In seconds; past it Claude Code goes on without an answer. */
+const usualTimeout = 30;
+
+/**
+ * The events orch listens to, and the version that brought each. One that Claude Code does not know
+ * makes it skip the whole file, so a version nobody knows gets the old ones only.
+ */
+const events: readonly (readonly [event: string, since: readonly [number, number, number] | null])[] = [
+  ['SessionStart', null],
+  ['UserPromptSubmit', null],
+  ['PreToolUse', null],
+  ['PostToolUse', null],
+  ['PostToolUseFailure', [2, 1, 76]],
+  ['PreCompact', null],
+  ['PostCompact', [2, 1, 76]],
+  ['Stop', null],
+  ['StopFailure', [2, 1, 78]],
+  ['SessionEnd', null],
+];
+
+/** Adds orch's hooks and status line to Claude Code's settings; an older orch in them is replaced. */
+export function addOrch(text: string | null, options: ClaudeOptions): { readonly text: string } | Problem {
+  const wanted = chooseHooks(options);
+  let clean = text;
+  if (text !== null) {
+    const root = readJson(text);
+    if ('problem' in root) return root;
+    const problem = findProblem(root);
+    if (problem !== null) return { problem };
+    if (hasHooks(root, 'claude', wanted) && hasStatusLine(root, options)) return { text };
+    clean = withoutOrch(text);
+  }
+  const hooked = clean === null ? writeHooks(wanted) : addHooks(clean, wanted);
+  return { text: options.shared ? hooked : addStatusLine(hooked, options.command) };
+}
+
+/** Takes exactly orch's entries out of Claude Code's settings; null where the file was orch's alone. */
+export function removeOrch(text: string): { readonly text: string | null } | Problem {
+  const root = readJson(text);
+  return 'problem' in root ? root : { text: withoutOrch(text) };
+}
+
+function withoutOrch(text: string): string | null {
+  const hookless = removeHooks(text, 'claude');
+  return hookless === null ? null : removeStatusLine(hookless);
+}
+
+/** The user's own status line, from the arguments orch's was called with; null where they have none. */
+export function readChainedStatusLine(args: readonly string[]): { readonly command: string } | null {
+  const root = readJson(readThen(args) ?? '');
+  if ('problem' in root || !isRecord(root.value)) return null;
+  const { type, command } = root.value;
+  return type === 'command' && typeof command === 'string' ? { command } : null;
+}
+
+function chooseHooks({ command, shared, version }: ClaudeOptions): EventHooks {
+  const args = ['hook', 'claude'];
+  const line = shared ? guardForShell(args) : quoteForShell([...command, ...args]);
+  // What a team shares is read by its oldest Claude Code.
+  const known = events.filter(([, since]) => since === null || (!shared && isAtLeast(version, since)));
+  return known.map(([event]) => [event, { type: 'command', command: line, timeout: usualTimeout }]);
+}
+
+function isAtLeast(version: string | null, since: readonly number[]): boolean {
+  const found = /(\d+)\.(\d+)\.(\d+)/
+    .exec(version ?? '')
+    ?.slice(1)
+    .map(Number);
+  if (!found) return false;
+  const differing = since.findIndex((part, index) => part !== found[index]);
+  return differing === -1 || (found[differing] ?? 0) > (since[differing] ?? 0);
+}
+
+/** A shared one would take every teammate's own status line away, so there is none. */
+function hasStatusLine(root: JsonNode, { command, shared }: ClaudeOptions): boolean {
+  const value = findMember(root, 'statusLine')?.value;
+  const own = readStatusLine(value);
+  if (shared) return own === null;
+  return own !== null && isRecord(value) && value.command === quoteForShell([...command, ...own]);
+}
+
+function readStatusLine(value: unknown): readonly string[] | null {
+  const args = isRecord(value) ? readOwnLine(value.command) : null;
+  return args?.[0] === 'statusline' ? args : null;
+}
+
+function addStatusLine(text: string, command: OrchCommand): string {
+  const root = readJson(text);
+  if ('problem' in root) return text;
+  const theirs = findMember(root, 'statusLine');
+  const words = [...command, 'statusline'];
+  if (!theirs) {
+    const value = { type: 'command', command: quoteForShell(words) };
+    return appendEntry(text, root, 0, { key: 'statusLine', value });
+  }
+  const then = writeThen(text.slice(theirs.start, theirs.end));
+  // How it is placed stays theirs (`padding`).
+  const fields = isRecord(theirs.value) ? theirs.value : {};
+  const value = { ...fields, type: 'command', command: quoteForShell([...words, then]) };
+  return replaceNode(text, theirs, writeLike(text, 1, value));
+}
+
+function removeStatusLine(text: string): string | null {
+  const root = readJson(text);
+  if ('problem' in root) return text;
+  const index = root.children?.findLastIndex(({ key }) => key === 'statusLine') ?? -1;
+  const node = root.children?.[index]?.node;
+  const args = readStatusLine(node?.value);
+  if (!node || !args) return text;
+  const theirs = readThen(args);
+  return theirs === null ? removeEntry(text, [{ container: root, index }]) : replaceNode(text, node, theirs);
+}

@@ -1,0 +1,137 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { addOrch, removeOrch } from '../../src/integration/claude-settings.ts';
+import * as codexConfig from '../../src/integration/codex-config.ts';
+import * as codexHooks from '../../src/integration/codex-hooks.ts';
+
+const word = fc.constantFrom('a', 'hooks', 'statusLine', 'Stop', 'é"\\', '', 'command');
+const line = fc.constantFrom(
+  'mine',
+  'orch hook claude',
+  '/x/orch hook codex',
+  "'/a b/orch' statusline",
+  'orch x | y',
+);
+const handler = fc.oneof(
+  fc.record({ type: fc.constant('command'), command: line }),
+  fc.jsonValue({ maxDepth: 1 }),
+);
+const group = fc.oneof(
+  fc.record(
+    { matcher: fc.constantFrom('', 'Bash'), hooks: fc.array(handler, { maxLength: 2 }) },
+    { requiredKeys: [] },
+  ),
+  fc.jsonValue({ maxDepth: 1 }),
+);
+const event = fc.constantFrom('Stop', 'PreToolUse', 'SessionEnd', 'Other');
+const settings = fc
+  .tuple(
+    fc.dictionary(word, fc.jsonValue({ maxDepth: 2 }), { maxKeys: 3 }),
+    fc.record(
+      {
+        hooks: fc.dictionary(event, fc.array(group, { maxLength: 2 }), { maxKeys: 3 }),
+        statusLine: fc.oneof(handler, fc.constant(null)),
+      },
+      { requiredKeys: [] },
+    ),
+    fc.boolean(),
+  )
+  .map(([some, own, isFirst]) => {
+    const { hooks: _, ...rest } = some;
+    return isFirst ? { ...own, ...rest, ...own } : { ...rest, ...own };
+  });
+
+/** The same value, with the white space somebody else may have put in. */
+function writeLoosely(value: unknown, gaps: Iterator<string>): string {
+  const gap = () => String(gaps.next().value ?? '');
+  if (Array.isArray(value))
+    return `[${gap()}${value.map((one) => writeLoosely(one, gaps)).join(`${gap()},${gap()}`)}${gap()}]`;
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  const members = Object.entries(value).map(
+    ([key, one]) => `${JSON.stringify(key)}${gap()}:${gap()}${writeLoosely(one, gaps)}`,
+  );
+  return `{${gap()}${members.join(`${gap()},${gap()}`)}${gap()}}`;
+}
+
+const file = fc
+  .tuple(
+    settings,
+    fc.infiniteStream(fc.constantFrom('', '', ' ', '\n', '\n  ', '\r\n\t')),
+    fc.constantFrom('', '\n', '\uFEFF'),
+  )
+  .map(([value, gaps, around]) =>
+    around === '\uFEFF' ? around + writeLoosely(value, gaps) : writeLoosely(value, gaps) + around,
+  );
+const options = fc.record({
+  command: fc.constantFrom(['/opt/orch'], ['/usr/bin/node', "/it's here/orch.js"]),
+  shared: fc.boolean(),
+  version: fc.constantFrom(null, '2.1.325'),
+});
+
+type Edited = { readonly text: string | null } | { readonly problem: string };
+
+function textOf(edited: Edited): string {
+  if ('problem' in edited) throw new Error(edited.problem);
+  return edited.text ?? '(none)';
+}
+
+/** What the user has without any orch in it: the start of all that follows. */
+it.each([
+  ['Claude Code', addOrch, removeOrch],
+  ['Codex', codexHooks.addOrch, codexHooks.removeOrch],
+])(
+  'taking orch out of settings of %s leaves what was there before, and adding it twice is adding it once',
+  (_, add, remove) => {
+    fc.assert(
+      fc.property(file, options, options, (text, first, second) => {
+        const clean = remove(text);
+        // Somebody may have had an orch already, and nothing else.
+        fc.pre(!('problem' in clean) && clean.text !== null);
+        const mine = textOf(clean);
+        const added = textOf(add(mine, first));
+        expect(textOf(remove(added))).toBe(mine);
+        expect(textOf(add(added, first))).toBe(added);
+        expect(textOf(add(added, second))).toBe(textOf(add(mine, second)));
+        expect(textOf(remove(mine))).toBe(mine);
+        expect(() => JSON.parse(added.replace('\uFEFF', ''))).not.toThrow();
+      }),
+      { numRuns: 150 },
+    );
+  },
+);
+
+const tomlLine: fc.Arbitrary<string> = fc.constantFrom(
+  '',
+  '# notify = ["x"]',
+  'a = 1',
+  'b.c = "notify = []" # x',
+  'd = """\n[t]\nnotify = [1]\n"""',
+  "e = [ # x\n  'y', ]",
+  'f = { g = [1] }',
+);
+const toml = fc
+  .record({
+    top: fc.array(tomlLine, { maxLength: 4 }),
+    notify: fc.constantFrom(null, 'notify = ["x", \'y\']', '"notify"=[\n"z" # c\n,]', 'notify = []'),
+    at: fc.nat(4),
+    tables: fc.array(fc.constantFrom('[t]', '[[u."v.w"]]', 'notify = "x"', '# end', ''), { maxLength: 3 }),
+    lineEnd: fc.constantFrom('\n', '\r\n'),
+    last: fc.boolean(),
+  })
+  .map(({ top, notify, at, tables, lineEnd, last }) => {
+    const lines = notify === null ? top : top.toSpliced(at, 0, notify);
+    const below = tables.length > 0 && !tables[0]?.startsWith('[') ? ['[first]', ...tables] : tables;
+    return [...lines, ...below].join('\n').replaceAll('\n', lineEnd) + (last ? lineEnd : '');
+  });
+
+it('taking orch out of the configuration of Codex leaves what was there before, and adding it twice is adding it once', () => {
+  fc.assert(
+    fc.property(toml, options, options, (text, first, second) => {
+      const added = textOf(codexConfig.addOrch(text, first));
+      expect(textOf(codexConfig.removeOrch(added))).toBe(text);
+      expect(textOf(codexConfig.addOrch(added, first))).toBe(added);
+      expect(textOf(codexConfig.addOrch(added, second))).toBe(textOf(codexConfig.addOrch(text, second)));
+    }),
+    { numRuns: 300 },
+  );
+});
