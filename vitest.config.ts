@@ -1,6 +1,10 @@
 import { defineConfig } from 'vitest/config';
+// @ts-expect-error: the build's own scripts are plain JavaScript.
+import { readPrices } from './bin/prices.mjs';
 
 export default defineConfig({
+  // As the build does it.
+  define: { __ORCH_PRICES__: JSON.stringify(readPrices(import.meta.dirname)) },
   test: {
     include: ['test/**/*.test.ts'],
     testTimeout: 60_000,

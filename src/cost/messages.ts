@@ -1,0 +1,126 @@
+import { hash } from 'node:crypto';
+import { type Keyed, lookUp } from '../keyed.ts';
+import type { Nanos } from './fields.ts';
+import { addTokens, noTokens, sumTokens, type Tokens } from './tokens.ts';
+import type { UsageLine } from './usage.ts';
+
+/** What a model has used, by what was counted. */
+export type Tally = {
+  readonly tokens: Tokens;
+  /** The agent's own figures, of the messages that have one. */
+  readonly nanos: Nanos;
+  /** Tokens of the messages that have none. */
+  readonly bare: number;
+};
+export type Tallies = Keyed<Tally>;
+
+type Message = { readonly model: string; readonly tokens: Tokens; readonly nanos: Nanos | null };
+
+/**
+ * The messages that were counted, in little room. The recent ones may still grow, so they are kept as they are,
+ * the one seen last at the end. Of the others only what tells that a message is one of them is kept, and their sum.
+ */
+export type KeptMessages = {
+  readonly recent: readonly (readonly [digest: number, message: Message])[];
+  readonly settled: Tallies;
+  /** Ascending. */
+  readonly digests: Float64Array;
+};
+
+export const noMessages: KeptMessages = { recent: [], settled: {}, digests: new Float64Array() };
+
+export const noTally: Tally = { tokens: noTokens, nanos: 0, bare: 0 };
+
+/** An agent works on a few messages at a time; one is not written to again after so many others. */
+const usualWindow = 256;
+
+export type MessageCounter = {
+  add(line: UsageLine & { kind: 'message' }): void;
+  read(): Tallies;
+  keep(): KeptMessages;
+};
+
+/**
+ * Counts messages, each once however often and in whichever file it comes, at the largest it was seen.
+ * So the order of reading does not matter, and a reading never falls; the last one written is the largest.
+ */
+export function countMessages(kept: KeptMessages, window = usualWindow): MessageCounter {
+  const recent = new Map(kept.recent);
+  let { settled, digests } = kept;
+
+  function settle(): void {
+    const oldest = [...recent].slice(0, recent.size - window);
+    for (const [digest, message] of oldest) {
+      settled = addTo(settled, message);
+      recent.delete(digest);
+    }
+    digests = mergeSorted(digests, Float64Array.from(oldest, ([digest]) => digest).sort());
+  }
+
+  return {
+    add({ key, model, tokens, nanos }) {
+      const digest = digestOf(key);
+      const known = recent.get(digest);
+      if (known === undefined && includes(digests, digest)) return;
+      // Behind all others: it is the last that was seen.
+      recent.delete(digest);
+      recent.set(digest, larger(known, { model, tokens, nanos }));
+      // Not one by one: each time all the digests are copied.
+      if (recent.size > 2 * window) settle();
+    },
+    read: () => [...recent.values()].reduce(addTo, settled),
+    keep: () => ({ recent: [...recent], settled, digests }),
+  };
+}
+
+/** 52 bits: a number holds them, and among a million messages the chance of two alike is one in ten thousand. */
+function digestOf(key: string): number {
+  return Number.parseInt(hash('sha256', key).slice(0, 13), 16);
+}
+
+function includes(sorted: Float64Array, digest: number): boolean {
+  let low = 0;
+  for (let high = sorted.length; low < high; ) {
+    const middle = (low + high) >>> 1;
+    if ((sorted[middle] ?? 0) < digest) low = middle + 1;
+    else high = middle;
+  }
+  return sorted[low] === digest;
+}
+
+function mergeSorted(a: Float64Array, b: Float64Array): Float64Array {
+  const merged = new Float64Array(a.length + b.length);
+  let [i, j] = [0, 0];
+  for (let place = 0; place < merged.length; place++) {
+    const [x = Number.POSITIVE_INFINITY, y = Number.POSITIVE_INFINITY] = [a[i], b[j]];
+    merged[place] = Math.min(x, y);
+    if (x <= y) i++;
+    else j++;
+  }
+  return merged;
+}
+
+/** As a whole, not kind by kind: that would make up a message nobody wrote. */
+function larger(known: Message | undefined, next: Message): Message {
+  if (known === undefined) return next;
+  const [a, b] = [rankOf(known), rankOf(next)];
+  const place = a.findIndex((value, index) => value !== b[index]);
+  return place >= 0 && (a[place] ?? 0) < (b[place] ?? 0) ? next : known;
+}
+
+function rankOf({ tokens, nanos }: Message): number[] {
+  const { output, input, cacheRead, cacheWrite1h } = tokens;
+  return [sumTokens(tokens), output, input, cacheRead, cacheWrite1h, nanos ?? -1];
+}
+
+function addTo(tallies: Tallies, { model, tokens, nanos }: Message): Tallies {
+  const tally = lookUp(tallies, model) ?? noTally;
+  return {
+    ...tallies,
+    [model]: {
+      tokens: addTokens(tally.tokens, tokens),
+      nanos: tally.nanos + (nanos ?? 0),
+      bare: tally.bare + (nanos === null ? sumTokens(tokens) : 0),
+    },
+  };
+}
