@@ -14,28 +14,31 @@ export type Tally = {
 };
 export type Tallies = Keyed<Tally>;
 
-type Message = { readonly model: string; readonly tokens: Tokens; readonly nanos: Nanos | null };
+export type Message = { readonly model: string; readonly tokens: Tokens; readonly nanos: Nanos | null };
 
 /**
- * The messages that were counted, in little room. The recent ones may still grow, so they are kept as they are,
- * the one seen last at the end. Of the others only what tells that a message is one of them is kept, and their sum.
+ * The messages that were counted, in little room. The last ones of each file may still grow, so they are kept as they
+ * are, the one seen last at the end. Of the others only what tells that a message is one of them is kept, and their sum.
  */
 export type KeptMessages = {
-  readonly recent: readonly (readonly [digest: number, message: Message])[];
+  /** By the file that had them first: how far the others were read meanwhile says nothing of it. */
+  readonly recent: Keyed<readonly (readonly [digest: number, message: Message])[]>;
   readonly settled: Tallies;
   /** Ascending. */
   readonly digests: Float64Array;
 };
 
-export const noMessages: KeptMessages = { recent: [], settled: {}, digests: new Float64Array() };
+export const noMessages: KeptMessages = { recent: {}, settled: {}, digests: new Float64Array() };
 
 export const noTally: Tally = { tokens: noTokens, nanos: 0, bare: 0 };
 
-/** An agent works on a few messages at a time; one is not written to again after so many others. */
-const usualWindow = 256;
+/** An agent works on a few messages at a time; one is not written to again after so many others in its file. */
+const usualWindow = 16;
 
 export type MessageCounter = {
-  add(line: UsageLine & { kind: 'message' }): void;
+  add(file: string, line: UsageLine & { kind: 'message' }): void;
+  /** Nothing of this file will grow any more. */
+  close(file: string): void;
   read(): Tallies;
   keep(): KeptMessages;
 };
@@ -45,31 +48,49 @@ export type MessageCounter = {
  * So the order of reading does not matter, and a reading never falls; the last one written is the largest.
  */
 export function countMessages(kept: KeptMessages, window = usualWindow): MessageCounter {
-  const recent = new Map(kept.recent);
-  let { settled, digests } = kept;
+  const files = new Map(Object.entries(kept.recent).map(([file, messages]) => [file, new Map(messages)]));
+  const owners = new Map(
+    [...files].flatMap(([file, recent]) => [...recent.keys()].map((digest) => [digest, file])),
+  );
+  let { settled } = kept;
+  /** The digests of what settled since: adding them to the sorted ones copies all of those. */
+  const fresh = new Set<number>();
 
-  function settle(): void {
-    const oldest = [...recent].slice(0, recent.size - window);
+  function settle(recent: Map<number, Message>, left: number): void {
+    const oldest = [...recent].slice(0, recent.size - left);
     for (const [digest, message] of oldest) {
       settled = addTo(settled, message);
       recent.delete(digest);
+      owners.delete(digest);
+      fresh.add(digest);
     }
-    digests = mergeSorted(digests, Float64Array.from(oldest, ([digest]) => digest).sort());
   }
 
   return {
-    add({ key, model, tokens, nanos }) {
+    add(file, { key, model, tokens, nanos }) {
       const digest = digestOf(key);
+      const owner = owners.get(digest) ?? file;
+      const recent = files.get(owner) ?? new Map<number, Message>();
       const known = recent.get(digest);
-      if (known === undefined && includes(digests, digest)) return;
-      // Behind all others: it is the last that was seen.
-      recent.delete(digest);
+      if (known === undefined && (fresh.has(digest) || includes(kept.digests, digest))) return;
+      // Behind all others of its file: it is the last that was seen there.
+      if (owner === file) recent.delete(digest);
       recent.set(digest, larger(known, { model, tokens, nanos }));
-      // Not one by one: each time all the digests are copied.
-      if (recent.size > 2 * window) settle();
+      owners.set(digest, owner);
+      files.set(owner, recent);
+      if (recent.size > 2 * window) settle(recent, window);
     },
-    read: () => [...recent.values()].reduce(addTo, settled),
-    keep: () => ({ recent: [...recent], settled, digests }),
+    close(file) {
+      const recent = files.get(file);
+      if (recent) settle(recent, 0);
+      files.delete(file);
+    },
+    read: () => [...files.values()].flatMap((recent) => [...recent.values()]).reduce(addTo, settled),
+    keep: () => ({
+      recent: Object.fromEntries([...files].map(([file, recent]) => [file, [...recent]])),
+      settled,
+      digests: fresh.size === 0 ? kept.digests : mergeSorted(kept.digests, Float64Array.from(fresh).sort()),
+    }),
   };
 }
 

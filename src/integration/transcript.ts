@@ -47,7 +47,7 @@ export type TranscriptUpdate = {
  * Reads what was added to transcripts since they were last read, and gives all that was used up so far.
  * It is the same however the reading is cut into pieces: each message counts once, whichever files it is in,
  * and a file that is replaced, cut or gone takes nothing away.
- * Files that are not given are left as they are. `window`: how many messages may still grow.
+ * Files that are not given are left as they are. `window`: how many messages of a file may still grow.
  */
 export function readTranscript(
   state: TranscriptState,
@@ -61,7 +61,7 @@ export function readTranscript(
     const before = lookUp(files, path) ?? null;
     let thread = before?.thread ?? beginThread(path);
     const take = (line: UsageLine): void => {
-      if (line.kind === 'message') messages.add(line);
+      if (line.kind === 'message') messages.add(path, line);
       else if (line.kind === 'account') accounts = addAccount(accounts, line, path);
       else {
         if (line.kind === 'thread') threads = keepThread(threads, thread);
@@ -77,6 +77,7 @@ export function readTranscript(
     });
     threads = keepThread(threads, thread);
     if (fate !== null) notices.push({ path, fate });
+    if (fate === 'gone') messages.close(path);
     const { [path]: _, ...others } = files;
     files = mark === null ? others : { ...others, [path]: { ...mark, thread } };
   }

@@ -1,0 +1,131 @@
+import { appendFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { noUsage } from '../../src/cost/ledger.ts';
+import type { Meters } from '../../src/cost/meters.ts';
+import { noTokens } from '../../src/cost/tokens.ts';
+import { meterTranscripts } from '../../src/integration/transcript-meter.ts';
+import { findFactProblem } from '../../src/state/fact-shape.ts';
+import { realRandom } from '../../src/system/clock.ts';
+import { type Disk, realDisk } from '../../src/system/files.ts';
+import { makeFolder } from '../support/repository.ts';
+import { formatAccount, formatMessage } from '../support/transcripts.ts';
+
+const model = 'claude-haiku-4-5';
+/** At five dollars per million: five micro-dollars each. */
+const write = (id: string, output: number) =>
+  `${formatMessage({ id, model, tokens: { ...noTokens, output } })}\n`;
+
+/** A session with a ledger in which, as in the real one, the larger reading counts. */
+function makeSession(disk: Disk = realDisk) {
+  const folder = makeFolder();
+  const path = join(folder, 'session.jsonl');
+  const cache = join(folder, 'cache', 'transcripts');
+  let recorded: Meters = {};
+  return {
+    path,
+    cache,
+    read: async (before: Meters = {}, paths = [path]) => {
+      const request = { cache, paths, prices: {}, recorded, before };
+      const result = await meterTranscripts({ disk, random: realRandom }, request);
+      for (const fact of result.facts) {
+        expect(findFactProblem(fact)).toBeNull();
+        const known = recorded[fact.model]?.micros ?? 0;
+        if (fact.usage.micros > known) recorded = { ...recorded, [fact.model]: fact.usage };
+      }
+      return { ...result, spent: Object.values(recorded).reduce((sum, { micros }) => sum + micros, 0) };
+    },
+  };
+}
+
+describe('a session’s meters', () => {
+  it('are readings that grow with the transcript', async () => {
+    const { path, read } = makeSession();
+    expect((await read()).facts).toEqual([]);
+    writeFileSync(path, write('a', 10));
+    expect((await read()).facts).toEqual([
+      { kind: 'meter', model, usage: { ...noUsage, micros: 50, output: 10 } },
+    ]);
+    appendFileSync(path, write('a', 12) + write('b', 1));
+    expect((await read()).spent).toBe(65);
+    expect((await read()).spent).toBe(65);
+  });
+
+  it('bill nothing twice when the cache is deleted, damaged, or another version’s', async () => {
+    const { path, cache, read } = makeSession();
+    writeFileSync(path, write('a', 10) + write('b', 10));
+    expect((await read()).spent).toBe(100);
+    const kept = readFileSync(cache);
+    const spoil = [
+      () => rmSync(cache),
+      () => writeFileSync(cache, ''),
+      () => writeFileSync(cache, kept.subarray(0, kept.length / 2)),
+      () => writeFileSync(cache, Buffer.concat([kept, Buffer.from('x')])),
+      () => writeFileSync(cache, kept.toString('latin1').replace('"output":10', '"output":99')),
+    ];
+    let expected = 100;
+    for (const [index, damage] of spoil.entries()) {
+      damage();
+      expect((await read()).spent).toBe(expected);
+      appendFileSync(path, write(`more-${index}`, 2));
+      expected += 10;
+      expect((await read()).spent).toBe(expected);
+    }
+  });
+
+  it('go on from what is recorded when both the cache and the transcript are gone', async () => {
+    const { path, cache, read } = makeSession();
+    writeFileSync(path, write('a', 10) + write('b', 10));
+    expect((await read()).spent).toBe(100);
+    rmSync(cache);
+    writeFileSync(path, write('b', 10));
+    expect((await read()).spent).toBe(100);
+    appendFileSync(path, write('c', 1));
+    expect((await read()).spent).toBe(105);
+    rmSync(path);
+    expect((await read()).spent).toBe(105);
+    rmSync(cache);
+    expect((await read()).spent).toBe(105);
+    writeFileSync(path, write('d', 2));
+    expect((await read()).spent).toBe(115);
+  });
+
+  it('leave out what another session was billed for', async () => {
+    const first = makeSession();
+    writeFileSync(first.path, write('a', 10));
+    const { meters } = await first.read();
+    const second = makeSession();
+    expect((await second.read(meters, [first.path])).facts).toEqual([]);
+    appendFileSync(first.path, write('b', 3));
+    expect((await second.read(meters, [first.path])).spent).toBe(15);
+    rmSync(second.cache);
+    expect((await second.read(meters, [first.path])).spent).toBe(15);
+  });
+
+  it('say where the agent’s account differs, and take the larger', async () => {
+    const { path, read } = makeSession();
+    const tokens = { ...noTokens, output: 10 };
+    writeFileSync(path, write('a', 10) + formatAccount({ [model]: { tokens, costUSD: 0.00005 } }));
+    expect((await read()).differences).toEqual([]);
+    writeFileSync(path, write('a', 10) + formatAccount({ [model]: { tokens, costUSD: 0.00007 } }));
+    const { differences, spent } = await read();
+    expect(differences).toMatchObject([{ model, counted: { micros: 50 }, reported: { micros: 70 } }]);
+    expect(spent).toBe(70);
+  });
+
+  it('are right on a disk that takes nothing, and leave nothing behind', async () => {
+    const full = { ...realDisk, write: () => 0 };
+    const { path, cache, read } = makeSession(full);
+    writeFileSync(path, write('a', 10));
+    expect((await read()).spent).toBe(50);
+    expect((await read()).spent).toBe(50);
+    expect(readdirSync(join(cache, '..'))).toEqual([]);
+  });
+
+  it('hold no word of the transcript in the cache', async () => {
+    const { path, cache, read } = makeSession();
+    writeFileSync(path, write('a', 10));
+    await read();
+    expect(readFileSync(cache, 'utf8')).not.toContain('Grüße');
+  });
+});
