@@ -24,16 +24,19 @@ export type KeptMessages = {
   /** By the file that had them first: how far the others were read meanwhile says nothing of it. */
   readonly recent: Keyed<readonly (readonly [digest: number, message: Message])[]>;
   readonly settled: Tallies;
-  /** Ascending. */
+  /** Ascending. They stay the same object until the fresh ones are put among them, which is seldom. */
   readonly digests: Float64Array;
+  readonly fresh: readonly number[];
 };
 
-export const noMessages: KeptMessages = { recent: {}, settled: {}, digests: new Float64Array() };
+export const noMessages: KeptMessages = { recent: {}, settled: {}, digests: new Float64Array(), fresh: [] };
 
 export const noTally: Tally = { tokens: noTokens, nanos: 0, bare: 0 };
 
 /** An agent works on a few messages at a time; one is not written to again after so many others in its file. */
 const usualWindow = 16;
+/** So many digests are quickly read; more are worth being put in order. */
+const mostFresh = 2_048;
 
 export type MessageCounter = {
   add(file: string, line: UsageLine & { kind: 'message' }): void;
@@ -53,8 +56,7 @@ export function countMessages(kept: KeptMessages, window = usualWindow): Message
     [...files].flatMap(([file, recent]) => [...recent.keys()].map((digest) => [digest, file])),
   );
   let { settled } = kept;
-  /** The digests of what settled since: adding them to the sorted ones copies all of those. */
-  const fresh = new Set<number>();
+  const fresh = new Set(kept.fresh);
 
   function settle(recent: Map<number, Message>, left: number): void {
     const oldest = [...recent].slice(0, recent.size - left);
@@ -86,11 +88,12 @@ export function countMessages(kept: KeptMessages, window = usualWindow): Message
       files.delete(file);
     },
     read: () => [...files.values()].flatMap((recent) => [...recent.values()]).reduce(addTo, settled),
-    keep: () => ({
-      recent: Object.fromEntries([...files].map(([file, recent]) => [file, [...recent]])),
-      settled,
-      digests: fresh.size === 0 ? kept.digests : mergeSorted(kept.digests, Float64Array.from(fresh).sort()),
-    }),
+    keep: () => {
+      const recent = Object.fromEntries([...files].map(([file, messages]) => [file, [...messages]]));
+      if (fresh.size <= mostFresh) return { recent, settled, digests: kept.digests, fresh: [...fresh] };
+      const digests = mergeSorted(kept.digests, Float64Array.from(fresh).sort());
+      return { recent, settled, digests, fresh: [] };
+    },
   };
 }
 
@@ -100,24 +103,31 @@ function digestOf(key: string): number {
 }
 
 function includes(sorted: Float64Array, digest: number): boolean {
+  return sorted[findPlace(sorted, digest)] === digest;
+}
+
+/** Where a number stands among others in order, or would stand. */
+function findPlace(sorted: Float64Array, number: number): number {
   let low = 0;
   for (let high = sorted.length; low < high; ) {
     const middle = (low + high) >>> 1;
-    if ((sorted[middle] ?? 0) < digest) low = middle + 1;
+    if ((sorted[middle] ?? 0) < number) low = middle + 1;
     else high = middle;
   }
-  return sorted[low] === digest;
+  return low;
 }
 
+/** Both in order. `b` is short: what lies between two of its numbers is copied at once. */
 function mergeSorted(a: Float64Array, b: Float64Array): Float64Array {
   const merged = new Float64Array(a.length + b.length);
-  let [i, j] = [0, 0];
-  for (let place = 0; place < merged.length; place++) {
-    const [x = Number.POSITIVE_INFINITY, y = Number.POSITIVE_INFINITY] = [a[i], b[j]];
-    merged[place] = Math.min(x, y);
-    if (x <= y) i++;
-    else j++;
+  let from = 0;
+  for (const [index, number] of b.entries()) {
+    const to = findPlace(a, number);
+    merged.set(a.subarray(from, to), from + index);
+    merged[to + index] = number;
+    from = to;
   }
+  merged.set(a.subarray(from), from + b.length);
   return merged;
 }
 

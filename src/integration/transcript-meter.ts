@@ -49,7 +49,7 @@ export async function meterTranscripts(
   const lost = cached?.lost ?? subtractMeters(recorded, own);
   // A last line that is still growing is read again anyway: only whole ones are worth keeping.
   const isNew = cached === null || JSON.stringify(cached.state.files) !== JSON.stringify(state.files);
-  if (isNew) await storeCached(disk, cache, { state, lost }, random);
+  if (isNew) await storeCached(disk, cache, { state, lost }, cached, random);
   const facts = Object.entries(mergeKeyed(own, lost, addUsage)).map(
     ([model, usage]) => ({ kind: 'meter', model, usage }) as const,
   );

@@ -167,8 +167,9 @@ describe('any interleaving of appends and reads', () => {
           let tokens: Expected = {};
           for (let at = 0; at < text.length; at += size) {
             appendFileSync(path, text.subarray(at, at + size));
-            const { state, reading } = readTranscript(loadCached(cache)?.state ?? unread, [path], window);
-            expect(await storeCached(realDisk, cache, { state, lost: {} }, realRandom)).toBe(true);
+            const loaded = loadCached(cache);
+            const { state, reading } = readTranscript(loaded?.state ?? unread, [path], window);
+            expect(await storeCached(realDisk, cache, { state, lost: {} }, loaded, realRandom)).toBe(true);
             expect(loadCached(cache)?.state).toEqual(state);
             for (const recent of Object.values(state.messages.recent))
               expect(recent.length).toBeLessThanOrEqual(2 * window);

@@ -1,4 +1,4 @@
-import { appendFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { noUsage } from '../../src/cost/ledger.ts';
@@ -71,6 +71,33 @@ describe('a session’s meters', () => {
       expected += 10;
       expect((await read()).spent).toBe(expected);
     }
+  });
+
+  it('are right over thousands of messages, and however the files of the cache are lost', async () => {
+    const { path, cache, read } = makeSession();
+    const folder = join(cache, '..');
+    const many = (from: number) =>
+      Array.from({ length: 3_000 }, (_, index) => write(`m${from + index}`, 1)).join('');
+    const beside = () => readdirSync(folder).filter((name) => name.endsWith('.seen'));
+    writeFileSync(path, many(0));
+    expect((await read()).spent).toBe(15_000);
+    appendFileSync(path, many(3_000));
+    expect((await read()).spent).toBe(30_000);
+    appendFileSync(path, many(0) + many(6_000));
+    expect((await read()).spent).toBe(45_000);
+    // The one in use, and the one before.
+    expect(beside()).toHaveLength(2);
+    const lose = [
+      (file: string) => rmSync(file),
+      (file: string) => writeFileSync(file, ''),
+      (file: string) => truncateSync(file, 804),
+    ];
+    for (const damage of lose) {
+      for (const name of beside()) damage(join(folder, name));
+      appendFileSync(path, many(0));
+      expect((await read()).spent).toBe(45_000);
+    }
+    expect(beside().length).toBeLessThanOrEqual(2);
   });
 
   it('go on from what is recorded when both the cache and the transcript are gone', async () => {
