@@ -32,15 +32,15 @@ export type UsageLine =
   /** All that the thread has used up to now, by whatever models. */
   | { readonly kind: 'total'; readonly tokens: Tokens };
 
-/** What every line that says something has in it; looking for these is far cheaper than reading a line. */
-export const telltales = [
-  '"usage"',
-  'modelUsage',
-  'token_count',
-  'turn_context',
-  'session_meta',
-  'thread.started',
-];
+/** Every field that tells what was used ends in one of these: `usage`, `total_token_usage`, `modelUsage`. */
+const telltales = [Buffer.from('usage"'), Buffer.from('modelUsage"')];
+/** What the other lines of interest are; each says so at its beginning. */
+const kinds = /"(?:turn_context|session_meta|thread\.started)"/;
+
+/** Can this line say anything of cost? Looking for a word is far cheaper than reading a line. */
+export function mayTellUsage(line: Buffer): boolean {
+  return telltales.some((telltale) => line.includes(telltale)) || kinds.test(line.toString('latin1', 0, 256));
+}
 
 /** Reads one line of what an agent wrote. A line that is broken, another's, or says nothing of cost gives null. */
 export function readUsageLine(text: string): UsageLine | null {

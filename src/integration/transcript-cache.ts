@@ -18,45 +18,58 @@ export type CachedTranscripts = {
   readonly lost: Meters;
 };
 
-/** The same with the file that holds its digests; null where there are none. */
-export type LoadedTranscripts = CachedTranscripts & { readonly digestFile: string | null };
+/** The same as it was found. */
+export type LoadedTranscripts = CachedTranscripts & {
+  /** Holds the digests; null where there are none. */
+  readonly digestFile: string | null;
+  /** Grows with each one that is stored. */
+  readonly edition: number;
+};
 
 /** What was kept of a session's transcripts, or null: missing, torn, damaged, or another version's. */
 export function loadCached(path: string): LoadedTranscripts | null {
+  const documents = [0, 1].flatMap((slot) => readDocument(`${path}.${slot}`) ?? []);
+  for (const document of documents.sort((a, b) => b.edition - a.edition)) {
+    const loaded = unfold(document, dirname(path));
+    if (loaded !== null) return loaded;
+  }
+  return null;
+}
+
+function readDocument(path: string): Kept | null {
   try {
-    const text = readIfThere(path)?.toString('utf8') ?? '';
-    const [sum, json = ''] = text.split('\n');
+    const [sum, json = ''] = readIfThere(path)?.toString('utf8').split('\n') ?? [];
     if (sum !== hash('sha256', json)) return null;
     // Its checksum says that it is as it was written; only the version may be another.
-    const {
-      format: found,
-      digestCount,
-      digestFile,
-      lost,
-      settled,
-      recent,
-      fresh,
-      ...others
-    } = JSON.parse(json) as Kept;
-    if (found !== format) return null;
-    const digests = digestFile === null ? new Float64Array() : readDigests(join(dirname(path), digestFile));
-    if (digests?.length !== digestCount) return null;
-    const messages = { recent: mapKeyed(recent, (all) => all.map(unpack)), settled, digests, fresh };
-    return { state: { ...others, messages }, lost, digestFile };
+    const kept = JSON.parse(json) as Kept;
+    return kept.format === format ? kept : null;
   } catch {
     return null; // not to be read: the transcripts are read from their beginning
   }
 }
 
+function unfold(kept: Kept, folder: string): LoadedTranscripts | null {
+  const { format: _, edition, digestCount, digestFile, lost, settled, recent, fresh, ...others } = kept;
+  const digests = digestFile === null ? new Float64Array() : readDigests(join(folder, digestFile));
+  if (digests?.length !== digestCount) return null;
+  const messages = { recent: mapKeyed(recent, (all) => all.map(unpack)), settled, digests, fresh };
+  return { state: { ...others, messages }, lost, digestFile, edition };
+}
+
 function readDigests(path: string): Float64Array | null {
-  const bytes = readIfThere(path);
-  // A copy, because numbers can only be looked at where they are aligned.
-  return bytes === null ? null : new Float64Array(new Uint8Array(bytes).buffer);
+  try {
+    const bytes = readIfThere(path);
+    // A copy, because numbers can only be looked at where they are aligned.
+    return bytes === null ? null : new Float64Array(new Uint8Array(bytes).buffer);
+  } catch {
+    return null; // not to be read, or no longer whole numbers
+  }
 }
 
 /**
- * Keeps it in place of what was loaded; false where that could not be done. Nobody waits for the disk: a checksum
- * tells a torn document. The digests may be many, so they have a file of their own, written when they change.
+ * Keeps it instead of what was loaded; false where that could not be done. Nobody waits for the disk: a checksum tells
+ * a torn document, and it is written beside the last one, in turns, because some file systems make whoever replaces a
+ * file wait. The digests may be many, so they have a file of their own, written when they change.
  */
 export async function storeCached(
   disk: Disk,
@@ -65,7 +78,8 @@ export async function storeCached(
   loaded: LoadedTranscripts | null,
   random: Random,
 ): Promise<boolean> {
-  const temporary = `${path}.${random.id(8)}.tmp`;
+  const edition = (loaded?.edition ?? 0) + 1;
+  const slot = `${path}.${edition % 2}`;
   const { digests, recent, settled, fresh } = cached.state.messages;
   try {
     await makeFolder(disk, dirname(path));
@@ -78,15 +92,14 @@ export async function storeCached(
     const { messages: _, ...others } = cached.state;
     const packed = mapKeyed(recent, (all) => all.map(pack));
     const counts = { digestFile, digestCount: digestFile === null ? 0 : digests.length };
-    const kept: Kept = { format, ...others, lost: cached.lost, settled, recent: packed, fresh, ...counts };
-    const json = JSON.stringify(kept);
-    await write(disk, temporary, Buffer.from(`${hash('sha256', json)}\n${json}`), false);
-    disk.rename(temporary, path);
+    const kept = { format, edition, ...others, lost: cached.lost, settled, recent: packed, fresh, ...counts };
+    const json = JSON.stringify(kept satisfies Kept);
+    removeIfThere(disk, slot);
+    await write(disk, slot, Buffer.from(`${hash('sha256', json)}\n${json}`), false);
     // The one before stays: somebody else may be about to refer to it.
     if (isNew) removeOthers(disk, path, [digestFile, loaded?.digestFile ?? null]);
     return true;
   } catch {
-    removeOthers(disk, path, [loaded?.digestFile ?? null]);
     return false; // the next reading takes longer, and is just as right
   }
 }
@@ -97,6 +110,9 @@ async function write(disk: Disk, path: string, bytes: Buffer, isSynced: boolean)
     writeAll(disk, fd, bytes);
     // Only its length is looked at later.
     if (isSynced) await disk.sync(fd);
+  } catch (error) {
+    removeIfThere(disk, path);
+    throw error;
   } finally {
     disk.close(fd);
   }
@@ -104,7 +120,7 @@ async function write(disk: Disk, path: string, bytes: Buffer, isSynced: boolean)
 
 /** Removes what earlier writers left beside the document. */
 function removeOthers(disk: Disk, path: string, kept: readonly (string | null)[]): void {
-  const isOurs = (name: string) => name.startsWith(`${basename(path)}.`) && /\.(seen|tmp)$/.test(name);
+  const isOurs = (name: string) => name.startsWith(`${basename(path)}.`) && name.endsWith('.seen');
   try {
     for (const name of listFolder(dirname(path)))
       if (isOurs(name) && !kept.includes(name)) removeIfThere(disk, join(dirname(path), name));
@@ -116,6 +132,7 @@ function removeOthers(disk: Disk, path: string, kept: readonly (string | null)[]
 /** The document. */
 type Kept = Omit<TranscriptState, 'messages'> & {
   readonly format: number;
+  readonly edition: number;
   readonly lost: Meters;
   readonly settled: TranscriptState['messages']['settled'];
   readonly recent: Keyed<Packed[]>;

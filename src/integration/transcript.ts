@@ -9,7 +9,7 @@ import {
   type Threads,
 } from '../cost/threads.ts';
 import { addTokens, sumTokens } from '../cost/tokens.ts';
-import { readUsageLine, telltales, type UsageLine } from '../cost/usage.ts';
+import { mayTellUsage, readUsageLine, type UsageLine } from '../cost/usage.ts';
 import { type Keyed, lookUp, mergeKeyed } from '../keyed.ts';
 import { type Fate, type FileMark, readNewLines } from './transcript-files.ts';
 
@@ -72,7 +72,7 @@ export function readTranscript(
       thread = beginThread(path);
     };
     const { mark, fate } = readNewLines(path, before, restart, (bytes) => {
-      const line = mayTell(bytes) ? readUsageLine(bytes.toString('utf8').trim()) : null;
+      const line = mayTellUsage(bytes) ? readUsageLine(bytes.toString('utf8').trim()) : null;
       if (line !== null) take(line);
     });
     threads = keepThread(threads, thread);
@@ -83,10 +83,6 @@ export function readTranscript(
   }
   const next = { files, messages: messages.keep(), threads, accounts };
   return { state: next, reading: makeReading(messages.read(), next), notices };
-}
-
-function mayTell(bytes: Buffer): boolean {
-  return telltales.some((telltale) => bytes.includes(telltale));
 }
 
 function addAccount(

@@ -51,7 +51,8 @@ export async function run() {
   const started = performance.now();
   await meter(longCache, long);
   const first = performance.now() - started;
-  const cacheLength = fs.statSync(longCache).size;
+  const kept = fs.readdirSync(folder).filter((name) => name.startsWith('long-cache'));
+  const cacheLength = kept.reduce((sum, name) => sum + fs.statSync(join(folder, name)).size, 0);
   const sides = {
     long: {
       prepare: () => fs.appendFileSync(long, formatMegabyte()),

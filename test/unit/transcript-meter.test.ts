@@ -20,11 +20,13 @@ const write = (id: string, output: number) =>
 function makeSession(disk: Disk = realDisk) {
   const folder = makeFolder();
   const path = join(folder, 'session.jsonl');
-  const cache = join(folder, 'cache', 'transcripts');
+  const place = join(folder, 'cache');
+  const cache = join(place, 'transcripts');
   let recorded: Meters = {};
   return {
     path,
-    cache,
+    folder: place,
+    forget: () => rmSync(place, { recursive: true }),
     read: async (before: Meters = {}, paths = [path]) => {
       const request = { cache, paths, prices: {}, recorded, before };
       const result = await meterTranscripts({ disk, random: realRandom }, request);
@@ -52,16 +54,18 @@ describe('a session’s meters', () => {
   });
 
   it('bill nothing twice when the cache is deleted, damaged, or another version’s', async () => {
-    const { path, cache, read } = makeSession();
+    const { path, folder, read } = makeSession();
     writeFileSync(path, write('a', 10) + write('b', 10));
     expect((await read()).spent).toBe(100);
-    const kept = readFileSync(cache);
+    const each = (damage: (file: string, kept: Buffer) => void) => () => {
+      for (const name of readdirSync(folder)) damage(join(folder, name), readFileSync(join(folder, name)));
+    };
     const spoil = [
-      () => rmSync(cache),
-      () => writeFileSync(cache, ''),
-      () => writeFileSync(cache, kept.subarray(0, kept.length / 2)),
-      () => writeFileSync(cache, Buffer.concat([kept, Buffer.from('x')])),
-      () => writeFileSync(cache, kept.toString('latin1').replace('"output":10', '"output":99')),
+      each((file) => rmSync(file)),
+      each((file) => writeFileSync(file, '')),
+      each((file, kept) => writeFileSync(file, kept.subarray(0, kept.length / 2))),
+      each((file, kept) => writeFileSync(file, Buffer.concat([kept, Buffer.from('x')]))),
+      each((file, kept) => writeFileSync(file, kept.toString('latin1').replace('claude', 'cloude'))),
     ];
     let expected = 100;
     for (const [index, damage] of spoil.entries()) {
@@ -74,8 +78,7 @@ describe('a session’s meters', () => {
   });
 
   it('are right over thousands of messages, and however the files of the cache are lost', async () => {
-    const { path, cache, read } = makeSession();
-    const folder = join(cache, '..');
+    const { path, folder, read } = makeSession();
     const many = (from: number) =>
       Array.from({ length: 3_000 }, (_, index) => write(`m${from + index}`, 1)).join('');
     const beside = () => readdirSync(folder).filter((name) => name.endsWith('.seen'));
@@ -100,18 +103,33 @@ describe('a session’s meters', () => {
     expect(beside().length).toBeLessThanOrEqual(2);
   });
 
+  it('go on from the one before where the newest of the cache is torn', async () => {
+    const { path, folder, read } = makeSession();
+    for (const id of ['a', 'b', 'c']) {
+      appendFileSync(path, write(id, 2));
+      await read();
+    }
+    for (const name of ['transcripts.0', 'transcripts.1']) {
+      writeFileSync(join(folder, name), 'torn');
+      appendFileSync(path, write(name, 1));
+      const { notices, spent } = await read();
+      expect(notices).toEqual([]);
+      expect(spent).toBe(name === 'transcripts.0' ? 35 : 40);
+    }
+  });
+
   it('go on from what is recorded when both the cache and the transcript are gone', async () => {
-    const { path, cache, read } = makeSession();
+    const { path, forget, read } = makeSession();
     writeFileSync(path, write('a', 10) + write('b', 10));
     expect((await read()).spent).toBe(100);
-    rmSync(cache);
+    forget();
     writeFileSync(path, write('b', 10));
     expect((await read()).spent).toBe(100);
     appendFileSync(path, write('c', 1));
     expect((await read()).spent).toBe(105);
     rmSync(path);
     expect((await read()).spent).toBe(105);
-    rmSync(cache);
+    forget();
     expect((await read()).spent).toBe(105);
     writeFileSync(path, write('d', 2));
     expect((await read()).spent).toBe(115);
@@ -125,7 +143,7 @@ describe('a session’s meters', () => {
     expect((await second.read(meters, [first.path])).facts).toEqual([]);
     appendFileSync(first.path, write('b', 3));
     expect((await second.read(meters, [first.path])).spent).toBe(15);
-    rmSync(second.cache);
+    second.forget();
     expect((await second.read(meters, [first.path])).spent).toBe(15);
   });
 
@@ -142,17 +160,19 @@ describe('a session’s meters', () => {
 
   it('are right on a disk that takes nothing, and leave nothing behind', async () => {
     const full = { ...realDisk, write: () => 0 };
-    const { path, cache, read } = makeSession(full);
+    const { path, folder, read } = makeSession(full);
     writeFileSync(path, write('a', 10));
     expect((await read()).spent).toBe(50);
     expect((await read()).spent).toBe(50);
-    expect(readdirSync(join(cache, '..'))).toEqual([]);
+    expect(readdirSync(folder)).toEqual([]);
   });
 
   it('hold no word of the transcript in the cache', async () => {
-    const { path, cache, read } = makeSession();
+    const { path, folder, read } = makeSession();
     writeFileSync(path, write('a', 10));
     await read();
-    expect(readFileSync(cache, 'utf8')).not.toContain('Grüße');
+    const kept = readdirSync(folder).map((name) => readFileSync(join(folder, name), 'utf8'));
+    expect(kept.join()).toContain(model);
+    expect(kept.join()).not.toContain('Grüße');
   });
 });
