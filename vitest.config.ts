@@ -1,7 +1,13 @@
 import { defineConfig } from 'vitest/config';
+// @ts-expect-error: the build's own scripts are plain JavaScript.
+import { readPrices } from './bin/prices.mjs';
 
 export default defineConfig({
-  define: { __ORCH_VERSION__: JSON.stringify('0.0.0-test') },
+  // As the build does it.
+  define: {
+    __ORCH_VERSION__: JSON.stringify('0.0.0-test'),
+    __ORCH_PRICES__: JSON.stringify(readPrices(import.meta.dirname)),
+  },
   test: {
     include: ['test/**/*.test.ts'],
     testTimeout: 60_000,

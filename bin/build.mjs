@@ -4,6 +4,7 @@ import { readFileSync, rmSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import * as esbuild from 'esbuild';
 import { addCodeCache } from './code-cache.mjs';
+import { readPrices } from './prices.mjs';
 
 /**
  * Every dynamic import of a source file is a bundle of its own, loaded when used:
@@ -87,7 +88,10 @@ export async function build(root) {
     bundle: true,
     platform: 'node',
     target: 'node20.19',
-    define: { __ORCH_VERSION__: JSON.stringify(version) },
+    define: {
+      __ORCH_VERSION__: JSON.stringify(version),
+      __ORCH_PRICES__: JSON.stringify(readPrices(root)),
+    },
     logLevel: 'warning',
     legalComments: 'none',
   };

@@ -56,7 +56,9 @@ export async function setUp() {
   if (!existsSync(installStamp)) process.stderr.write('first run: setting up (once) …\n');
   const installed = await unlessDone(installStamp, installInput, install);
   const sources = [...filesBelow(join(root, 'src')), ...filesBelow(join(root, 'bin'))];
-  const buildInput = digest([...sources, join(root, 'package.json'), join(root, 'tsconfig.json'), lock]);
+  const prices = join(root, 'templates', 'pricing.yaml');
+  const others = ['package.json', 'tsconfig.json'].map((name) => join(root, name));
+  const buildInput = digest([...sources, prices, ...others, lock]);
   const built = await unlessDone(join(root, 'dist', '.built'), buildInput, async () => {
     const { build } = await import('./build.mjs');
     await build(root);

@@ -4,6 +4,7 @@ import { checkpointGroup } from './checkpoint.ts';
 import { makeCompletion } from './completion.ts';
 import { costGroup } from './cost.ts';
 import { demoSpec } from './demo.ts';
+import { hookSpec } from './hook-spec.ts';
 import { logSpec } from './log.ts';
 import { recordGroup } from './record.ts';
 import { runCommands } from './run.ts';
@@ -23,6 +24,7 @@ const specs: readonly Spec[] = [
   sessionGroup,
   checkpointGroup,
   baselineSpec,
+  hookSpec,
   demoSpec,
   makeCompletion(() => specs),
 ];

@@ -1,4 +1,7 @@
+import type { ModelPrice } from '../cost/pricing.ts';
 import type { EpicId, Micros, Millis, Trigger } from '../types.ts';
+
+export type { ModelPrice } from '../cost/pricing.ts';
 
 /** The triggers a policy can turn on and off. */
 export const optionalTriggers = [
@@ -25,15 +28,6 @@ export type GateConfig = {
   readonly run: CommandLine;
   readonly fix: CommandLine | null;
   readonly timeout: Millis;
-};
-
-/** Dollars per million tokens; null where the model has no such price. */
-export type ModelPrice = {
-  readonly input: number;
-  readonly output: number;
-  readonly cacheRead: number | null;
-  readonly cacheWrite5m: number | null;
-  readonly cacheWrite1h: number | null;
 };
 
 /** The settings of a repository, resolved: every key is there, in the units orch counts in; null is off. */

@@ -35,6 +35,7 @@ export function splitMeterName(name: string): { session: string; model: string }
 }
 
 function combineUsage(a: Usage, b: Usage, combine: (x: number, y: number) => number): Usage {
+  const estimated = combine(a.estimated ?? 0, b.estimated ?? 0);
   return {
     micros: combine(a.micros, b.micros),
     input: combine(a.input, b.input),
@@ -42,6 +43,8 @@ function combineUsage(a: Usage, b: Usage, combine: (x: number, y: number) => num
     cacheRead: combine(a.cacheRead, b.cacheRead),
     cacheWrite: combine(a.cacheWrite, b.cacheWrite),
     unpriced: combine(a.unpriced, b.unpriced),
+    // Left out where there is none, as in the documents from before it was kept.
+    ...(estimated > 0 ? { estimated } : {}),
   };
 }
 

@@ -136,7 +136,7 @@ function subtractModels(
   const grown = new Map<string, Usage>();
   for (const [model, usage] of now) {
     const more = subtractUsage(usage, before.get(model) ?? noUsage);
-    if (Object.values(more).some((amount) => amount > 0)) grown.set(model, more);
+    if (Object.values(more).some((amount) => (amount ?? 0) > 0)) grown.set(model, more);
   }
   return grown;
 }

@@ -8,6 +8,8 @@ export const usage = z.object({
   cacheWrite: z.number(),
   /** Tokens of models without a price. */
   unpriced: z.number(),
+  /** The part of `micros` that is the agent's own figure; left out where there is none. */
+  estimated: z.optional(z.number()),
 });
 
 /** The shape of a row; what it means stands at its type. */

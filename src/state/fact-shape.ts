@@ -23,6 +23,7 @@ const usageNow = z.extend(usage, {
   cacheRead: amount,
   cacheWrite: amount,
   unpriced: amount,
+  estimated: z.optional(amount),
 });
 
 /** One thing that happened in a session. Everything else is derived from these. */

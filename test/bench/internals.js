@@ -9,9 +9,11 @@ export { formatMessage, parseMessage } from './checkpoint/message.ts';
 export { documentName } from './checkpoint/tree.ts';
 export { takeSnapshot } from './git/snapshot.ts';
 export { makeCheckpointId, parseEpicId, parseSessionId } from './ids.ts';
+export { meterTranscripts } from './integration/transcript-meter.ts';
 export { openOrch } from './orch.ts';
 export { canonicalJson } from './state/canonical.ts';
 export { appendToJournal, createJournal, journalPath } from './session/journal.ts';
+export { realRandom } from './system/clock.ts';
 export { realDisk } from './system/files.ts';
 `;
 

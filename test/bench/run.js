@@ -11,6 +11,7 @@ const groups = {
   concurrent: () => import('./concurrent.js'),
   snapshot: () => import('./snapshot.js'),
   memory: () => import('./memory.js'),
+  transcript: () => import('./transcript.js'),
   compare: () => import('./compare.js'),
 };
 

@@ -21,14 +21,19 @@ const key = fc.constantFrom('a', 'b', 'c', '__proto__', 'toString');
 const text = fc.constantFrom('x', 'y', '');
 const small = fc.integer({ min: 0, max: 3 });
 
-const usage: fc.Arbitrary<Usage> = fc.record({
-  micros: small,
-  input: small,
-  output: small,
-  cacheRead: small,
-  cacheWrite: small,
-  unpriced: small,
-});
+const usage: fc.Arbitrary<Usage> = fc.record(
+  {
+    micros: small,
+    input: small,
+    output: small,
+    cacheRead: small,
+    cacheWrite: small,
+    unpriced: small,
+    // Documents from before it was kept do not have it.
+    estimated: fc.integer({ min: 1, max: 3 }),
+  },
+  { requiredKeys: ['micros', 'input', 'output', 'cacheRead', 'cacheWrite', 'unpriced'] },
+);
 
 const fact: fc.Arbitrary<Fact> = fc.oneof(
   fc.constant<Fact>({ kind: 'session_running' }),

@@ -42,7 +42,7 @@ const allowed: { readonly [room: string]: readonly string[] } = {
   // Leaves: they turn outside formats into facts and back, and know nothing of who uses them.
   integration: below('system', 'state', 'cost', 'yaml.ts'),
   'redact.ts': below(),
-  config: below('yaml.ts'),
+  config: below('yaml.ts', 'cost'),
   'config.ts': below('config', 'system'),
   checkpoint: below('git', 'system', 'state', 'cost'),
   session: below('checkpoint', 'git', 'integration', 'system', 'state', 'cost', 'config.ts', 'redact.ts'),

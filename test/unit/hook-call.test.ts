@@ -1,18 +1,18 @@
 import { describe, expect, it } from 'vitest';
-import { parseClaudeHook } from '../../src/integration/claude.ts';
+import { parseHookCall } from '../../src/integration/hook-call.ts';
 
 const base = { session_id: '3f0c3a1e', transcript_path: '/home/t.jsonl', cwd: '/repo' };
-const event = (fields: object) => parseClaudeHook(JSON.stringify({ ...base, ...fields }))?.event;
+const event = (fields: object) => parseHookCall('claude', JSON.stringify({ ...base, ...fields }))?.event;
 const tool = (tool_name: string, tool_input: object, tool_response: unknown = {}) => {
   const found = event({ hook_event_name: 'PostToolUse', tool_name, tool_input, tool_response });
   return found?.kind === 'tool' ? found.facts : null;
 };
 
-describe('what Claude Code hands to a hook', () => {
+describe('what an agent hands to a hook', () => {
   it.each(['', '{', 'null', '[]', '{}', '{"session_id": 5}', '{"session_id": "../../etc"}'])(
     '%j is nothing',
     (text) => {
-      expect(parseClaudeHook(text)).toBeNull();
+      expect(parseHookCall('claude', text)).toBeNull();
     },
   );
 
@@ -56,8 +56,14 @@ describe('what Claude Code hands to a hook', () => {
     expect(tool('Edit', { file_path: '/repo/src/a.ts' }, { structuredPatch: patch })).toMatchObject([
       { kind: 'file', path: 'src/a.ts', change: 'modified', added: 2, removed: 1 },
     ]);
-    expect(tool('Write', { file_path: '/repo/b.ts' }, { type: 'create' })).toMatchObject([
-      { path: 'b.ts', change: 'added' },
+    expect(tool('Write', { file_path: '/repo/b.ts', content: 'a\nb\n' }, { type: 'create' })).toMatchObject([
+      { path: 'b.ts', change: 'added', added: 2, removed: 0 },
+    ]);
+    const applied =
+      '*** Begin Patch\n*** Update File: src/c.ts\n@@\n-a\n+b\n*** Delete File: d.ts\n*** End Patch';
+    expect(tool('apply_patch', { input: applied })).toMatchObject([
+      { path: 'src/c.ts', change: 'modified' },
+      { path: 'd.ts', change: 'deleted' },
     ]);
     expect(tool('Write', { file_path: '/etc/passwd' })).toEqual([]);
     expect(tool('Write', { file_path: 7 })).toEqual([]);

@@ -11,8 +11,8 @@ const isObject = (value: Json | undefined): value is Fields =>
 
 const textOf = (value: Json | undefined): string | null => (typeof value === 'string' ? value : null);
 
-/** Reads what Claude Code hands to a hook; null where it is not that. */
-export function parseClaudeHook(text: string): HookCall | null {
+/** Reads what an agent hands to a hook (Claude Code and Codex use the same words); null where it is not that. */
+export function parseHookCall(agent: HookCall['agent'], text: string): HookCall | null {
   let input: Json;
   try {
     input = JSON.parse(text);
@@ -24,7 +24,7 @@ export function parseClaudeHook(text: string): HookCall | null {
   if (agentSession === null || !/^[A-Za-z0-9_-]{1,128}$/.test(agentSession)) return null;
   const cwd = textOf(input.cwd);
   return {
-    agent: 'claude',
+    agent,
     agentSession,
     transcript: textOf(input.transcript_path),
     cwd,
@@ -47,6 +47,8 @@ function readEvent(input: Fields, cwd: string | null): AgentEvent {
       return { kind: 'before_tool' };
     case 'PostToolUse':
       return { kind: 'tool', facts: describeTool(input, cwd) };
+    case 'PostToolUseFailure':
+      return { kind: 'tool', facts: describeTests({}, input.error) };
     case 'PreCompact':
       return { kind: 'before_compact' };
     case 'PostCompact':
@@ -77,6 +79,10 @@ function describeTool({ tool_name, tool_input, tool_response }: Fields, cwd: str
     case 'TaskCreate':
     case 'TaskUpdate':
       return describeTask(input, response);
+    case 'apply_patch':
+      return describePatch(
+        textOf(tool_input) ?? textOf(input.input) ?? textOf(input.patch) ?? textOf(input.command) ?? '',
+      );
     case 'Bash':
       return describeTests(response, tool_response);
     default:
@@ -89,9 +95,30 @@ function describeFile(input: Fields, response: Fields, cwd: string | null): Fact
   if (given === null || given === '') return [];
   const path = cwd !== null && isAbsolute(given) ? relative(cwd, given) : given;
   if (path === '' || path.startsWith('..') || isAbsolute(path)) return []; // not of this repository
-  const change = response.type === 'create' ? 'added' : 'modified';
-  const lines = countLines(response.structuredPatch);
+  const isNew = response.type === 'create';
+  const change = isNew ? 'added' : 'modified';
+  const content = textOf(input.content) ?? '';
+  const lines = isNew
+    ? { added: content.split('\n').length - (content.endsWith('\n') ? 1 : 0), removed: 0 }
+    : countLines(response.structuredPatch);
   return [{ kind: 'file', path: path.replaceAll('\\', '/'), change, ...lines, priority: null, why: null }];
+}
+
+const patchKinds: { readonly [word: string]: 'added' | 'modified' | 'deleted' } = {
+  Add: 'added',
+  Update: 'modified',
+  Delete: 'deleted',
+};
+
+/** A patch as Codex applies it: `*** Update File: src/a.ts`, then its lines. */
+function describePatch(patch: string): Fact[] {
+  const files = [...patch.matchAll(/^\*\*\* (Add|Update|Delete) File: (.+)$/gm)];
+  return files.flatMap(([, word = '', name = '']): Fact[] => {
+    const path = name.trim();
+    const change = patchKinds[word];
+    if (change === undefined || path === '' || isAbsolute(path) || path.startsWith('..')) return [];
+    return [{ kind: 'file', path, change, added: null, removed: null, priority: null, why: null }];
+  });
 }
 
 /** A patch as Claude Code gives it: hunks whose lines begin with `+`, `-` or a space. */

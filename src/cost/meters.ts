@@ -1,0 +1,151 @@
+import { type Keyed, lookUp, mergeKeyed } from '../keyed.ts';
+import type { Micros } from '../types.ts';
+import type { Nanos } from './fields.ts';
+import { noUsage, type Usage } from './ledger.ts';
+import type { Tallies, Tally } from './messages.ts';
+import { countUnpriced, findPrice, type Prices, plainModel, priceTokens } from './pricing.ts';
+import { addTokens, combineTokens, subtractTokens, sumTokens, type Tokens } from './tokens.ts';
+import type { OwnFigure } from './usage.ts';
+
+/** What each model has used up so far, with its price. */
+export type Meters = Keyed<Usage>;
+
+/** What an agent itself says of a model. */
+export type OwnAccount = Omit<OwnFigure, 'model'>;
+export type OwnAccounts = Keyed<OwnAccount>;
+
+/** Both accounts in one, where each tells of something else. */
+export function addAccounts(a: OwnAccount, b: OwnAccount): OwnAccount {
+  return {
+    tokens: addTokens(a.tokens, b.tokens),
+    nanos: a.nanos + b.nanos,
+    isGuess: a.isGuess || b.isGuess,
+  };
+}
+
+/** The larger of two accounts of the same: they only grow. */
+export function mergeAccounts(a: OwnAccount, b: OwnAccount): OwnAccount {
+  return {
+    tokens: combineTokens(a.tokens, b.tokens, Math.max),
+    nanos: Math.max(a.nanos, b.nanos),
+    isGuess: a.isGuess || b.isGuess,
+  };
+}
+
+/** Prices what was counted. Without a price the agent's own figures are taken, and the other tokens stay unpriced. */
+export function makeMeters(tallies: Tallies, users: Prices): Meters {
+  return Object.fromEntries(
+    Object.entries(tallies).map(([model, tally]) => [model, makeMeter(model, tally, users)]),
+  );
+}
+
+function makeMeter(model: string, { tokens, nanos, bare }: Tally, users: Prices): Usage {
+  const price = findPrice(model, users);
+  if (price === null) return withEstimate({ ...usageOf(tokens), unpriced: bare }, roundNanos(nanos));
+  return {
+    ...usageOf(tokens),
+    micros: priceTokens(price, tokens),
+    unpriced: countUnpriced(price, tokens),
+  };
+}
+
+function usageOf({ input, output, cacheRead, cacheWrite5m, cacheWrite1h }: Tokens): Usage {
+  return { ...noUsage, input, output, cacheRead, cacheWrite: cacheWrite5m + cacheWrite1h };
+}
+
+function roundNanos(nanos: Nanos): Micros {
+  return Math.round(nanos / 1_000);
+}
+
+/** Adds the agent's own figure to what is priced. */
+function withEstimate(usage: Usage, more: Micros): Usage {
+  if (more <= 0) return usage;
+  return { ...usage, micros: usage.micros + more, estimated: (usage.estimated ?? 0) + more };
+}
+
+/** Where the agent's own account of a model is not ours. */
+export type Difference = {
+  readonly model: string;
+  readonly counted: Usage;
+  readonly reported: Usage;
+};
+
+/**
+ * Compares what was counted with what the agent says, model by model, and gives the meters that count:
+ * - Tokens: the larger of each kind. An agent also asks models for things that are in no transcript.
+ * - Money: those missing tokens at our price. If the agent's figure is still larger, it counts, marked as estimated:
+ *   some prices (long prompts, fast answers, searches) are not told by tokens, and a budget must not be overrun.
+ *   But not over a price the user set, and not where the agent says it guessed and we have a price.
+ */
+export function reconcile(
+  meters: Meters,
+  accounts: OwnAccounts,
+  users: Prices,
+): { readonly meters: Meters; readonly differences: readonly Difference[] } {
+  const result = new Map(Object.entries(meters));
+  const differences: Difference[] = [];
+  for (const [plain, account] of Object.entries(groupByPlainModel(accounts))) {
+    const names = [...result.keys()].filter((name) => plainModel(name) === plain).sort();
+    const counted = names.reduce((sum, name) => addUp(sum, lookUp(meters, name) ?? noUsage), noUsage);
+    const reported = { ...usageOf(account.tokens), micros: roundNanos(account.nanos) };
+    if (!isSame(counted, reported)) differences.push({ model: plain, counted, reported });
+    // The agent does not say which of the dates it was; any will do, as long as it is always the same.
+    const [name = plain] = names;
+    const own = result.get(name) ?? noUsage;
+    result.set(name, raise(own, counted, account, name, users));
+  }
+  return { meters: Object.fromEntries(result), differences };
+}
+
+function groupByPlainModel(accounts: OwnAccounts): OwnAccounts {
+  return Object.entries(accounts).reduce<OwnAccounts>(
+    (groups, [model, account]) => mergeKeyed(groups, { [plainModel(model)]: account }, addAccounts),
+    {},
+  );
+}
+
+function addUp(a: Usage, b: Usage): Usage {
+  return {
+    micros: a.micros + b.micros,
+    input: a.input + b.input,
+    output: a.output + b.output,
+    cacheRead: a.cacheRead + b.cacheRead,
+    cacheWrite: a.cacheWrite + b.cacheWrite,
+    unpriced: a.unpriced + b.unpriced,
+  };
+}
+
+function isSame(a: Usage, b: Usage): boolean {
+  const kinds = ['micros', 'input', 'output', 'cacheRead', 'cacheWrite'] as const;
+  return kinds.every((kind) => a[kind] === b[kind]);
+}
+
+function raise(own: Usage, counted: Usage, account: OwnAccount, model: string, users: Prices): Usage {
+  const missing = subtractTokens(account.tokens, tokensOf(counted));
+  const figure = roundNanos(account.nanos);
+  const price = findPrice(model, users);
+  const added = addUp(own, usageOf(missing));
+  const raised = own.estimated === undefined ? added : { ...added, estimated: own.estimated };
+  if (price === null) {
+    // Its figure is for the tokens of its account; what came after those is still without a price.
+    const later = Math.max(0, sumUsed(counted) - sumTokens(account.tokens));
+    const unpriced = figure > 0 ? Math.min(own.unpriced, later) : own.unpriced + sumTokens(missing);
+    return withEstimate({ ...raised, unpriced }, figure - counted.micros);
+  }
+  const more = priceTokens(price, missing);
+  const priced = {
+    ...raised,
+    micros: own.micros + more,
+    unpriced: own.unpriced + countUnpriced(price, missing),
+  };
+  if (price.isUsers || account.isGuess) return priced;
+  return withEstimate(priced, figure - counted.micros - more);
+}
+
+function tokensOf({ input, output, cacheRead, cacheWrite }: Usage): Tokens {
+  return { input, output, cacheRead, cacheWrite5m: cacheWrite, cacheWrite1h: 0 };
+}
+
+function sumUsed({ input, output, cacheRead, cacheWrite }: Usage): number {
+  return input + output + cacheRead + cacheWrite;
+}

@@ -1,0 +1,42 @@
+import { asCount, asFields, asName, type Fields } from './fields.ts';
+import { noTokens, type Tokens } from './tokens.ts';
+import type { UsageLine } from './usage.ts';
+
+/** Reads a line of Codex: an event of `codex exec --json`, or a line of a rollout file. */
+export function readCodexLine(line: Fields): UsageLine | null {
+  const payload = asFields(line.payload);
+  switch (line.type) {
+    case 'thread.started':
+      return namedThread(line.thread_id, false);
+    // It says "of the turn", and counts from the beginning of the thread, earlier runs of it included.
+    case 'turn.completed':
+      return total(line.usage);
+    case 'session_meta':
+      return namedThread(payload?.id, true);
+    case 'turn_context': {
+      const model = asName(payload?.model);
+      return model === null ? null : { kind: 'model', model };
+    }
+    case 'event_msg':
+      return payload?.type === 'token_count' ? total(asFields(payload.info)?.total_token_usage) : null;
+    default:
+      return null;
+  }
+}
+
+function namedThread(id: unknown, isWholeFile: boolean): UsageLine | null {
+  const thread = asName(id);
+  return thread === null ? null : { kind: 'thread', thread, isWholeFile };
+}
+
+function total(usage: unknown): UsageLine | null {
+  const used = asFields(usage);
+  return used === null ? null : { kind: 'total', tokens: readTokens(used) };
+}
+
+/** What was read from the cache is part of the input, and what was reasoned part of the output. */
+function readTokens(used: Fields): Tokens {
+  const cacheRead = Math.min(asCount(used.cached_input_tokens), asCount(used.input_tokens));
+  const input = asCount(used.input_tokens) - cacheRead;
+  return { ...noTokens, input, output: asCount(used.output_tokens), cacheRead };
+}

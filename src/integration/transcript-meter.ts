@@ -1,0 +1,66 @@
+import { addUsage, noUsage, subtractUsage } from '../cost/ledger.ts';
+import { type Difference, type Meters, makeMeters, reconcile } from '../cost/meters.ts';
+import type { Prices } from '../cost/pricing.ts';
+import { lookUp, mergeKeyed } from '../keyed.ts';
+import type { Fact } from '../state/facts.ts';
+import type { Random } from '../system/clock.ts';
+import type { Disk } from '../system/files.ts';
+import { type FileNotice, readTranscript, unread } from './transcript.ts';
+import { loadCached, storeCached } from './transcript-cache.ts';
+
+export type MeterRequest = {
+  /** Where what was read is remembered: one file a session of orch. */
+  readonly cache: string;
+  /** All transcripts of the session: its meters are of all of them together. */
+  readonly paths: readonly string[];
+  /** The prices the user set. */
+  readonly prices: Prices;
+  /** What the session's meters read, as far as it is recorded. */
+  readonly recorded: Meters;
+  /** What the transcripts held when the session began, if it went on with them: that was another session's. */
+  readonly before: Meters;
+};
+
+export type MeterResult = {
+  /** A reading of each meter. */
+  readonly facts: readonly (Fact & { kind: 'meter' })[];
+  /** The same by model; what `before` is for a session that goes on with these transcripts. */
+  readonly meters: Meters;
+  /** Where an agent's own account is another than ours. */
+  readonly differences: readonly Difference[];
+  readonly notices: readonly FileNotice[];
+};
+
+/**
+ * Reads a session's meters from its agents' transcripts: only what was added since the last time.
+ * Without its cache everything is read again, and gives the same. If by then a transcript is gone too, what was
+ * recorded is more than can be read: the difference is remembered, so nothing is billed twice, and what comes
+ * counts from there on. Only what was written between the last reading and the loss may be missed.
+ */
+export async function meterTranscripts(
+  { disk, random }: { readonly disk: Disk; readonly random: Random },
+  { cache, paths, prices, recorded, before }: MeterRequest,
+): Promise<MeterResult> {
+  const cached = loadCached(cache);
+  const { state, reading, notices } = readTranscript(cached?.state ?? unread, paths);
+  const counted = makeMeters(reading.counted, prices);
+  const { meters, differences } = reconcile(counted, reading.accounts, prices);
+  const own = subtractMeters(meters, before);
+  const lost = cached?.lost ?? subtractMeters(recorded, own);
+  // A last line that is still growing is read again anyway: only whole ones are worth keeping.
+  const isNew = cached === null || JSON.stringify(cached.state.files) !== JSON.stringify(state.files);
+  if (isNew) await storeCached(disk, cache, { state, lost }, cached, random);
+  const facts = Object.entries(mergeKeyed(own, lost, addUsage)).map(
+    ([model, usage]) => ({ kind: 'meter', model, usage }) as const,
+  );
+  return { facts, meters, differences, notices };
+}
+
+/** What is left of meters; those of which nothing is are left out. */
+function subtractMeters(later: Meters, earlier: Meters): Meters {
+  return Object.fromEntries(
+    Object.entries(later)
+      .map(([model, usage]) => [model, subtractUsage(usage, lookUp(earlier, model) ?? noUsage)] as const)
+      .filter(([, usage]) => Object.values(usage).some((amount) => (amount ?? 0) > 0)),
+  );
+}

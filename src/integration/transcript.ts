@@ -1,0 +1,112 @@
+import { countMessages, type KeptMessages, noMessages, noTally, type Tallies } from '../cost/messages.ts';
+import { addAccounts, mergeAccounts, type OwnAccounts } from '../cost/meters.ts';
+import {
+  beginThread,
+  followThread,
+  keepThread,
+  sumThreads,
+  type ThreadReading,
+  type Threads,
+} from '../cost/threads.ts';
+import { addTokens, sumTokens } from '../cost/tokens.ts';
+import { mayTellUsage, readUsageLine, type UsageLine } from '../cost/usage.ts';
+import { type Keyed, lookUp, mergeKeyed } from '../keyed.ts';
+import { type Fate, type FileMark, readNewLines } from './transcript-files.ts';
+
+export { findTranscripts } from './transcript-files.ts';
+
+/** All that is known of the transcripts of a session, and how far they were read. Only a cache: it can be made again. */
+export type TranscriptState = {
+  readonly files: Keyed<FileMark & { readonly thread: ThreadReading }>;
+  readonly messages: KeptMessages;
+  readonly threads: Threads;
+  /** By the agent's session: what it says of itself. */
+  readonly accounts: Keyed<OwnAccounts>;
+};
+
+export const unread: TranscriptState = { files: {}, messages: noMessages, threads: {}, accounts: {} };
+
+/** What the transcripts say was used up so far. */
+export type TranscriptReading = {
+  /** Counted message by message, by model. */
+  readonly counted: Tallies;
+  /** What the agents say themselves, by model. */
+  readonly accounts: OwnAccounts;
+};
+
+/** A file that was not as it was left. What was counted of it stays counted. */
+export type FileNotice = { readonly path: string; readonly fate: Fate };
+
+export type TranscriptUpdate = {
+  readonly state: TranscriptState;
+  readonly reading: TranscriptReading;
+  readonly notices: readonly FileNotice[];
+};
+
+/**
+ * Reads what was added to transcripts since they were last read, and gives all that was used up so far.
+ * It is the same however the reading is cut into pieces: each message counts once, whichever files it is in,
+ * and a file that is replaced, cut or gone takes nothing away.
+ * Files that are not given are left as they are. `window`: how many messages of a file may still grow.
+ */
+export function readTranscript(
+  state: TranscriptState,
+  paths: readonly string[],
+  window?: number,
+): TranscriptUpdate {
+  const messages = countMessages(state.messages, window);
+  let { files, threads, accounts } = state;
+  const notices: FileNotice[] = [];
+  for (const path of new Set(paths)) {
+    const before = lookUp(files, path) ?? null;
+    let thread = before?.thread ?? beginThread(path);
+    const take = (line: UsageLine): void => {
+      if (line.kind === 'message') messages.add(path, line);
+      else if (line.kind === 'account') accounts = addAccount(accounts, line, path);
+      else {
+        if (line.kind === 'thread') threads = keepThread(threads, thread);
+        thread = followThread(thread, line);
+      }
+    };
+    const restart = () => {
+      thread = beginThread(path);
+    };
+    const { mark, fate } = readNewLines(path, before, restart, (bytes) => {
+      const line = mayTellUsage(bytes) ? readUsageLine(bytes.toString('utf8').trim()) : null;
+      if (line !== null) take(line);
+    });
+    threads = keepThread(threads, thread);
+    if (fate !== null) notices.push({ path, fate });
+    if (fate === 'gone') messages.close(path);
+    const { [path]: _, ...others } = files;
+    files = mark === null ? others : { ...others, [path]: { ...mark, thread } };
+  }
+  const next = { files, messages: messages.keep(), threads, accounts };
+  return { state: next, reading: makeReading(messages.read(), next), notices };
+}
+
+function addAccount(
+  accounts: Keyed<OwnAccounts>,
+  { session, figures }: UsageLine & { kind: 'account' },
+  path: string,
+): Keyed<OwnAccounts> {
+  const told: OwnAccounts = Object.fromEntries(figures.map(({ model, ...account }) => [model, account]));
+  return mergeKeyed(accounts, { [session ?? path]: told }, (a, b) => mergeKeyed(a, b, mergeAccounts));
+}
+
+function makeReading(
+  tallies: Tallies,
+  { threads, accounts }: Pick<TranscriptState, 'threads' | 'accounts'>,
+): TranscriptReading {
+  let counted = tallies;
+  for (const [model, tokens] of Object.entries(sumThreads(threads))) {
+    const { [model]: tally = noTally } = counted;
+    const bare = tally.bare + sumTokens(tokens);
+    counted = { ...counted, [model]: { ...tally, tokens: addTokens(tally.tokens, tokens), bare } };
+  }
+  const told = Object.values(accounts).reduce<OwnAccounts>(
+    (sum, models) => mergeKeyed(sum, models, addAccounts),
+    {},
+  );
+  return { counted, accounts: told };
+}

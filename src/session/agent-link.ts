@@ -1,0 +1,69 @@
+import { join } from 'node:path';
+import type { Usage } from '../cost/ledger.ts';
+import { parseEpicId, parseSessionId } from '../ids.ts';
+import type { Keyed } from '../keyed.ts';
+import type { Random } from '../system/clock.ts';
+import { type Disk, listFolder, readTextIfThere, removeIfThere, writeAtomically } from '../system/files.ts';
+import type { EpicId, SessionId } from '../types.ts';
+import type { EpicChoice } from './resolve.ts';
+
+/** Which session of orch an agent that runs by itself works in. Losing it loses nothing that was recorded. */
+export type AgentLink = {
+  readonly session: SessionId;
+  readonly epic: EpicId;
+  /** Why this epic: one that came from the branch changes with it. */
+  readonly because: EpicChoice['because'];
+  readonly agent: string;
+  readonly parentSessionId: SessionId | null;
+  /** The agent's own names for it: clearing its context gives it another. */
+  readonly agentSessions: readonly string[];
+  readonly transcripts: readonly string[];
+  /** What the transcripts held when the session began: that was another session's. */
+  readonly before: Keyed<Usage>;
+};
+
+function folderOf(home: string): string {
+  return join(home, 'agents');
+}
+
+function pathOf(home: string, session: SessionId): string {
+  return join(folderOf(home), `${session}.json`);
+}
+
+/** Where what was read of a session's transcripts is kept. */
+export function meterCache(home: string, session: SessionId): string {
+  return join(folderOf(home), `${session}.meter`);
+}
+
+export async function writeLink(disk: Disk, home: string, random: Random, link: AgentLink): Promise<void> {
+  await writeAtomically(
+    disk,
+    pathOf(home, link.session),
+    Buffer.from(`${JSON.stringify(link)}\n`),
+    random.id(8),
+  );
+}
+
+export function removeLink(disk: Disk, home: string, session: SessionId): void {
+  removeIfThere(disk, pathOf(home, session));
+  removeIfThere(disk, meterCache(home, session));
+}
+
+export function readLink(home: string, session: SessionId): AgentLink | null {
+  try {
+    const link = JSON.parse(readTextIfThere(pathOf(home, session)) ?? 'null') as AgentLink | null; // ours, in one step
+    return link && { ...link, session: parseSessionId(link.session), epic: parseEpicId(link.epic) };
+  } catch {
+    return null; // damaged: the agent gets a session of its own again
+  }
+}
+
+/** The link of an agent's session, by the agent's own name for it. */
+export function findLink(home: string, agentSession: string): AgentLink | null {
+  const names = listFolder(folderOf(home)).filter((name) => /^sess-[a-z0-9]{4,32}\.json$/.test(name));
+  for (const name of names) {
+    const link = readLink(home, parseSessionId(name.slice(0, -'.json'.length)));
+    if (link?.agentSessions.includes(agentSession)) return link;
+  }
+  return null;
+}

@@ -1,0 +1,168 @@
+import { parseEpicId } from '../ids.ts';
+import type { HookCall } from '../integration/agent-event.ts';
+import { findTranscripts } from '../integration/transcript.ts';
+import { meterTranscripts } from '../integration/transcript-meter.ts';
+import { identifyProcess } from '../system/process.ts';
+import type { SessionId } from '../types.ts';
+import { count } from '../units.ts';
+import { type AgentAnswer, type AgentPorts, type Around, nothingToSay } from './agent-call.ts';
+import { type AgentLink, findLink, meterCache, readLink, writeLink } from './agent-link.ts';
+import { type EpicView, readView } from './context.ts';
+import { listSessions } from './fate.ts';
+import { handOver } from './handover.ts';
+import { makeSessionId } from './here.ts';
+import { journalFolder, readJournal } from './journal.ts';
+import { checkLive, listLive, writeLive } from './live.ts';
+import { recoverInterrupted } from './recover.ts';
+import { type EpicChoice, resolveEpic } from './resolve.ts';
+import { describeMoney } from './status.ts';
+
+/** What an agent is told at the most: it reads it with every turn. */
+const briefTokens = 480;
+
+/** An agent began, or goes on with a cleared or compacted context: gives it its session, and what it has to know. */
+export async function startAgent(
+  ports: AgentPorts,
+  call: HookCall,
+  around: Around,
+  source: 'startup' | 'resume' | 'clear' | 'compact',
+): Promise<AgentAnswer> {
+  const known =
+    findLink(ports.home, call.agentSession) ?? (source === 'clear' ? findByProcess(ports, around) : null);
+  if (known && source !== 'startup' && source !== 'resume') return goOn(ports, call, known, source);
+  if (around.session) return attach(ports, call, around.session);
+  const { link, choice, recovered } = await openLink(ports, call, around);
+  const view = await readView(ports, link.epic);
+  const context = link.parentSessionId === null ? null : await briefOf(ports, view);
+  const lost = recovered.map(
+    ({ number, events }) => `Session ${number} was interrupted: ${count(events, 'event')} recovered.`,
+  );
+  const message = [describeStart(view, choice), ...lost].join(' ');
+  return { ...nothingToSay, context, message };
+}
+
+/** An agent that a supervisor started works in the supervisor's session. */
+async function attach(ports: AgentPorts, call: HookCall, session: SessionId): Promise<AgentAnswer> {
+  const epic = readJournal(journalFolder(ports.home), session)?.header.epic;
+  if (epic === undefined) return nothingToSay;
+  const view = await readView(ports, epic);
+  const parentSessionId = view.state.sessions[session]?.value.parentSessionId ?? null;
+  await makeLink(ports, call, { session, epic, because: 'session', parentSessionId });
+  return { ...nothingToSay, context: parentSessionId === null ? null : await briefOf(ports, view) };
+}
+
+/** A session for an agent that runs by itself. Its journal begins with the first thing that happens in it. */
+export async function openLink(ports: AgentPorts, call: HookCall, around: Around) {
+  const choice = await chooseEpic(ports, around);
+  const { epic } = choice;
+  const settings = await ports.readSettings();
+  const recovered = await recoverInterrupted(ports, epic, settings);
+  const view = await readView(ports, epic);
+  const parentSessionId = listSessions(view, ports.home)[0]?.id ?? null;
+  const session = makeSessionId(ports);
+  const { commit: base } = await ports.git.readHead();
+  await writeLive(ports.disk, ports.home, ports.random, {
+    session,
+    epic,
+    holder: identifyProcess(around.agentPid),
+    kind: 'hooked',
+    worktree: ports.repository.worktree,
+    command: null,
+    since: ports.clock.now(),
+    base,
+    settings,
+  });
+  const link = await makeLink(ports, call, { session, epic, because: choice.because, parentSessionId });
+  return { link, choice, recovered };
+}
+
+/** The epic for work nobody named: never one that only happens to be alone here. One that was made up stays. */
+export async function chooseEpic(
+  ports: AgentPorts,
+  around: Around,
+  link: AgentLink | null = null,
+): Promise<EpicChoice> {
+  const choice = await resolveEpic(ports, { environment: around.epic, create: true });
+  if (choice.because !== 'only one' && choice.because !== 'made up') return choice;
+  if (link?.because === 'made up') return { epic: link.epic, because: 'made up' };
+  return { epic: parseEpicId(`epic-${ports.random.id(6)}`), because: 'made up' };
+}
+
+async function makeLink(
+  ports: AgentPorts,
+  call: HookCall,
+  about: Pick<AgentLink, 'session' | 'epic' | 'because' | 'parentSessionId'>,
+): Promise<AgentLink> {
+  const transcripts = call.transcript === null ? [] : [call.transcript];
+  // What the transcripts hold by now was there before this session.
+  const { meters: before } = await meterTranscripts(ports, {
+    cache: meterCache(ports.home, about.session),
+    paths: transcripts.flatMap(findTranscripts),
+    prices: (await ports.readConfig()).prices,
+    recorded: {},
+    before: {},
+  });
+  const link: AgentLink = {
+    ...about,
+    agent: call.agent,
+    agentSessions: [call.agentSession],
+    transcripts,
+    before,
+  };
+  await writeLink(ports.disk, ports.home, ports.random, link);
+  return link;
+}
+
+function findByProcess(ports: AgentPorts, { agentPid }: Around): AgentLink | null {
+  const mine = listLive(ports.home).find(
+    (live) => live.kind === 'hooked' && live.holder.pid === agentPid && checkLive(live) === 'alive',
+  );
+  return mine ? readLink(ports.home, mine.session) : null;
+}
+
+/** The same work with another context: after clearing it one line, after compaction what would be lost. */
+async function goOn(
+  ports: AgentPorts,
+  call: HookCall,
+  link: AgentLink,
+  source: 'clear' | 'compact',
+): Promise<AgentAnswer> {
+  const isKnown = link.agentSessions.includes(call.agentSession);
+  const added =
+    call.transcript !== null && !link.transcripts.includes(call.transcript) ? [call.transcript] : [];
+  if (!isKnown || added.length > 0) {
+    await writeLink(ports.disk, ports.home, ports.random, {
+      ...link,
+      agentSessions: isKnown ? link.agentSessions : [...link.agentSessions, call.agentSession],
+      transcripts: [...link.transcripts, ...added],
+    });
+  }
+  const view = await readView(ports, link.epic);
+  if (source === 'clear')
+    return { ...nothingToSay, context: `orch: this goes on recording for ${link.epic}.` };
+  return { ...nothingToSay, context: await briefOf(ports, view) };
+}
+
+async function briefOf(ports: AgentPorts, view: EpicView): Promise<string> {
+  return (await handOver(ports, view, null, briefTokens)).brief.markdown;
+}
+
+const reasons: { readonly [B in EpicChoice['because']]?: string } = {
+  branch: ' (from the branch)',
+  'last used': ' (the last one used on this branch)',
+  'made up': ' (made up; a branch would name it)',
+  config: ' (from the config)',
+};
+
+function describeStart(view: EpicView, { epic, because }: EpicChoice): string {
+  const number = Math.max(0, ...Object.values(view.state.sessions).map(({ value }) => value.number)) + 1;
+  const { spentUsd, limitUsd } = describeMoney(view.state);
+  const spent = `$${spentUsd.toFixed(2)}`;
+  const money =
+    limitUsd === null
+      ? spentUsd > 0
+        ? `${spent} spent, no budget`
+        : 'no budget'
+      : `${spent} of $${limitUsd.toFixed(2)}`;
+  return `orch: ${epic}${reasons[because] ?? ''}, session ${number}, ${money}.`;
+}

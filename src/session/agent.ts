@@ -1,0 +1,194 @@
+import { isOn } from '../checkpoint/policy.ts';
+import type { Usage } from '../cost/ledger.ts';
+import { meterName } from '../cost/ledger.ts';
+import { systemCode } from '../errors.ts';
+import type { HookCall } from '../integration/agent-event.ts';
+import { findTranscripts } from '../integration/transcript.ts';
+import { meterTranscripts } from '../integration/transcript-meter.ts';
+import { type Keyed, lookUp } from '../keyed.ts';
+import { canonicalJson } from '../state/canonical.ts';
+import type { Fact } from '../state/facts.ts';
+import type { State } from '../state/lists.ts';
+import { statIfThere } from '../system/files.ts';
+import type { SessionId } from '../types.ts';
+import { formatUsd } from '../units.ts';
+import { type AgentAnswer, type AgentPorts, type Around, nothingToSay } from './agent-call.ts';
+import { type AgentLink, findLink, meterCache, removeLink } from './agent-link.ts';
+import { chooseEpic, openLink, startAgent } from './agent-start.ts';
+import { type EpicView, readView } from './context.ts';
+import { journalFolder, journalPath } from './journal.ts';
+import { endSession } from './lifecycle.ts';
+import { readLive, removeLive } from './live.ts';
+import { type Ask, type Outcome, record, recordInNew, type Target } from './record.ts';
+
+/** Takes what an agent tells of itself: records it, meters it, and says whether it may go on. */
+export async function handleAgent(ports: AgentPorts, call: HookCall, around: Around): Promise<AgentAnswer> {
+  const { event } = call;
+  if (event.kind === 'start') return startAgent(ports, call, around, event.source);
+  const link = findLink(ports.home, call.agentSession);
+  switch (event.kind) {
+    case 'unknown':
+      return nothingToSay;
+    case 'end':
+      return link ? endAgent(ports, link, around, event.reason) : nothingToSay;
+    case 'prompt': {
+      const current = await followBranch(ports, call, around, link);
+      const fact: Fact = { kind: 'current_set', key: 'asked', value: { text: event.text } };
+      return answer(await work(ports, current, [fact]), current);
+    }
+    case 'before_tool':
+      return link ? answer(await work(ports, link, []), link) : nothingToSay;
+    case 'tool':
+      return withLink(ports, call, around, link, event.facts);
+    case 'before_compact':
+      return withLink(ports, call, around, link, [], { trigger: 'pre_compact', reason: null });
+    case 'after_compact':
+      return withLink(ports, call, around, link, saying('compactSummary', event.summary));
+    case 'stop':
+      return withLink(ports, call, around, link, saying('lastMessage', event.lastMessage));
+    case 'failure': {
+      const text = `${call.agent} could not go on: ${event.error}`;
+      return withLink(ports, call, around, link, [{ kind: 'note', id: `n-${ports.random.id(6)}`, text }]);
+    }
+  }
+}
+
+function saying(key: string, text: string | null): Fact[] {
+  return text === null || text.trim() === '' ? [] : [{ kind: 'current_set', key, value: { text } }];
+}
+
+/** Records for an agent that may have been there before orch was: it gets its session now. */
+async function withLink(
+  ports: AgentPorts,
+  call: HookCall,
+  around: Around,
+  link: AgentLink | null,
+  facts: readonly Fact[],
+  ask: Ask | null = null,
+): Promise<AgentAnswer> {
+  const current = link ?? (await openLink(ports, call, around)).link;
+  return answer(await work(ports, current, facts, ask), current);
+}
+
+/** The link for what is asked now: where the user went to another branch, nothing more is billed to the one before. */
+async function followBranch(
+  ports: AgentPorts,
+  call: HookCall,
+  around: Around,
+  link: AgentLink | null,
+): Promise<AgentLink> {
+  if (link === null) return (await openLink(ports, call, around)).link;
+  const isGuessed = ['branch', 'last used', 'made up'].includes(link.because) && !around.session;
+  if (!isGuessed || (await chooseEpic(ports, around, link)).epic === link.epic) return link;
+  await endAgent(ports, link, around, 'another branch');
+  return (await openLink(ports, call, around)).link;
+}
+
+async function targetOf(ports: AgentPorts, { epic, session }: AgentLink): Promise<Target> {
+  const settings = readLive(ports.home, session)?.settings ?? (await ports.readSettings());
+  return { epic, session, settings };
+}
+
+function hasBegun({ home }: AgentPorts, session: SessionId): boolean {
+  return statIfThere(journalPath(journalFolder(home), session)) !== null;
+}
+
+/** Records facts and what was used up meanwhile; null where there is nothing of either. */
+async function work(
+  ports: AgentPorts,
+  link: AgentLink,
+  facts: readonly Fact[],
+  ask: Ask | null = null,
+): Promise<Outcome | null> {
+  const view = await readView(ports, link.epic);
+  const used = await readMeters(ports, link, view);
+  const all = [...facts.map((fact) => completed(fact, view.state)), ...used];
+  const target = await targetOf(ports, link);
+  const wanted = ask && isOn(target.settings.policy, ask.trigger) ? ask : null;
+  if (all.length === 0 && wanted === null && facts.length === 0 && view.pending.length === 0) return null;
+  if (hasBegun(ports, link.session)) return record(ports, target, all, wanted);
+  if (all.length === 0) return null; // nothing has happened in it yet
+  const { agent, parentSessionId } = link;
+  const opening = { ...target, agent, parentSessionId, endsWith: null };
+  const first = isOn(target.settings.policy, 'session_start')
+    ? { trigger: 'session_start' as const, reason: null }
+    : null;
+  try {
+    return await recordInNew(ports, opening, all, first);
+  } catch (error) {
+    // Two tools at once: the other one's hook was faster to begin it.
+    if (!hasBegun(ports, link.session) || systemCode(causeOf(error)) !== 'EEXIST') throw error;
+    return record(ports, target, all, wanted);
+  }
+}
+
+function causeOf(error: unknown): unknown {
+  return error instanceof Error ? error.cause : null;
+}
+
+/** An agent names a task once, and later only says what became of it. */
+function completed(fact: Fact, state: State): Fact {
+  if (fact.kind !== 'issue' || fact.title !== null) return fact;
+  return { ...fact, title: lookUp(state.issues, fact.id)?.value.title ?? null };
+}
+
+/** What the agent's transcripts say it used, as far as it is not recorded yet. */
+async function readMeters(ports: AgentPorts, link: AgentLink, { state }: EpicView): Promise<Fact[]> {
+  const recorded = metersOf(state, link.session);
+  const { facts } = await meterTranscripts(ports, {
+    cache: meterCache(ports.home, link.session),
+    paths: link.transcripts.flatMap(findTranscripts),
+    prices: (await ports.readConfig()).prices,
+    recorded,
+    before: link.before,
+  });
+  return facts.filter(
+    ({ model, usage }) => canonicalJson(usage) !== canonicalJson(lookUp(recorded, model) ?? null),
+  );
+}
+
+/** What a session's meters read, by model. */
+function metersOf(state: State, session: SessionId): Keyed<Usage> {
+  const prefix = meterName(session, '');
+  const own = Object.values(state.ledger).flatMap(({ value }) =>
+    Object.entries(value.meters).filter(([name]) => name.startsWith(prefix)),
+  );
+  return Object.fromEntries(own.map(([name, usage]) => [name.slice(prefix.length), usage]));
+}
+
+/** What came of it, for the agent: past the budget it must not go on. */
+function answer(outcome: Outcome | null, { epic }: AgentLink): AgentAnswer {
+  if (outcome === null) return nothingToSay;
+  const [warning] = outcome.verdict.warn;
+  const message = warning
+    ? `orch: ${formatUsd(warning.spent)} of ${formatUsd(warning.limit)} is spent on ${epic}.`
+    : null;
+  const { stop } = outcome.verdict;
+  if (stop === null) return { ...nothingToSay, message };
+  const spent = `${formatUsd(stop.spent)} of ${formatUsd(stop.limit)}`;
+  const halt = `orch: the budget of ${epic} is used up (${spent}). All is saved. To go on, a person runs: orch cost budget +10 -e ${epic}`;
+  return { ...nothingToSay, message, halt };
+}
+
+/** The agent is gone. Clearing its context is not its end: it goes on in a moment under another name. */
+async function endAgent(
+  ports: AgentPorts,
+  link: AgentLink,
+  around: Around,
+  reason: string | null,
+): Promise<AgentAnswer> {
+  if (reason === 'clear') return nothingToSay;
+  const { session } = link;
+  if (around.session === session) await work(ports, link, []);
+  else if (hasBegun(ports, session)) {
+    await work(ports, link, []);
+    await endSession(
+      ports,
+      await targetOf(ports, link),
+      'pause',
+      `${link.agent} ended${reason ? `: ${reason}` : ''}`,
+    );
+  } else removeLive(ports.disk, ports.home, session);
+  removeLink(ports.disk, ports.home, session);
+  return nothingToSay;
+}
