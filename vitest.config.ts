@@ -1,8 +1,10 @@
-import { defineConfig } from 'vitest/config';
+import { configDefaults, defineConfig } from 'vitest/config';
 
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
+    // Those with the real agents need big downloads: `npm run test:agents`.
+    exclude: [...configDefaults.exclude, 'test/agents/**'],
     testTimeout: 60_000,
     hookTimeout: 60_000,
     pool: 'forks',

@@ -1,0 +1,69 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { afterEach } from 'vitest';
+
+const running = new Set<ChildProcess>();
+
+afterEach(() => {
+  for (const child of running) endGroup(child);
+  running.clear();
+});
+
+/** An agent is the first of its process group, so what it left behind ends with it. */
+function endGroup(child: ChildProcess): void {
+  if (child.pid === undefined) return;
+  try {
+    process.kill(-child.pid, 'SIGKILL');
+  } catch {
+    // All of it has ended by itself.
+  }
+}
+
+export type Ended = {
+  readonly status: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly stdout: string;
+  readonly stderr: string;
+};
+
+export type Started = {
+  readonly pid: number;
+  stdout(): string;
+  readonly ended: Promise<Ended>;
+  kill(signal: NodeJS.Signals): void;
+};
+
+/** Starts an agent's program; whatever it started is gone after the test. */
+export function startAgent(
+  program: string,
+  args: readonly string[],
+  options: { readonly cwd: string; readonly env: Record<string, string> },
+): Started {
+  const child = spawn(program, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'], detached: true });
+  running.add(child);
+  let stdout = '';
+  let stderr = '';
+  child.stdout.setEncoding('utf8').on('data', (chunk) => {
+    stdout += chunk;
+  });
+  child.stderr.setEncoding('utf8').on('data', (chunk) => {
+    stderr += chunk;
+  });
+  const ended = new Promise<Ended>((resolve, reject) => {
+    child.on('error', reject);
+    // Not 'close': a background child of the agent may hold the pipes open for long.
+    child.on('close', (status, signal) => resolve({ status, signal, stdout, stderr }));
+  });
+  return { pid: child.pid ?? 0, stdout: () => stdout, ended, kill: (signal) => void child.kill(signal) };
+}
+
+/** The JSON documents in a text of one a line; lines that are none are left out. */
+// biome-ignore lint/suspicious/noExplicitAny: what an agent prints has no shape of ours.
+export function parseLines(text: string): any[] {
+  return text.split('\n').flatMap((line) => {
+    try {
+      return line.trim() === '' ? [] : [JSON.parse(line)];
+    } catch {
+      return [];
+    }
+  });
+}
