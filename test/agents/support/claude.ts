@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { cleanEnvironment, type TestRepository } from '../../support/repository.ts';
 import { programOf } from '../versions.mjs';
@@ -19,12 +19,17 @@ export type ClaudeOptions = {
 
 /** The surroundings in which Claude Code talks to the stand-in and to nobody else. */
 export function claudeEnvironment(repository: TestRepository, { url, env }: ClaudeOptions) {
+  const temporary = join(repository.home, 'tmp');
+  mkdirSync(temporary, { recursive: true });
   return cleanEnvironment(repository.home, {
     ANTHROPIC_BASE_URL: url,
     ANTHROPIC_API_KEY: 'x',
     CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
     DISABLE_TELEMETRY: '1',
     DISABLE_AUTOUPDATER: '1',
+    // It keeps sockets and subagents' output there, which nobody would take away.
+    TMPDIR: temporary,
+    CLAUDE_CODE_TMPDIR: temporary,
     // A refused request is tried again at once, and not for minutes.
     CLAUDE_CODE_MAX_RETRIES: '1',
     ...env,

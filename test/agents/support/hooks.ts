@@ -5,7 +5,7 @@ import type { TestRepository } from '../../support/repository.ts';
 
 const recordHook = fileURLToPath(new URL('record-hook.mjs', import.meta.url));
 
-/** Every event Claude Code 2.1.325 has hooks for, in the order a session meets them. */
+/** The events of Claude Code that tell of the work, in the order a session meets them; it has more. */
 export const claudeEvents = [
   'SessionStart',
   'UserPromptSubmit',
@@ -24,6 +24,22 @@ export const claudeEvents = [
   'SessionEnd',
 ] as const;
 
+/** Every event Codex has hooks for. */
+export const codexEvents = [
+  'SessionStart',
+  'UserPromptSubmit',
+  'PreToolUse',
+  'PermissionRequest',
+  'PostToolUse',
+  'SubagentStart',
+  'SubagentStop',
+  'PreCompact',
+  'PostCompact',
+  'Stop',
+  'Interrupt',
+  'SessionEnd',
+] as const;
+
 export type HookCall = {
   readonly event: string;
   readonly at: number;
@@ -34,24 +50,47 @@ export type HookCall = {
 
 /** Hooks into every event of Claude Code, and the status line: all that they get is kept, and answered as told. */
 export function recordHooks(repository: TestRepository) {
-  const folder = join(repository.home, 'hooks');
-  mkdirSync(folder, { recursive: true });
+  const folder = makeHookFolder(repository);
   const hook = { type: 'command', command: process.execPath, args: [recordHook, folder], timeout: 20 };
-  const quoted = [process.execPath, recordHook, folder].map((word) => `'${word}'`).join(' ');
   writeClaudeSettings(repository, {
     hooks: Object.fromEntries(claudeEvents.map((event) => [event, [{ hooks: [hook] }]])),
-    statusLine: { type: 'command', command: quoted },
+    statusLine: { type: 'command', command: shellCommand(folder) },
   });
-  const calls = (event?: string): HookCall[] => {
-    const file = join(folder, 'calls.jsonl');
-    if (!existsSync(file)) return [];
-    // The last piece is not whole until its newline is there.
-    const lines = readFileSync(file, 'utf8').split('\n').slice(0, -1);
-    const all: HookCall[] = lines.map((line) => JSON.parse(line));
-    return event === undefined ? all : all.filter((call) => call.event === event);
-  };
+  return recordedIn(folder);
+}
+
+/** Hooks into every event of Codex; it runs them only with `--dangerously-bypass-hook-trust`. */
+export function recordCodexHooks(repository: TestRepository) {
+  const folder = makeHookFolder(repository);
+  // Three seconds are the most it allows for the end of a session.
+  const hook = { type: 'command', command: shellCommand(folder), timeout: 3 };
+  mkdirSync(join(repository.home, '.codex'), { recursive: true });
+  const hooks = Object.fromEntries(codexEvents.map((event) => [event, [{ hooks: [hook] }]]));
+  writeFileSync(join(repository.home, '.codex', 'hooks.json'), JSON.stringify({ hooks }, null, 2));
+  return recordedIn(folder);
+}
+
+function makeHookFolder(repository: TestRepository): string {
+  const folder = join(repository.home, 'hooks');
+  mkdirSync(folder, { recursive: true });
+  return folder;
+}
+
+function shellCommand(folder: string): string {
+  return [process.execPath, recordHook, folder].map((word) => `'${word}'`).join(' ');
+}
+
+/** What the hooks were given so far, and a way to say what they answer from now on. */
+function recordedIn(folder: string) {
   return {
-    calls,
+    calls(event?: string): HookCall[] {
+      const file = join(folder, 'calls.jsonl');
+      if (!existsSync(file)) return [];
+      // The last piece is not whole until its newline is there.
+      const lines = readFileSync(file, 'utf8').split('\n').slice(0, -1);
+      const all: HookCall[] = lines.map((line) => JSON.parse(line));
+      return event === undefined ? all : all.filter((call) => call.event === event);
+    },
     /** From now on the hook prints this for an event; objects as JSON. */
     answer(event: string, answer: object | string): void {
       const text = typeof answer === 'string' ? answer : JSON.stringify(answer);

@@ -28,7 +28,10 @@ export type Ended = {
 export type Started = {
   readonly pid: number;
   stdout(): string;
+  /** Its end, and that of all who held its output. */
   readonly ended: Promise<Ended>;
+  /** Its own end; what it started may still run. */
+  readonly died: Promise<{ readonly status: number | null; readonly signal: NodeJS.Signals | null }>;
   kill(signal: NodeJS.Signals): void;
 };
 
@@ -50,10 +53,12 @@ export function startAgent(
   });
   const ended = new Promise<Ended>((resolve, reject) => {
     child.on('error', reject);
-    // Not 'close': a background child of the agent may hold the pipes open for long.
     child.on('close', (status, signal) => resolve({ status, signal, stdout, stderr }));
   });
-  return { pid: child.pid ?? 0, stdout: () => stdout, ended, kill: (signal) => void child.kill(signal) };
+  const died = new Promise<Pick<Ended, 'status' | 'signal'>>((resolve) =>
+    child.on('exit', (status, signal) => resolve({ status, signal })),
+  );
+  return { pid: child.pid ?? 0, stdout: () => stdout, ended, died, kill: (signal) => void child.kill(signal) };
 }
 
 /** The JSON documents in a text of one a line; lines that are none are left out. */

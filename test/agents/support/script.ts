@@ -43,3 +43,13 @@ export function makeScript<Usage>(turns: readonly Turn<Usage>[]) {
     left: () => left.length,
   };
 }
+
+/** What the tool that writes a file is told. */
+export function writeTool(folder: string, name: string, content: string): ToolUse {
+  return { tool: 'Write', input: { file_path: `${folder}/${name}`, content } };
+}
+
+/** What the tool that runs a command is told. */
+export function bashTool(command: string): ToolUse {
+  return { tool: 'Bash', input: { command, description: 'a command' } };
+}
