@@ -57,7 +57,11 @@ describe.skipIf(!claudeProgram)('what hooks may answer to Claude Code', () => {
       requests: 1,
       status: 0,
     });
-    expect(ran.result).toMatchObject({ subtype: 'success', is_error: false, terminal_reason: 'hook_stopped' });
+    expect(ran.result).toMatchObject({
+      subtype: 'success',
+      is_error: false,
+      terminal_reason: 'hook_stopped',
+    });
     expect(hooks.calls('Stop')).toEqual([]);
     expect(hooks.calls('SessionEnd')).toHaveLength(1);
   });

@@ -42,7 +42,10 @@ describe.skipIf(!claudeProgram)('Claude Code, headless', () => {
     const model = await startAnthropicModel([
       {
         text: 'I write.',
-        tools: [writeTool(repository.folder, 'a.txt', 'one\n'), writeTool(repository.folder, 'b.txt', 'two\n')],
+        tools: [
+          writeTool(repository.folder, 'a.txt', 'one\n'),
+          writeTool(repository.folder, 'b.txt', 'two\n'),
+        ],
         usage: {
           input_tokens: 1_234,
           output_tokens: 567,
@@ -68,7 +71,9 @@ describe.skipIf(!claudeProgram)('Claude Code, headless', () => {
     const hooks = recordHooks(repository);
     const prompt = 'look into the small matter';
     const model = await startAnthropicModel([
-      { tools: [{ tool: 'Agent', input: { description: 'look', prompt, subagent_type: 'general-purpose' } }] },
+      {
+        tools: [{ tool: 'Agent', input: { description: 'look', prompt, subagent_type: 'general-purpose' } }],
+      },
       {
         when: ({ body }) => body.messages.length === 1 && JSON.stringify(body.messages).includes(prompt),
         text: 'Looked.',
@@ -91,7 +96,10 @@ describe.skipIf(!claudeProgram)('Claude Code, headless', () => {
     const model = await startAnthropicModel([{ text: 'My first answer.' }, { text: 'My second.' }]);
     const first = await runClaude(repository, 'the first prompt', { url: model.url });
     const id = first.result.session_id;
-    const second = await runClaude(repository, 'the second prompt', { url: model.url, args: ['--resume', id] });
+    const second = await runClaude(repository, 'the second prompt', {
+      url: model.url,
+      args: ['--resume', id],
+    });
     expect(second.result.session_id).toBe(id);
     const messages = JSON.stringify(model.asked.at(-1)?.body.messages);
     for (const text of ['the first prompt', 'My first answer.', 'the second prompt'])

@@ -72,27 +72,30 @@ describe.skipIf(!codexProgram)('Codex', () => {
     expect(JSON.stringify(model.asked.at(-1)?.body.input)).toContain('the first prompt');
   });
 
-  it.each([429, 500])('says that it was refused with %i', async (status) => {
+  it.each([
+    [429, 'exceeded retry limit, last status: 429 Too Many Requests'],
+    [500, 'experiencing high demand'],
+  ])('says that it was refused with %i', async (status, message) => {
     const repository = makeRepositoryWithCommit();
-    const refusal = { status, type: 'rate_limit_exceeded', message: 'not now' };
+    const refusal = { status, type: 'server_error', message: 'not now' };
     const model = await startOpenAiModel(Array.from({ length: 9 }, () => refusal));
     const ran = await runCodex(repository, 'try', { url: model.url });
     expect(ran.status).toBe(1);
     expect(ran.lines.at(-1)).toMatchObject({ type: 'turn.failed' });
-    expect(ran.lines.at(-1).error.message).toContain(String(status));
+    expect(ran.lines.at(-1).error.message).toContain(message);
   });
 
   it('runs hooks only where the user trusts them, and puts the brief of SessionStart into the request', async () => {
     const repository = makeRepositoryWithCommit();
-    const hooks = recordCodexHooks(repository);
-    hooks.answer('SessionStart', {
+    const { calls, answer, trust } = recordCodexHooks(repository);
+    answer('SessionStart', {
       hookSpecificOutput: { hookEventName: 'SessionStart', additionalContext: 'the brief: task 7' },
     });
     const model = await startOpenAiModel([{ text: 'Yes.' }, { tools: [write] }]);
-    await runCodex(repository, 'untrusted', { url: model.url });
-    expect(hooks.calls()).toEqual([]);
-    await runCodex(repository, 'trusted', { url: model.url, args: ['--dangerously-bypass-hook-trust'] });
-    expect(hooks.calls().map(({ event }) => event)).toEqual([
+    const untrusted = await runCodex(repository, 'untrusted', { url: model.url });
+    expect({ status: untrusted.status, calls: calls() }).toEqual({ status: 0, calls: [] });
+    await runCodex(repository, 'trusted', { url: model.url, config: trust });
+    expect(calls().map(({ event }) => event)).toEqual([
       'SessionStart',
       'UserPromptSubmit',
       'PreToolUse',
@@ -103,20 +106,22 @@ describe.skipIf(!codexProgram)('Codex', () => {
     expect(JSON.stringify(model.asked[1]?.body.input)).toContain('the brief: task 7');
   });
 
+  const spent = 'the budget is spent';
   it.each([
-    ['UserPromptSubmit', { decision: 'block', reason: 'the budget is spent' }, false, 0],
-    ['PreToolUse', { decision: 'block', reason: 'the budget is spent' }, false, 2],
-    ['PostToolUse', { continue: false, stopReason: 'the budget is spent' }, true, 1],
-  ])('%s may stop it', async (event, answer, wrote, requests) => {
+    ['SessionStart', { continue: false, stopReason: spent }, { wrote: false, requests: 0 }],
+    ['UserPromptSubmit', { decision: 'block', reason: spent }, { wrote: false, requests: 0 }],
+    ['PreToolUse', { decision: 'block', reason: spent }, { wrote: false, requests: 2 }],
+    // The turn goes on: all that changes is that the model reads the reason instead of the tool's output.
+    ['PostToolUse', { continue: false, stopReason: spent }, { wrote: true, requests: 2 }],
+  ])('takes %s for an answer', async (event, answer, expected) => {
     const repository = makeRepositoryWithCommit();
     const hooks = recordCodexHooks(repository);
     hooks.answer(event, answer);
     const model = await startOpenAiModel([{ tools: [write] }]);
-    const ran = await runCodex(repository, 'x', {
-      url: model.url,
-      args: ['--dangerously-bypass-hook-trust'],
-    });
+    const ran = await runCodex(repository, 'write a file', { url: model.url, config: hooks.trust });
     const seen = { wrote: existsSync(join(repository.folder, 'a.txt')), requests: model.asked.length };
-    expect(seen, ran.stdout).toEqual({ wrote, requests });
+    expect(seen, ran.stdout).toEqual(expected);
+    const last = JSON.stringify(model.asked[1]?.body.input.at(-1) ?? spent);
+    expect(last).toContain(spent);
   });
 });

@@ -13,7 +13,7 @@ export type CodexOptions = {
   /** Arguments before the prompt, such as `resume <id>`. */
   readonly args?: readonly string[];
   readonly env?: Record<string, string>;
-  /** More of `config.toml`, in front of its tables. */
+  /** More tables of `config.toml`. */
   readonly config?: string;
 };
 
@@ -24,7 +24,8 @@ export function writeCodexConfig(repository: TestRepository, { url, config }: Co
 model_provider = "mock"
 approval_policy = "never"
 sandbox_mode = "danger-full-access"
-${config ?? ''}
+check_for_update_on_startup = false
+
 [model_providers.mock]
 name = "mock"
 base_url = "${url}"
@@ -32,7 +33,16 @@ wire_api = "responses"
 env_key = "MOCK_KEY"
 request_max_retries = 1
 stream_max_retries = 1
-`;
+
+# Each of these looks for its server at the start, and waits five seconds in vain.
+[features]
+apps = false
+plugins = false
+
+[analytics]
+enabled = false
+
+${config ?? ''}`;
   writeFileSync(join(repository.home, '.codex', 'config.toml'), text);
 }
 

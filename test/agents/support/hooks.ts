@@ -1,5 +1,6 @@
+import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { TestRepository } from '../../support/repository.ts';
 
@@ -59,15 +60,29 @@ export function recordHooks(repository: TestRepository) {
   return recordedIn(folder);
 }
 
-/** Hooks into every event of Codex; it runs them only with `--dangerously-bypass-hook-trust`. */
+/**
+ * Hooks into every event of Codex. `trust` is what has to be in its `config.toml` for them to run: it skips
+ * hooks in silence whose digest the user has not approved.
+ */
 export function recordCodexHooks(repository: TestRepository) {
   const folder = makeHookFolder(repository);
   // Three seconds are the most it allows for the end of a session.
   const hook = { type: 'command', command: shellCommand(folder), timeout: 3 };
-  mkdirSync(join(repository.home, '.codex'), { recursive: true });
+  const file = join(repository.home, '.codex', 'hooks.json');
+  mkdirSync(dirname(file), { recursive: true });
   const hooks = Object.fromEntries(codexEvents.map((event) => [event, [{ hooks: [hook] }]]));
-  writeFileSync(join(repository.home, '.codex', 'hooks.json'), JSON.stringify({ hooks }, null, 2));
-  return recordedIn(folder);
+  writeFileSync(file, JSON.stringify({ hooks }, null, 2));
+  const trust = codexEvents.map((event) => trustOf(file, event, hook)).join('\n');
+  return { ...recordedIn(folder), trust };
+}
+
+/** Codex's mark of approval for the first hook of an event: a digest of the hook, its keys in order. */
+function trustOf(file: string, event: string, hook: { command: string; timeout: number }): string {
+  const event_name = event.replace(/(?<=.)[A-Z]/g, '_$&').toLowerCase();
+  const { command, timeout } = hook;
+  const identity = { event_name, hooks: [{ async: false, command, timeout, type: 'command' }] };
+  const digest = createHash('sha256').update(JSON.stringify(identity)).digest('hex');
+  return `[hooks.state.${JSON.stringify(`${file}:${event_name}:0:0`)}]\ntrusted_hash = "sha256:${digest}"\n`;
 }
 
 function makeHookFolder(repository: TestRepository): string {

@@ -4,17 +4,25 @@ import { afterEach } from 'vitest';
 const running = new Set<ChildProcess>();
 
 afterEach(() => {
-  for (const child of running) endGroup(child);
+  for (const { pid } of running) if (pid !== undefined) endGroup(pid);
   running.clear();
 });
 
-/** An agent is the first of its process group, so what it left behind ends with it. */
-function endGroup(child: ChildProcess): void {
-  if (child.pid === undefined) return;
+/** Ends an agent and what it started: it is the first of its process group. */
+export function endGroup(pid: number): void {
   try {
-    process.kill(-child.pid, 'SIGKILL');
+    process.kill(-pid, 'SIGKILL');
   } catch {
     // All of it has ended by itself.
+  }
+}
+
+/** Whether there is a process of this id. */
+export function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
   }
 }
 
@@ -58,7 +66,13 @@ export function startAgent(
   const died = new Promise<Pick<Ended, 'status' | 'signal'>>((resolve) =>
     child.on('exit', (status, signal) => resolve({ status, signal })),
   );
-  return { pid: child.pid ?? 0, stdout: () => stdout, ended, died, kill: (signal) => void child.kill(signal) };
+  return {
+    pid: child.pid ?? 0,
+    stdout: () => stdout,
+    ended,
+    died,
+    kill: (signal) => void child.kill(signal),
+  };
 }
 
 /** The JSON documents in a text of one a line; lines that are none are left out. */

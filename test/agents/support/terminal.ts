@@ -4,12 +4,21 @@ import { join } from 'node:path';
 import { afterEach } from 'vitest';
 import type { TestRepository } from '../../support/repository.ts';
 import { type ClaudeOptions, claudeArguments, claudeEnvironment, claudeProgram } from './claude.ts';
+import { endGroup, isAlive } from './ran.ts';
 import { until } from './until.ts';
 
-const sockets: string[] = [];
+const open: { readonly socket: string; readonly pid: number }[] = [];
 
-afterEach(() => {
-  for (const socket of sockets.splice(0)) spawnSync('tmux', ['-S', socket, 'kill-server']);
+afterEach(async () => {
+  for (const { socket, pid } of open.splice(0)) {
+    endGroup(pid);
+    spawnSync('tmux', ['-S', socket, 'kill-server']);
+    // It writes to its folder to the last: that must not be taken away under it.
+    await until(
+      () => !isAlive(pid),
+      () => `the end of ${pid}`,
+    );
+  }
 });
 
 /** Whether there is a terminal for the interactive tests. */
@@ -57,12 +66,12 @@ export function openTerminal(
   env: Record<string, string>,
 ): Terminal {
   const socket = join(repository.home, 'tmux.sock');
-  sockets.push(socket);
   const tmux = (...words: string[]) =>
     execFileSync('tmux', ['-S', socket, ...words], { env, encoding: 'utf8', stdio: 'pipe' });
   const options = ['-f', '/dev/null', 'new-session', '-d', '-x', '200', '-y', '60', '-c', repository.folder];
   tmux(...options, '-P', '-F', '#{pane_pid}', program, ...args);
   const pid = Number(tmux('display-message', '-p', '#{pane_pid}'));
+  open.push({ socket, pid });
   const screen = () => tmux('capture-pane', '-p');
   const runs = () => spawnSync('tmux', ['-S', socket, 'has-session'], { env }).status === 0;
   const shows = (text: string | RegExp) =>
