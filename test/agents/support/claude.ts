@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { cleanEnvironment, type TestRepository } from '../../support/repository.ts';
 import { programOf } from '../versions.mjs';
@@ -66,14 +66,13 @@ export function transcriptsOf({ home, folder }: TestRepository): string {
   return join(home, '.claude', 'projects', folder.replace(/[^a-zA-Z0-9]/g, '-'));
 }
 
-/** The transcripts of a repository, those of subagents too: their paths, and their lines. */
+/** The transcripts of a repository, those of subagents too, the oldest first: their paths, and their lines. */
 export function readTranscripts(repository: TestRepository) {
   const folder = transcriptsOf(repository);
   if (!existsSync(folder)) return [];
   return readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && entry.name.endsWith('.jsonl'))
-    .map((entry) => {
-      const path = join(entry.parentPath, entry.name);
-      return { path, lines: parseLines(readFileSync(path, 'utf8')) };
-    });
+    .map((entry) => join(entry.parentPath, entry.name))
+    .sort((one, other) => statSync(one).birthtimeMs - statSync(other).birthtimeMs)
+    .map((path) => ({ path, lines: parseLines(readFileSync(path, 'utf8')) }));
 }
