@@ -6,6 +6,7 @@ import { startAnthropicModel } from './support/anthropic.ts';
 import { claudeProgram, readTranscripts, runClaude, startClaude } from './support/claude.ts';
 import { priceOf, usageIn } from './support/cost.ts';
 import { recordHooks } from './support/hooks.ts';
+import { parseLines } from './support/ran.ts';
 import { bashTool, writeTool } from './support/script.ts';
 import { until } from './support/until.ts';
 
@@ -66,6 +67,39 @@ describe.skipIf(!claudeProgram)('Claude Code, headless', () => {
     expect(lines.findLast(({ type }) => type === 'cost-state').totalCostUSD).toBe(ran.result.total_cost_usd);
   });
 
+  it('has written a message down before the hooks of its tools run', async () => {
+    const repository = makeRepositoryWithCommit();
+    const hooks = recordHooks(repository);
+    const model = await startAnthropicModel([
+      { text: 'I write.', tools: [writeTool(repository.folder, 'a.txt', 'one\n')] },
+      { text: 'Written.' },
+    ]);
+    await runClaude(repository, 'write a file', { url: model.url });
+    const idsAt = (event: string) => {
+      const [call] = hooks.calls(event);
+      const written = readFileSync(call?.input.transcript_path).subarray(0, call?.transcriptBytes);
+      return usageIn([{ path: '', lines: parseLines(written.toString()) }]).map(({ id }) => id);
+    };
+    const [first, second] = model.given.map(({ id }) => id);
+    expect(idsAt('PreToolUse')).toEqual([first]);
+    expect(idsAt('PostToolUse')).toEqual([first]);
+    expect(idsAt('SessionEnd')).toEqual([first, second]);
+  });
+
+  it('repeats what was said before in the transcript of a fork', async () => {
+    const repository = makeRepositoryWithCommit();
+    const hooks = recordHooks(repository);
+    const model = await startAnthropicModel([{ text: 'My first answer.' }, { text: 'My second.' }]);
+    const { result } = await runClaude(repository, 'the first prompt', { url: model.url });
+    const args = ['--resume', result.session_id, '--fork-session'];
+    const fork = await runClaude(repository, 'the second prompt', { url: model.url, args });
+    expect(fork.result.session_id).not.toBe(result.session_id);
+    expect(hooks.calls('SessionStart').map(({ input }) => input.source)).toEqual(['startup', 'fork']);
+    const transcripts = readTranscripts(repository);
+    expect(transcripts.map((transcript) => usageIn([transcript]).length)).toEqual([1, 2]);
+    expect(usageIn(transcripts)).toEqual(model.given);
+  });
+
   it('keeps what a subagent used in a file of its own', async () => {
     const repository = makeRepositoryWithCommit();
     const hooks = recordHooks(repository);
@@ -111,6 +145,7 @@ describe.skipIf(!claudeProgram)('Claude Code, headless', () => {
 
   it.each([
     ['SIGINT', 0, ['SessionEnd']],
+    ['SIGTERM', 143, ['SessionEnd']],
     ['SIGKILL', null, []],
   ] as const)('is continued after %s in the middle of a tool', async (signal, status, lastEvents) => {
     const repository = makeRepositoryWithCommit();

@@ -10,7 +10,7 @@ function install(agent) {
   mkdirSync(cache, { recursive: true });
   const partial = mkdtempSync(join(cache, 'partial-'));
   try {
-    const quiet = ['--no-audit', '--no-fund', '--loglevel=error'];
+    const quiet = ['--no-audit', '--no-fund', '--loglevel=error', '--fetch-retry-mintimeout=1000'];
     const args = ['install', '--prefix', partial, '--no-save', '--no-package-lock', '--ignore-scripts'];
     const npm = spawnSync('npm', [...args, ...quiet, agents[agent].spec], {
       cwd: partial,
@@ -19,9 +19,11 @@ function install(agent) {
       timeout: 15 * 60_000,
     });
     if (npm.status !== 0) return (npm.stderr || npm.error?.message || 'npm failed').trim();
+    const program = spawnSync(join(partial, agents[agent].program), ['--version'], { encoding: 'utf8' });
+    if (program.status !== 0) return `it does not run here: ${program.error?.message ?? program.stderr}`;
     rmSync(folderOf(agent), { recursive: true, force: true });
     renameSync(partial, folderOf(agent));
-    return programOf(agent) ? null : `${agents[agent].program} is not in the package`;
+    return null;
   } finally {
     rmSync(partial, { recursive: true, force: true });
   }

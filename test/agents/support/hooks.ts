@@ -44,6 +44,8 @@ export const codexEvents = [
 export type HookCall = {
   readonly event: string;
   readonly at: number;
+  /** How long the transcript was then. */
+  readonly transcriptBytes: number;
   // biome-ignore lint/suspicious/noExplicitAny: what an agent hands to its hooks has no shape of ours.
   readonly input: any;
   readonly env: { readonly [name: string]: string };
