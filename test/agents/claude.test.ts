@@ -7,7 +7,7 @@ import { claudeProgram, readTranscripts, runClaude, startClaude } from './suppor
 import { priceOf, usageIn } from './support/cost.ts';
 import { recordHooks } from './support/hooks.ts';
 import { parseLines } from './support/ran.ts';
-import { bashTool, writeTool } from './support/script.ts';
+import { bashTool, runUntilCleanUp, writeTool } from './support/script.ts';
 import { until } from './support/until.ts';
 
 const allowBash = ['--allowedTools', 'Bash'];
@@ -150,7 +150,7 @@ describe.skipIf(!claudeProgram)('Claude Code, headless', () => {
   ] as const)('is continued after %s in the middle of a tool', async (signal, status, lastEvents) => {
     const repository = makeRepositoryWithCommit();
     const hooks = recordHooks(repository);
-    const model = await startAnthropicModel([{ tools: [bashTool('touch started; sleep 1000')] }]);
+    const model = await startAnthropicModel([{ tools: [bashTool(runUntilCleanUp)] }]);
     const started = startClaude(repository, 'the first prompt', { url: model.url, args: allowBash });
     await until(
       () => existsSync(join(repository.folder, 'started')),

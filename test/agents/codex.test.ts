@@ -5,6 +5,7 @@ import { makeRepositoryWithCommit } from '../support/repository.ts';
 import { codexProgram, readRollouts, runCodex, startCodex } from './support/codex.ts';
 import { recordCodexHooks } from './support/hooks.ts';
 import { startOpenAiModel } from './support/openai.ts';
+import { runUntilCleanUp } from './support/script.ts';
 import { until } from './support/until.ts';
 
 const write = { tool: 'exec_command', input: { cmd: 'echo one > a.txt' } };
@@ -57,7 +58,7 @@ describe.skipIf(!codexProgram)('Codex', () => {
 
   it('is continued after SIGKILL in the middle of a tool', async () => {
     const repository = makeRepositoryWithCommit();
-    const wait = { tool: 'exec_command', input: { cmd: 'touch started; sleep 1000' } };
+    const wait = { tool: 'exec_command', input: { cmd: runUntilCleanUp } };
     const model = await startOpenAiModel([{ tools: [wait] }]);
     const started = startCodex(repository, 'the first prompt', { url: model.url });
     await until(

@@ -10,6 +10,8 @@ afterEach(() => {
 
 /** Ends an agent and what it started: it is the first of its process group. */
 export function endGroup(pid: number): void {
+  // The group 0 would be our own.
+  if (!(pid > 1)) throw new Error(`${pid} is no process of an agent`);
   try {
     process.kill(-pid, 'SIGKILL');
   } catch {

@@ -53,3 +53,6 @@ export function writeTool(folder: string, name: string, content: string): ToolUs
 export function bashTool(command: string): ToolUse {
   return { tool: 'Bash', input: { command, description: 'a command' } };
 }
+
+/** A command that runs until its folder is taken away: an agent that is killed leaves its commands behind. */
+export const runUntilCleanUp = 'touch started; while [ -e started ]; do sleep 0.1; done';
