@@ -1,4 +1,4 @@
-import { defineConfig } from 'vitest/config';
+import { configDefaults, defineConfig } from 'vitest/config';
 // @ts-expect-error: the build's own scripts are plain JavaScript.
 import { readPrices } from './bin/prices.mjs';
 
@@ -10,6 +10,8 @@ export default defineConfig({
   },
   test: {
     include: ['test/**/*.test.ts'],
+    // Those with the real agents need big downloads: `npm run test:agents`.
+    exclude: [...configDefaults.exclude, 'test/agents/**'],
     testTimeout: 60_000,
     hookTimeout: 60_000,
     pool: 'forks',
