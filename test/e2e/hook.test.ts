@@ -1,0 +1,194 @@
+import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { orchJson, runOrch } from '../support/orch.ts';
+import { makeRepositoryWithCommit, type TestRepository } from '../support/repository.ts';
+
+/** An agent that calls its hooks by hand: what it says of itself, and the file its messages go to. */
+function makeAgent(repository: TestRepository, id = 'agent-1', env: Record<string, string> = {}) {
+  const transcript = join(repository.home, `${id}.jsonl`);
+  writeFileSync(transcript, '');
+  let messages = 0;
+  const call = (event: string, fields: object = {}, as = id) => {
+    const input = JSON.stringify({
+      session_id: as,
+      transcript_path: transcript,
+      cwd: repository.folder,
+      hook_event_name: event,
+      ...fields,
+    });
+    // The test's own process stands for the agent's.
+    const ran = runOrch(repository, ['hook', 'claude'], {
+      input,
+      env: { CLAUDE_PID: String(process.pid), ...env },
+    });
+    expect({ status: ran.status, stderr: ran.stderr }).toEqual({ status: 0, stderr: '' });
+    return ran.stdout === '' ? null : JSON.parse(ran.stdout);
+  };
+  /** A million output tokens of Sonnet cost fifteen dollars. */
+  const spend = (output: number) => {
+    const message = {
+      id: `msg-${++messages}`,
+      model: 'claude-sonnet-4-5',
+      usage: { input_tokens: 0, output_tokens: output },
+    };
+    appendFileSync(
+      transcript,
+      `${JSON.stringify({ type: 'assistant', requestId: `r-${messages}`, message })}\n`,
+    );
+  };
+  return { call, spend, transcript };
+}
+
+const wrote = (repository: TestRepository, name: string) => ({
+  tool_name: 'Write',
+  tool_input: { file_path: join(repository.folder, name), content: 'one\n' },
+  tool_response: { type: 'create', structuredPatch: [] },
+});
+
+type Status = { session: { number: number; status: string; agent: string; costUsd: number }; epicId: string };
+
+function statusOf(repository: TestRepository, epic: string): Status {
+  return orchJson<Status>(repository, ['session', 'status', '--epic', epic]);
+}
+
+describe('an agent that runs by itself, with orch in its hooks', () => {
+  it('is recorded, metered and handed over, and nobody typed orch record', () => {
+    const repository = makeRepositoryWithCommit();
+    repository.git('switch', '--quiet', '--create', 'feat/login');
+    const { call, spend } = makeAgent(repository);
+    expect(call('SessionStart', { source: 'startup' })).toEqual({
+      systemMessage: 'orch: feat-login (from the branch), session 1, no budget.',
+    });
+    call('UserPromptSubmit', { prompt: 'Make login redirect to /home' });
+    spend(100_000);
+    writeFileSync(join(repository.folder, 'login.ts'), 'one\n');
+    call('PostToolUse', wrote(repository, 'login.ts'));
+    const stdout = '      Tests  1 failed | 12 passed (13)\n';
+    call('PostToolUse', { tool_name: 'Bash', tool_input: {}, tool_response: { stdout, stderr: '' } });
+    call('Stop', { last_assistant_message: 'The form is there; the redirect is not.' });
+    expect(statusOf(repository, 'feat-login').session).toMatchObject({
+      number: 1,
+      status: 'running',
+      agent: 'claude',
+      costUsd: 1.5,
+    });
+    call('SessionEnd', { reason: 'prompt_input_exit' });
+    expect(statusOf(repository, 'feat-login').session).toMatchObject({ status: 'paused', costUsd: 1.5 });
+
+    const next = makeAgent(repository, 'agent-2');
+    const { systemMessage, hookSpecificOutput } = next.call('SessionStart', { source: 'startup' });
+    expect(systemMessage).toBe('orch: feat-login (from the branch), session 2, $1.50 spent, no budget.');
+    const { additionalContext: brief } = hookSpecificOutput;
+    expect(brief.length).toBeLessThan(2_000);
+    expect(brief).toContain('Make login redirect to /home');
+    expect(brief).toContain('login.ts');
+    expect(brief).toContain('1 of 13 tests failed');
+    const log = repository.git('log', '--format=%s', 'orchestration/epics/feat-login').split('\n');
+    expect(log).toHaveLength(2); // the first thing that happened, and the end
+  });
+
+  it('leaves nothing behind where nothing happened', () => {
+    const repository = makeRepositoryWithCommit();
+    const { call } = makeAgent(repository);
+    call('SessionStart', { source: 'startup' });
+    expect(call('PostToolUse', { tool_name: 'Read', tool_input: {}, tool_response: {} })).toBeNull();
+    call('SessionEnd', { reason: 'other' });
+    expect(orchJson(repository, ['status'])).toEqual({ epics: [] });
+    expect(repository.git('for-each-ref', 'refs/orchestration')).toBe('');
+  });
+
+  it('stays the same session when its context is cleared, and gets the facts back when it is compacted', () => {
+    const repository = makeRepositoryWithCommit();
+    const { call, spend } = makeAgent(repository, 'agent-1', { ORCH_EPIC: 'x' });
+    call('SessionStart', { source: 'startup' });
+    call('UserPromptSubmit', { prompt: 'Begin' });
+    spend(10_000);
+    call('PreCompact', { trigger: 'manual' });
+    const { checkpoints } = orchJson<{ checkpoints: { trigger: string }[] }>(repository, [
+      'checkpoint',
+      'list',
+      'x',
+    ]);
+    expect(checkpoints[0]?.trigger).toBe('pre_compact');
+    expect(call('SessionStart', { source: 'compact' }).hookSpecificOutput.additionalContext).toContain(
+      'Begin',
+    );
+    call('SessionEnd', { reason: 'clear' });
+    expect(call('SessionStart', { source: 'clear' }, 'agent-1-cleared')).toEqual({
+      hookSpecificOutput: {
+        hookEventName: 'SessionStart',
+        additionalContext: 'orch: this goes on recording for x.',
+      },
+    });
+    call('UserPromptSubmit', { prompt: 'Go on' }, 'agent-1-cleared');
+    expect(statusOf(repository, 'x').session).toMatchObject({ number: 1, status: 'running', costUsd: 0.15 });
+  });
+
+  it('is halted at its budget after a checkpoint, and stays so until a person raises it', () => {
+    const repository = makeRepositoryWithCommit();
+    runOrch(repository, ['cost', 'budget', '1', '--epic', 'x']);
+    const { call, spend } = makeAgent(repository, 'agent-1', { ORCH_EPIC: 'x' });
+    call('SessionStart', { source: 'startup' });
+    call('UserPromptSubmit', { prompt: 'Begin' });
+    spend(56_000);
+    expect(call('PostToolUse', wrote(repository, 'a'))).toEqual({
+      systemMessage: 'orch: $0.84 of $1.00 is spent on x.',
+    });
+    spend(56_000);
+    const { continue: goesOn, stopReason } = call('PostToolUse', wrote(repository, 'b'));
+    expect({ goesOn, stopReason }).toEqual({
+      goesOn: false,
+      stopReason: expect.stringContaining('orch cost budget +10 -e x'),
+    });
+    const { checkpoint } = orchJson<{ checkpoint: { trigger: string } }>(repository, [
+      'session',
+      'status',
+      '-e',
+      'x',
+    ]);
+    expect(checkpoint.trigger).toBe('budget');
+    expect(call('UserPromptSubmit', { prompt: 'Go on' })).toMatchObject({ decision: 'block' });
+    expect(call('PreToolUse', { tool_name: 'Bash', tool_input: {} })).toMatchObject({
+      hookSpecificOutput: { permissionDecision: 'deny' },
+    });
+    expect(
+      runOrch(repository, ['cost', 'budget', '+5', '-e', 'x'], { env: { CLAUDECODE: '1' } }).status,
+    ).toBe(2);
+    expect(runOrch(repository, ['cost', 'budget', '+5', '-e', 'x']).status).toBe(0);
+    expect(call('UserPromptSubmit', { prompt: 'Go on' })).toBeNull();
+  });
+
+  it('is not billed to the branch it left', () => {
+    const repository = makeRepositoryWithCommit();
+    repository.git('switch', '--quiet', '--create', 'feat/login');
+    const { call, spend } = makeAgent(repository);
+    call('SessionStart', { source: 'startup' });
+    call('UserPromptSubmit', { prompt: 'Begin' });
+    spend(10_000);
+    repository.git('switch', '--quiet', '--create', 'hotfix');
+    call('UserPromptSubmit', { prompt: 'A hotfix' });
+    spend(20_000);
+    call('Stop', { last_assistant_message: 'Mended.' });
+    expect(statusOf(repository, 'feat-login').session).toMatchObject({ status: 'paused', costUsd: 0.15 });
+    expect(statusOf(repository, 'hotfix').session).toMatchObject({ status: 'running', costUsd: 0.3 });
+  });
+
+  it('is never disturbed, whatever is wrong', () => {
+    const repository = makeRepositoryWithCommit();
+    for (const input of ['', '{', '[]', '{"session_id":"x"}', 'x'.repeat(1_000_000)]) {
+      const ran = runOrch(repository, ['hook', 'claude'], { input });
+      expect(ran).toEqual({ status: 0, stdout: '', stderr: '' });
+    }
+    const { call } = makeAgent(repository);
+    call('OfTheFuture');
+    mkdirSync(join(repository.folder, '.orchestration'));
+    writeFileSync(join(repository.folder, '.orchestration/config.yaml'), 'nonsense: 5\n');
+    expect(call('SessionStart', { source: 'startup' })).toBeNull();
+    const outside = runOrch(repository, ['hook', 'claude'], {
+      cwd: repository.home,
+      input: JSON.stringify({ session_id: 'x', cwd: repository.home, hook_event_name: 'SessionStart' }),
+    });
+    expect(outside).toEqual({ status: 0, stdout: '', stderr: '' });
+  });
+});
