@@ -76,9 +76,16 @@ async function readDocument(
   commit: Oid,
   isOurs = false,
 ): Promise<CheckpointDocument> {
+  const last = lastRead.get(git);
+  if (last?.oid === entry.oid) return last.document;
   const { bytes } = await git.readObject(entry.oid);
-  return parseDocument(bytes, `${entry.name} in ${commit.slice(0, 12)}`, isOurs);
+  const document = await parseDocument(bytes, `${entry.name} in ${commit.slice(0, 12)}`, isOurs);
+  lastRead.set(git, { oid: entry.oid, document });
+  return document;
 }
+
+/** Whoever watches an epic reads the same newest document again and again. */
+const lastRead = new WeakMap<GitEngine, { readonly oid: Oid; readonly document: CheckpointDocument }>();
 
 const maxPassedOver = 200;
 
