@@ -36,7 +36,7 @@ export const noTally: Tally = { tokens: noTokens, nanos: 0, bare: 0 };
 /** An agent works on a few messages at a time; one is not written to again after so many others in its file. */
 const usualWindow = 16;
 /** So many digests are quickly read; more are worth being put in order. */
-const mostFresh = 2_048;
+const mostFresh = 512;
 
 export type MessageCounter = {
   add(file: string, line: UsageLine & { kind: 'message' }): void;

@@ -47,6 +47,7 @@ export function followThread(reading: ThreadReading, line: UsageLine): ThreadRea
 
 /** Takes a file's account into what is known of the threads. The larger counts, so reading again changes nothing. */
 export function keepThread(threads: Threads, { thread, used }: ThreadReading): Threads {
+  if (Object.keys(used).length === 0) return threads;
   const merge = (a: Keyed<Tokens>, b: Keyed<Tokens>) =>
     mergeKeyed(a, b, (x, y) => combineTokens(x, y, Math.max));
   return mergeKeyed(threads, { [thread]: used }, merge);

@@ -28,28 +28,45 @@ export type LoadedTranscripts = CachedTranscripts & {
 
 /** What was kept of a session's transcripts, or null: missing, torn, damaged, or another version's. */
 export function loadCached(path: string): LoadedTranscripts | null {
-  const documents = [0, 1].flatMap((slot) => readDocument(`${path}.${slot}`) ?? []);
-  for (const document of documents.sort((a, b) => b.edition - a.edition)) {
-    const loaded = unfold(document, dirname(path));
+  const slots = [readSlot(`${path}.0`), readSlot(`${path}.1`)];
+  for (const slot of slots.sort((a, b) => b.edition - a.edition)) {
+    const kept = parseSlot(slot);
+    const loaded = kept && unfold(kept, slot.edition, dirname(path));
     if (loaded !== null) return loaded;
   }
   return null;
 }
 
-function readDocument(path: string): Kept | null {
+/** A document as it is written: a line with its edition and its checksum, and a line of JSON. */
+type Slot = { readonly edition: number; readonly sum: string; readonly json: string };
+
+function readSlot(path: string): Slot {
   try {
-    const [sum, json = ''] = readIfThere(path)?.toString('utf8').split('\n') ?? [];
-    if (sum !== hash('sha256', json)) return null;
-    // Its checksum says that it is as it was written; only the version may be another.
-    const kept = JSON.parse(json) as Kept;
-    return kept.format === format ? kept : null;
+    const [head = '', json = ''] = readIfThere(path)?.toString('utf8').split('\n') ?? [];
+    const [edition = '', sum = ''] = head.split(' ');
+    return { edition: Number.parseInt(edition, 10) || 0, sum, json };
   } catch {
-    return null; // not to be read: the transcripts are read from their beginning
+    return { edition: 0, sum: '', json: '' }; // not to be read: the transcripts are read from their beginning
   }
 }
 
-function unfold(kept: Kept, folder: string): LoadedTranscripts | null {
-  const { format: _, edition, digestCount, digestFile, lost, settled, recent, fresh, ...others } = kept;
+function formatSlot(edition: number, json: string): Buffer {
+  return Buffer.from(`${edition} ${sumOf(edition, json)}\n${json}`);
+}
+
+function sumOf(edition: number, json: string): string {
+  return hash('sha256', `${edition}\n${json}`);
+}
+
+function parseSlot({ edition, sum, json }: Slot): Kept | null {
+  if (sum !== sumOf(edition, json)) return null;
+  // Its checksum says that it is as it was written; only the version may be another.
+  const kept = JSON.parse(json) as Kept;
+  return kept.format === format ? kept : null;
+}
+
+function unfold(kept: Kept, edition: number, folder: string): LoadedTranscripts | null {
+  const { format: _, digestCount, digestFile, lost, settled, recent, fresh, ...others } = kept;
   const digests = digestFile === null ? new Float64Array() : readDigests(join(folder, digestFile));
   if (digests?.length !== digestCount) return null;
   const messages = { recent: mapKeyed(recent, (all) => all.map(unpack)), settled, digests, fresh };
@@ -59,10 +76,12 @@ function unfold(kept: Kept, folder: string): LoadedTranscripts | null {
 function readDigests(path: string): Float64Array | null {
   try {
     const bytes = readIfThere(path);
-    // A copy, because numbers can only be looked at where they are aligned.
-    return bytes === null ? null : new Float64Array(new Uint8Array(bytes).buffer);
+    if (bytes === null) return null;
+    // Numbers can only be looked at where they are aligned.
+    const { buffer, byteOffset, length } = bytes.byteOffset % 8 === 0 ? bytes : new Uint8Array(bytes);
+    return length % 8 === 0 ? new Float64Array(buffer, byteOffset, length / 8) : null;
   } catch {
-    return null; // not to be read, or no longer whole numbers
+    return null; // not to be read
   }
 }
 
@@ -92,10 +111,10 @@ export async function storeCached(
     const { messages: _, ...others } = cached.state;
     const packed = mapKeyed(recent, (all) => all.map(pack));
     const counts = { digestFile, digestCount: digestFile === null ? 0 : digests.length };
-    const kept = { format, edition, ...others, lost: cached.lost, settled, recent: packed, fresh, ...counts };
+    const kept = { format, ...others, lost: cached.lost, settled, recent: packed, fresh, ...counts };
     const json = JSON.stringify(kept satisfies Kept);
     removeIfThere(disk, slot);
-    await write(disk, slot, Buffer.from(`${hash('sha256', json)}\n${json}`), false);
+    await write(disk, slot, formatSlot(edition, json), false);
     // The one before stays: somebody else may be about to refer to it.
     if (isNew) removeOthers(disk, path, [digestFile, loaded?.digestFile ?? null]);
     return true;
@@ -132,7 +151,6 @@ function removeOthers(disk: Disk, path: string, kept: readonly (string | null)[]
 /** The document. */
 type Kept = Omit<TranscriptState, 'messages'> & {
   readonly format: number;
-  readonly edition: number;
   readonly lost: Meters;
   readonly settled: TranscriptState['messages']['settled'];
   readonly recent: Keyed<Packed[]>;

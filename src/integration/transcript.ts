@@ -100,7 +100,7 @@ function makeReading(
 ): TranscriptReading {
   let counted = tallies;
   for (const [model, tokens] of Object.entries(sumThreads(threads))) {
-    const { [model]: tally = noTally } = counted;
+    const tally = lookUp(counted, model) ?? noTally;
     const bare = tally.bare + sumTokens(tokens);
     counted = { ...counted, [model]: { ...tally, tokens: addTokens(tally.tokens, tokens), bare } };
   }

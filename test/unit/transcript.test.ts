@@ -46,6 +46,18 @@ describe('a transcript', () => {
     expect(read().output).toBe(207);
   });
 
+  it('adds up the agent’s own figures, and the tokens that have none', () => {
+    const lines = [
+      { id: 'a', model, tokens: output(3), costUSD: 0.25 },
+      { id: 'b', model, tokens: output(4) },
+    ].map(formatMessage);
+    expect(follow(makeTranscript(`${lines.join('\n')}\n`))().reading.counted[model]).toEqual({
+      tokens: output(7),
+      nanos: 250_000_000,
+      bare: 4,
+    });
+  });
+
   it('tells requests apart', () => {
     const message = { id: 'a', model, tokens: output(3) };
     const lines = [message, { ...message, request: 'other' }].map(formatMessage);
@@ -257,6 +269,12 @@ describe('Codex', () => {
       meta('t') + turn('gpt-5') + total(10) + total(10) + total(30) + turn('gpt-6') + total(30) + total(35),
     );
     expect(inputs(path)).toEqual({ 'gpt-5': 30, 'gpt-6': 5 });
+  });
+
+  it('is of one thread, whatever a file quotes of another', () => {
+    const parent = makeTranscript(meta('t') + turn('gpt-5') + total(30));
+    const other = makeTranscript(meta('u') + meta('t') + turn('gpt-5') + total(9));
+    expect(inputs(parent, other)).toEqual({ 'gpt-5': 39 });
   });
 
   it('counts anew once its window was overrun', () => {
