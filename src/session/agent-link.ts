@@ -46,7 +46,11 @@ export async function writeLink(disk: Disk, home: string, random: Random, link: 
 
 export function removeLink(disk: Disk, home: string, session: SessionId): void {
   removeIfThere(disk, pathOf(home, session));
-  removeIfThere(disk, meterCache(home, session));
+  // What was read of its transcripts is in several files that begin alike.
+  const begins = `${session}.meter`;
+  for (const name of listFolder(folderOf(home))) {
+    if (name.startsWith(begins)) removeIfThere(disk, join(folderOf(home), name));
+  }
 }
 
 export function readLink(home: string, session: SessionId): AgentLink | null {
