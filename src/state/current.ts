@@ -1,3 +1,4 @@
+import { type ContextWindow, tiers } from '../cost/context.ts';
 import { lookUp } from '../keyed.ts';
 import type { CheckpointId, Json, Micros, Oid } from '../types.ts';
 import type { State } from './lists.ts';
@@ -27,6 +28,7 @@ export type Current = {
   lastGreen: LastGreen;
   /** What the user asked for last. */
   asked: { readonly text: string };
+  contextWindow: ContextWindow;
 };
 
 type Fields = { readonly [key: string]: Json };
@@ -51,6 +53,11 @@ const checks: { readonly [K in keyof Current]: Check<Current[K]> } = {
   ),
   lastGreen: checkFields(({ id, seq }) => typeof id === 'string' && typeof seq === 'number'),
   asked: checkFields(({ text }) => typeof text === 'string'),
+  contextWindow: checkFields(
+    ({ tokens, window, fill, tier }) =>
+      [tokens, window, fill].every((amount) => typeof amount === 'number') &&
+      tiers.some((known) => known === tier),
+  ),
 };
 
 /** What stands there, or null where nothing does, or something this orch does not understand. */
