@@ -15,6 +15,7 @@ import { readView } from './context.ts';
 import { journalFolder, journalPath } from './journal.ts';
 import { endSession } from './lifecycle.ts';
 import { readLive, removeLive } from './live.ts';
+import { readOrchestration } from './orchestration.ts';
 import { type Ask, type Outcome, record, recordInNew, type Target } from './record.ts';
 import { describeMoney } from './status.ts';
 
@@ -139,7 +140,9 @@ async function recordWork(
     ? { trigger: 'session_start' as const, reason: null }
     : null;
   try {
-    return await recordInNew(ports, opening, all, first);
+    const { state } = await readView(ports, link.epic);
+    const told = await readOrchestration(ports, state);
+    return await recordInNew(ports, opening, [...told, ...all], first);
   } catch (error) {
     // Two tools at once: the other one's hook was faster to begin it.
     if (!hasBegun(ports, link.session) || systemCode(causeOf(error)) !== 'EEXIST') throw error;

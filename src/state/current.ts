@@ -1,6 +1,6 @@
 import { type ContextWindow, tiers } from '../cost/context.ts';
 import { lookUp } from '../keyed.ts';
-import type { CheckpointId, Json, Micros, Oid } from '../types.ts';
+import type { CheckpointId, Json, Micros, Millis, Oid } from '../types.ts';
 import type { State } from './lists.ts';
 
 /** What is being worked on. */
@@ -20,6 +20,18 @@ export type TestState = {
 /** The newest checkpoint whose code passed all gates. */
 export type LastGreen = { readonly id: CheckpointId; readonly seq: number; readonly tree: Oid };
 
+/** What the ORCHESTRATION.yaml said when it was last read. */
+export type ResumptionState = {
+  readonly workflow: string | null;
+  readonly phase: string | null;
+  readonly status: string | null;
+  readonly nextStep: string | null;
+  /** Of all it said: another one is read again. */
+  readonly digest: string;
+  /** When it was brought up to date, by itself. */
+  readonly at: Millis | null;
+};
+
 /** What stands under a key of `current`; these are the ones orch itself writes. */
 export type Current = {
   budget: Micros | null;
@@ -29,6 +41,7 @@ export type Current = {
   /** What the user asked for last. */
   asked: { readonly text: string };
   contextWindow: ContextWindow;
+  resumptionState: ResumptionState;
 };
 
 type Fields = { readonly [key: string]: Json };
@@ -53,6 +66,7 @@ const checks: { readonly [K in keyof Current]: Check<Current[K]> } = {
   ),
   lastGreen: checkFields(({ id, seq }) => typeof id === 'string' && typeof seq === 'number'),
   asked: checkFields(({ text }) => typeof text === 'string'),
+  resumptionState: checkFields(({ digest }) => typeof digest === 'string'),
   contextWindow: checkFields(
     ({ tokens, window, fill, tier }) =>
       [tokens, window, fill].every((amount) => typeof amount === 'number') &&
