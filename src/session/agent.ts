@@ -12,6 +12,7 @@ import { type AgentLink, findLink, removeLink } from './agent-link.ts';
 import { explainFullContext, readAgent, warnOfUnpriced } from './agent-reading.ts';
 import { chooseEpic, openLink, startAgent } from './agent-start.ts';
 import { readView } from './context.ts';
+import { meteredFacts } from './import.ts';
 import { journalFolder, journalPath } from './journal.ts';
 import { endSession } from './lifecycle.ts';
 import { readLive, removeLive } from './live.ts';
@@ -113,6 +114,7 @@ async function work(
   const happened = [...facts.map((fact) => completed(fact, view.state)), ...used];
   // How full its window is makes no session of one in which nothing happened.
   const all = happened.length > 0 || hasBegun(ports, link.session) ? [...happened, ...context] : [];
+  if (happened.length > 0) all.push(...meteredFacts(view.state, link.agentSessions));
   const target = await targetOf(ports, link);
   // Past the budget the answer is the same again, though nothing is new.
   const isCalledFor = view.pending.length > 0 || describeMoney(view.state).level === 'exceeded';

@@ -1,5 +1,6 @@
 import { type ContextWindow, tiers } from '../cost/context.ts';
-import { lookUp } from '../keyed.ts';
+import type { Usage } from '../cost/ledger.ts';
+import { type Keyed, lookUp } from '../keyed.ts';
 import type { CheckpointId, Json, Micros, Millis, Oid } from '../types.ts';
 import type { State } from './lists.ts';
 
@@ -42,6 +43,10 @@ export type Current = {
   asked: { readonly text: string };
   contextWindow: ContextWindow;
   resumptionState: ResumptionState;
+  /** What was counted of imported transcripts, by model. */
+  imported: Keyed<Usage>;
+  /** The agents' own names of the sessions that their hooks meter. */
+  meteredAgents: readonly string[];
 };
 
 type Fields = { readonly [key: string]: Json };
@@ -66,6 +71,9 @@ const checks: { readonly [K in keyof Current]: Check<Current[K]> } = {
   ),
   lastGreen: checkFields(({ id, seq }) => typeof id === 'string' && typeof seq === 'number'),
   asked: checkFields(({ text }) => typeof text === 'string'),
+  imported: checkFields((models) => Object.values(models).every(isObject)),
+  meteredAgents: (value): value is string[] =>
+    Array.isArray(value) && value.every((name) => typeof name === 'string'),
   resumptionState: checkFields(({ digest }) => typeof digest === 'string'),
   contextWindow: checkFields(
     ({ tokens, window, fill, tier }) =>
