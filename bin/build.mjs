@@ -52,6 +52,20 @@ function findEntries(source) {
   return [...entries];
 }
 
+/** What an agent says on stdin, for the commands that listen to it. */
+const says = (event, fields = {}) => ({
+  argv: ['hook', 'claude'],
+  input: JSON.stringify({ session_id: 'a', hook_event_name: event, ...fields }),
+});
+const wroteFile = {
+  tool_name: 'Write',
+  tool_input: { file_path: 'file', content: 'one' },
+  tool_response: { type: 'create', structuredPatch: [] },
+};
+const startsAgent = says('SessionStart', { source: 'startup' });
+const asksAgent = says('UserPromptSubmit', { prompt: 'Begin' });
+const contextWindow = { context_window_size: 200_000, current_usage: { input_tokens: 120_000 } };
+
 /** The command groups that are started often, what is typed most, and the bundles that loads on the way. */
 const warmUps = {
   checkpoint: {
@@ -61,6 +75,26 @@ const warmUps = {
       ['checkpoint', 'list', '--epic', 'e'],
     ],
     loaded: ['git/snapshot.cjs'],
+  },
+  hook: {
+    argvs: [
+      startsAgent,
+      asksAgent,
+      says('PreToolUse', { tool_name: 'Write', tool_input: {} }),
+      says('PostToolUse', wroteFile),
+      says('Stop', { last_assistant_message: 'Done' }),
+      says('SessionEnd', { reason: 'other' }),
+    ],
+    loaded: [],
+  },
+  statusline: {
+    // The session it tells of is there before.
+    before: [startsAgent, asksAgent],
+    argvs: [
+      { argv: ['statusline'], input: JSON.stringify({ session_id: 'a', context_window: contextWindow }) },
+      { argv: ['statusline'], input: JSON.stringify({ session_id: 'a', context_window: contextWindow }) },
+    ],
+    loaded: [],
   },
   record: {
     argvs: [
@@ -78,6 +112,11 @@ const warmUps = {
   },
   status: { argvs: [['status'], ['status', '--json']], loaded: [] },
 };
+
+/** A call is a list of arguments, or that and what comes on stdin. */
+function asCall(call) {
+  return Array.isArray(call) ? { argv: call, input: '' } : call;
+}
 
 export async function build(root) {
   const source = join(root, 'src');
@@ -120,9 +159,9 @@ export async function build(root) {
       chunkNames: 'chunks/[name]-[hash]',
     }),
   ]);
-  for (const [group, { argvs, loaded }] of Object.entries(warmUps)) {
+  for (const [group, { before = [], argvs, loaded }] of Object.entries(warmUps)) {
     const bundles = loaded.map((bundle) => join(dist, bundle));
-    addCodeCache(join(dist, 'cli', `${group}.cjs`), argvs, bundles);
+    addCodeCache(join(dist, 'cli', `${group}.cjs`), { before, calls: argvs.map(asCall) }, bundles);
   }
   const tsc = join(root, 'node_modules', 'typescript', 'bin', 'tsc');
   const args = ['--noEmit', 'false', '--declaration', '--emitDeclarationOnly', '--rootDir', 'src'];

@@ -28,7 +28,7 @@ function addLoader(path) {
 }
 
 /**
- * Turns `<path>.cjs` into a loader, its code, and its compiled code, as it is after `warmUp` used it; and so with the
+ * Turns `<path>.cjs` into a loader, its code, and its compiled code, as it is after the calls of `warmUp`; and so with the
  * bundles it loads on the way.
  */
 export function addCodeCache(path, warmUp, loaded = []) {

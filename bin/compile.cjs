@@ -1,10 +1,14 @@
-// usage: compile.cjs BUNDLE ARGVS: runs the bundle with each list of arguments in a scratch repository, so that what
+// usage: compile.cjs BUNDLE WARM-UP: runs the bundle with each call of the warm-up in a scratch repository, so that what
 // these need is compiled, and writes the compiled code beside it and beside the bundles it loaded.
 const { execFileSync } = require('node:child_process');
-const { writeFileSync } = require('node:fs');
+const { closeSync, openSync, writeFileSync } = require('node:fs');
 const { join } = require('node:path');
 
 const [, , path, warmUp] = process.argv;
+const { before, calls } = JSON.parse(warmUp);
+// This process stands for the agent's, which lives as long as the calls are made.
+process.env.CLAUDE_PID = String(process.pid);
+const hookEnvironment = { ...process.env, ORCH_EPIC: 'e' };
 
 /** A repository with an epic; gives a session whose journal is there. */
 function prepare() {
@@ -14,18 +18,29 @@ function prepare() {
   return checkpoint.sessionId;
 }
 
+/** Gives this process a stdin from which it can read that: the lowest free number is what a file gets. */
+function putOnStdin(input) {
+  writeFileSync('stdin', input);
+  closeSync(0);
+  openSync('stdin');
+}
+
 async function main() {
   const bundle = require(path);
   const sessions = [''];
   try {
     sessions.push(prepare());
+    for (const { argv, input } of before) {
+      execFileSync(process.execPath, [join(__dirname, 'orch.js'), ...argv], { input, env: hookEnvironment });
+    }
   } catch {
     // Without git the commands below fail, which compiles nearly as much.
   }
   // Outside of a session and in one: they go different ways.
   for (const session of sessions) {
     process.env.ORCH_SESSION = session;
-    for (const [turn, argv] of JSON.parse(warmUp).entries()) {
+    for (const [turn, { argv, input }] of calls.entries()) {
+      putOnStdin(input);
       writeFileSync('file', `changed ${session} ${turn} times`); // so that there is something new to save
       await bundle.run(argv);
     }

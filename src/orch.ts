@@ -68,6 +68,7 @@ export async function openOrch(options: OrchOptions = {}): Promise<Orch> {
     readConfig,
     readSettings: async () => ({ ...settingsOf(await readConfig()), ...options.settings }),
     redact,
+    worktree: repository.worktree,
     takeSnapshot: canSnapshot
       ? async (request) => {
           const { takeSnapshot } = await import('./git/snapshot.ts');

@@ -1,6 +1,7 @@
 import { lookUp } from '../keyed.ts';
 import { readCurrent } from '../state/current.ts';
 import type { List, Note } from '../state/lists.ts';
+import type { Millis } from '../types.ts';
 import { gatherChanged, gatherCode, gatherDisk, gatherReadFirst } from './brief-code.ts';
 import {
   type BriefItem,
@@ -32,6 +33,7 @@ type SectionKind = {
 const kinds = [
   { name: 'asked', label: 'Asked', noun: 'request', style: 'line', gather: gatherAsked },
   { name: 'now', label: 'Now', noun: 'current task', style: 'line', gather: gatherNow },
+  { name: 'plan', label: 'Plan', noun: 'plan', style: 'line', gather: gatherPlan },
   {
     name: 'blockers',
     label: 'Blocked by',
@@ -127,6 +129,30 @@ function gatherNow({ state }: BriefSubject): Gathered {
   const task = readCurrent(state, 'currentTask');
   const text = plainText(task?.text ?? '', 400);
   return sayOnce(text === '' ? null : `${text}${task?.status === 'done' ? ' (done)' : ''}`);
+}
+
+/** Past this a plan may no longer be what is worked on. */
+const staleAfter: Millis = 86_400_000;
+
+/** What the user's ORCHESTRATION.yaml says of the work, and how old that is. */
+function gatherPlan({ state }: BriefSubject): Gathered {
+  const plan = readCurrent(state, 'resumptionState');
+  if (plan === null) return sayOnce(null);
+  const say = (label: string, text: unknown) =>
+    typeof text === 'string' && text !== '' ? [`${label}${plainText(text, 200)}`] : [];
+  const parts = [
+    ...say('', plan.workflow),
+    ...say('phase ', plan.phase),
+    ...say('', plan.status),
+    ...say('next: ', plan.nextStep),
+  ];
+  if (parts.length === 0) return sayOnce(null);
+  const age = typeof plan.at === 'number' ? state.clock - plan.at : null;
+  const when =
+    age === null || plan.at === null
+      ? 'of unknown age'
+      : `of ${formatMoment(plan.at, state.clock)}${age > staleAfter ? ', stale' : ''}`;
+  return sayOnce(`${parts.join('; ')} (ORCHESTRATION.yaml ${when})`);
 }
 
 function gatherDecided({ state }: BriefSubject): Gathered {

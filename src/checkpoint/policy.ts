@@ -1,5 +1,6 @@
+import { isAbove, type Tier } from '../cost/context.ts';
 import { totalUsage } from '../cost/ledger.ts';
-import { budgetOf } from '../state/current.ts';
+import { budgetOf, readCurrent } from '../state/current.ts';
 import type { Event, Fact } from '../state/facts.ts';
 import type { State } from '../state/lists.ts';
 import type { Micros, Millis, Trigger } from '../types.ts';
@@ -13,7 +14,11 @@ export type Policy = {
   readonly on: readonly Trigger[];
   /** Fractions of the budget, each once. */
   readonly cost: readonly number[];
+  /** What is done when the agent's context window fills up; a checkpoint, where it is not said. */
+  readonly context?: { readonly critical: ContextAction; readonly emergency: ContextAction };
 };
+
+type ContextAction = 'checkpoint' | 'log' | 'stop';
 
 export const defaultPolicy: Policy = {
   interval: 15 * 60_000,
@@ -78,6 +83,8 @@ function findTrigger(policy: Policy, view: View, stop: Stop | null, now: Millis)
     const trigger = triggerOf(fact);
     if (trigger !== null && isOn(policy, trigger)) return { trigger, reason: null };
   }
+  const full = isOn(policy, 'context_tier') ? findTierCrossing(policy, view) : null;
+  if (full !== null) return { trigger: 'context_tier', reason: full };
   const crossed = findCrossing(policy, view);
   if (crossed !== null) return { trigger: 'cost', reason: crossed };
   return isDue(policy, view, now) ? { trigger: 'interval', reason: null } : null;
@@ -132,6 +139,29 @@ function findCrossing(policy: Policy, { saved, state }: View): string | null {
   if (crossed.length === 0 || limit === null) return null;
   const spent = totalUsage(state.ledger).micros;
   return `${Math.floor((spent / limit) * 100)} % of the budget spent: ${formatUsd(spent)} of ${formatUsd(limit)}`;
+}
+
+/** What the policy wants at a tier; nothing below the two that are close to the end. */
+function actionAt({ context }: Policy, tier: Tier): ContextAction {
+  if (tier === 'EMERGENCY') return context?.emergency ?? 'checkpoint';
+  return tier === 'CRITICAL' ? (context?.critical ?? 'checkpoint') : 'log';
+}
+
+/** Has the window filled up to a tier that the newest checkpoint does not know of yet? */
+function findTierCrossing(policy: Policy, { saved, state }: View): string | null {
+  const now = readCurrent(state, 'contextWindow');
+  const before = saved && readCurrent(saved.document.state, 'contextWindow');
+  // Another session of the agent's begins with a window of its own.
+  const known = before?.agentSession === now?.agentSession ? (before?.tier ?? null) : null;
+  if (now === null || actionAt(policy, now.tier) === 'log' || !isAbove(now.tier, known)) return null;
+  return `Context window ${now.tier}: ${Math.floor(now.fill * 100)} % full`;
+}
+
+/** Is an agent to stop because its own context window is nearly full? */
+export function findFullContext(policy: Policy, state: State, agentSessions: readonly string[]) {
+  const now = readCurrent(state, 'contextWindow');
+  if (now === null || !agentSessions.includes(now.agentSession)) return null;
+  return actionAt(policy, now.tier) === 'stop' ? now : null;
 }
 
 /** Is a checkpoint due by the clock, and is there something to put in it? */

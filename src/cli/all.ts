@@ -4,7 +4,7 @@ import { checkpointGroup } from './checkpoint.ts';
 import { makeCompletion } from './completion.ts';
 import { costGroup } from './cost.ts';
 import { demoSpec } from './demo.ts';
-import { hookSpec } from './hook-spec.ts';
+import { hookSpec, statuslineSpec } from './hook-spec.ts';
 import { logSpec } from './log.ts';
 import { recordGroup } from './record.ts';
 import { runCommands } from './run.ts';
@@ -25,6 +25,7 @@ const specs: readonly Spec[] = [
   checkpointGroup,
   baselineSpec,
   hookSpec,
+  statuslineSpec,
   demoSpec,
   makeCompletion(() => specs),
 ];

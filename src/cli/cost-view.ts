@@ -1,6 +1,7 @@
 import type { Budget } from '../cost/budget.ts';
 import { byHand } from '../cost/ledger.ts';
 import type { CostReport } from '../cost/report.ts';
+import type { UnpricedModel } from '../cost/unpriced.ts';
 import type { CostStatus } from '../session/spending.ts';
 import type { EpicId, Micros, Millis } from '../types.ts';
 import { count, toUsd } from '../units.ts';
@@ -16,8 +17,15 @@ function howLong(until: string, now: Millis): string {
   return hours < 48 ? `${Math.round(hours)} h` : `${Math.round(hours / 24)} days`;
 }
 
-export function showCost(out: Output, epic: EpicId, budget: Budget, status: CostStatus, now: Millis): string {
-  const { bySession, byModel, burnPerHourUsd, lastsUntil } = status;
+/** What an epic has cost, in a few lines. */
+export function showCost(
+  out: Output,
+  epic: EpicId,
+  budget: Budget,
+  status: CostStatus & { readonly unpriced: readonly UnpricedModel[] },
+  now: Millis,
+): string {
+  const { bySession, byModel, burnPerHourUsd, lastsUntil, unpriced } = status;
   const rate = burnPerHourUsd === null ? 'unknown yet' : `${usd(burnPerHourUsd)} an hour`;
   const lasts =
     lastsUntil && `${howLong(lastsUntil, now)}, until ${lastsUntil.slice(0, 16).replace('T', ' ')} UTC`;
@@ -31,6 +39,9 @@ export function showCost(out: Output, epic: EpicId, budget: Budget, status: Cost
     ...(sessions.length > 0 ? [['sessions', sessions.join(' · ')]] : []),
     ...(byModel.length > 0
       ? [['models', byModel.map(({ model, costUsd }) => `${nameModel(model)} ${usd(costUsd)}`).join(' · ')]]
+      : []),
+    ...(unpriced.length > 0
+      ? [['unpriced', unpriced.map(({ model, tokens }) => `${model} ${count(tokens, 'token')}`).join(' · ')]]
       : []),
   ];
   const paintValue = (text: string) =>

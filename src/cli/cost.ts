@@ -1,4 +1,5 @@
 import { parseSince } from '../cost/since.ts';
+import { listUnpriced } from '../cost/unpriced.ts';
 import { OrchError } from '../errors.ts';
 import { setBudget } from '../session/budget.ts';
 import { readView } from '../session/context.ts';
@@ -26,7 +27,10 @@ const status: CommandSpec = {
       const found = await readCostStatus(orch, view);
       const { out, json } = context;
       if (json) out.print(JSON.stringify({ budget, ...found }));
-      else out.print(showCost(out, view.epic, budget, found, orch.clock.now()));
+      else {
+        const unpriced = listUnpriced(view.state.ledger, (await orch.readConfig()).prices);
+        out.print(showCost(out, view.epic, budget, { ...found, unpriced }, orch.clock.now()));
+      }
       return 0;
     }),
 };
@@ -97,7 +101,8 @@ const budget: CommandSpec = {
     context.withOrch(async (orch) => {
       const place = await choosePlace(context, orch, textOf(call, 'epic'));
       const { state } = await readView(orch, place.epic);
-      const fact = setBudget(place.epic, state, call.argument ?? '', context.settings.byAgent);
+      const { prices } = await orch.readConfig();
+      const fact = setBudget(place.epic, state, call.argument ?? '', context.settings.byAgent, prices);
       const outcome = await recordIn(orch, place, [fact]);
       await rememberEpic(orch, place.epic);
       const said = `budget of ${place.epic}: ${showMoney(describeMoney(outcome.state))}`;
@@ -105,11 +110,25 @@ const budget: CommandSpec = {
     }),
 };
 
+const importSpec: CommandSpec = {
+  name: 'import',
+  description:
+    "Count what agents' transcripts, or files of codex exec --json, say was used; each message once.",
+  argument: { name: 'files', required: true, several: true, description: 'transcripts or event files' },
+  options: [epicOption()],
+  examples: [
+    'orch cost import session.jsonl',
+    'orch cost import ~/.claude/projects/-repo/*.jsonl -e feat-login',
+  ],
+  run: (context, call) =>
+    context.withOrch(async (orch) => (await import('./cost-import.ts')).runImport(context, orch, call)),
+};
+
 export const costGroup: GroupSpec = {
   name: 'cost',
   summary: 'what an epic costs, and its budget',
   description: 'What an epic costs, where the money went, and its budget.',
-  commands: [status, report, budget],
+  commands: [status, report, budget, importSpec],
   initial: 'status',
 };
 

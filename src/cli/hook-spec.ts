@@ -1,6 +1,7 @@
 import type { CommandSpec } from './spec.ts';
 
-/** For the help only: a call of it is taken by `hook.ts` before anything is parsed. */
+/* For the help only: a call of these is taken by `hook.ts` and `statusline.ts` before anything is parsed. */
+
 export const hookSpec: CommandSpec = {
   name: 'hook',
   summary: 'what agents call; JSON on stdin',
@@ -10,4 +11,14 @@ export const hookSpec: CommandSpec = {
   options: [],
   examples: ['orch hook claude < event.json'],
   run: async (context) => (await import('./hook.ts')).run(context.argv),
+};
+
+export const statuslineSpec: CommandSpec = {
+  name: 'statusline',
+  summary: 'the line Claude Code shows; JSON on stdin',
+  description:
+    'Prints one line for Claude Code to show: epic, session, money, context window, age of the last checkpoint.',
+  options: [{ flags: '--then <line>', description: 'what stood there before orch; it is shown first' }],
+  examples: ['orch statusline < status.json'],
+  run: async (context) => (await import('./statusline.ts')).run(context.argv),
 };

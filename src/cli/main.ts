@@ -19,7 +19,13 @@ const groups: { readonly [command: string]: () => Promise<Group> } = {
   session: () => import('./session.ts'),
   start: () => import('./short.ts'),
   status: () => import('./status.ts'),
+  statusline: () => import('./statusline.ts'),
 };
+
+/** These read no options: what they print is for agents. Somebody who asks for help is a person. */
+function asksForHelp([command = '', ...rest]: readonly string[]): boolean {
+  return (command === 'hook' || command === 'statusline') && rest.some((word) => /^(-h|--help)$/.test(word));
+}
 
 async function main(argv: readonly string[]): Promise<void> {
   if (argv.length === 1 && (argv[0] === '--version' || argv[0] === '-V')) {
@@ -27,7 +33,7 @@ async function main(argv: readonly string[]): Promise<void> {
     return;
   }
   const [command = ''] = wordsOf(argv);
-  const load = Object.hasOwn(groups, command) ? groups[command] : undefined;
+  const load = Object.hasOwn(groups, command) && !asksForHelp(argv) ? groups[command] : undefined;
   const group = await (load ?? (() => import('./all.ts')))();
   // All is written by now; taking node apart piece by piece would only take time.
   process.exit(await group.run(argv));

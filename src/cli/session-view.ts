@@ -1,4 +1,5 @@
 import type { Budget } from '../cost/budget.ts';
+import type { ContextWindow } from '../cost/context.ts';
 import type { EpicView } from '../session/context.ts';
 import { costOf, type Fate, type KnownSession } from '../session/fate.ts';
 import type { EpicStatus } from '../session/status.ts';
@@ -54,6 +55,24 @@ export function showMoney({ spentUsd, limitUsd, percent }: Budget): string {
   return `${usd(spentUsd)}/${usd(limitUsd)}  ${showBar(percent)} ${shown}`;
 }
 
+const learned: { readonly [S in ContextWindow['source']]: string } = {
+  config: 'from the config',
+  agent: 'told by the agent',
+  model: "from the model's name",
+  default: 'assumed',
+};
+
+/** `CRITICAL 82%`: where there is little room. */
+export function showTier({ tier, fill }: ContextWindow): string {
+  return `${tier} ${Math.floor(fill * 100)}%`;
+}
+
+/** `CRITICAL 82% of 200000 tokens (assumed), after a compaction` */
+export function showContext(context: ContextWindow): string {
+  const room = context.madeRoom === null ? '' : `, after a ${context.madeRoom}`;
+  return `${showTier(context)} of ${context.window} tokens (${learned[context.source]})${room}`;
+}
+
 export function budgetColour({ level }: Budget): Colour {
   return level === 'exceeded' ? 'red' : level === 'warning' ? 'yellow' : 'green';
 }
@@ -94,6 +113,7 @@ export function showSessionFacts(
       `${formatAge(Math.max(1_000, until - value.startedAt))}, since ${new Date(value.startedAt).toISOString().slice(0, 16)}Z`,
     ],
     ['cost', formatUsd(costOf(view.state, id))],
+    ['context', status.context && isRunning ? showContext(status.context) : null],
     ['parent', value.parentSessionId],
     ['budget', showMoney(status.budget)],
     [

@@ -1,6 +1,7 @@
 import { OrchError } from '../errors.ts';
 import type { EpicView } from '../session/context.ts';
 import { describeSession, type KnownSession, listSessions } from '../session/fate.ts';
+import { readPlan } from '../session/orchestration.ts';
 import { describeEpic, mainSession } from '../session/status.ts';
 import { showList } from './checkpoint-view.ts';
 import { epicOption, viewEpic } from './choose.ts';
@@ -62,14 +63,19 @@ const show: CommandSpec = {
       const session = findSession(view, orch.home, call.argument);
       const { checkpoints: all } = await listOrTell(context, orch, view.epic);
       const checkpoints = all.filter(({ sessionId }) => sessionId === session.id);
+      const plan = await readPlan(orch);
       const { out, json } = context;
-      if (json) out.print(JSON.stringify({ session: describeSession(view, session), checkpoints }));
+      if (json)
+        out.print(
+          JSON.stringify({ session: describeSession(view, session), checkpoints, ...(plan && { plan }) }),
+        );
       else {
         out.print(showFacts(context, view, session, orch.clock.now(), orch.home));
         if (checkpoints.length > 0)
           out.print(
             `\n${showList(out, { epicId: view.epic, checkpoints, total: checkpoints.length }, orch.clock.now())}`,
           );
+        if (plan) out.print((await import('./plan-view.ts')).showPlan(out, plan));
       }
       return 0;
     }),

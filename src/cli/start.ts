@@ -72,6 +72,7 @@ async function makeRequest(
     agent: textOf(call, 'agent') ?? (command ? basename(command[0] ?? '') : null),
     budget: textOf(call, 'budget') ?? null,
     newEpicBudget: (await orch.readConfig()).budget,
+    prices: (await orch.readConfig()).prices,
     byAgent: settings.byAgent,
     kind: 'supervised',
     worktree: orch.repository.worktree,

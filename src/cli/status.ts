@@ -5,7 +5,15 @@ import { describeEpic, type EpicStatus, mainSession } from '../session/status.ts
 import { tellDamage } from './choose.ts';
 import { type Column, formatTable, type Output } from './output.ts';
 import { runCommands } from './run.ts';
-import { budgetColour, paintFate, showAmounts, showMoney, showState, showWhen } from './session-view.ts';
+import {
+  budgetColour,
+  paintFate,
+  showAmounts,
+  showMoney,
+  showState,
+  showTier,
+  showWhen,
+} from './session-view.ts';
 import type { CommandSpec } from './spec.ts';
 
 export const statusSpec: CommandSpec = {
@@ -41,12 +49,17 @@ function showEpics(
 ): string {
   const now = orch.clock.now();
   const sessions = views.map((view) => mainSession(view, orch.home));
-  const rows = epics.map(({ epicId, budget, checkpoint }, index) => {
+  const isShown = ({ context, session }: EpicStatus) => context !== null && session?.status === 'running';
+  // A column that would say nothing takes no room.
+  const hasContext = epics.some(isShown);
+  const rows = epics.map((epic, index) => {
+    const { epicId, budget, checkpoint, context } = epic;
     const session = sessions[index];
     return [
       epicId,
       session ? showState(session, now) : '–',
       out.columns < narrow ? showAmounts(budget) : showMoney(budget),
+      ...(hasContext ? [context && isShown(epic) ? showTier(context) : '–'] : []),
       !checkpoint || checkpoint.gates === 'unknown' ? '–' : checkpoint.gates,
       checkpoint ? `${checkpoint.seq}  ${showWhen(checkpoint.timestamp, now)}` : 'nothing saved yet',
     ];
@@ -68,10 +81,11 @@ function showEpics(
     { paint: (text) => out.paint('bold', text) },
     { paint: paintState },
     { paint: paintMoney },
+    ...(hasContext ? [{}] : []),
     { paint: paintGates },
     {},
   ];
-  const header = ['EPIC', 'STATE', 'SPENT', 'GATES', 'LAST'];
+  const header = ['EPIC', 'STATE', 'SPENT', ...(hasContext ? ['CONTEXT'] : []), 'GATES', 'LAST'];
   const [head = '', ...lines] = formatTable([header, ...rows], columns, out.columns).split('\n');
   return [out.paint('dim', head), ...lines, ...suggest(out, epics)].join('\n');
 }

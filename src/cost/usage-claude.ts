@@ -6,6 +6,10 @@ import type { OwnFigure, UsageLine } from './usage.ts';
 export function readClaudeLine(line: Fields, text: string): UsageLine | null {
   if (line.type === 'assistant') return readMessage(line, text);
   if (line.type === 'cost-state' || line.type === 'result') return readAccount(line);
+  if (line.type === 'system' && line.subtype === 'compact_boundary') {
+    const left = asCount(asFields(line.compactMetadata)?.postTokens);
+    return { kind: 'compacted', left: left > 0 ? left : null };
+  }
   return null;
 }
 
@@ -19,7 +23,8 @@ function readMessage(line: Fields, text: string): UsageLine | null {
   const tokens = readTokens(usage);
   const nanos = asNanos(line.costUSD);
   if (sumTokens(tokens) === 0 && !nanos) return null;
-  return { kind: 'message', key: keyOf(line, message, text), model, tokens, nanos };
+  const key = keyOf(line, message, text);
+  return { kind: 'message', key, model, tokens, nanos, ...(line.isSidechain === true && { isAside: true }) };
 }
 
 /** Gateways of other makers leave out the request's id. What has no id at all is known by its words. */

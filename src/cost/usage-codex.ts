@@ -18,7 +18,7 @@ export function readCodexLine(line: Fields): UsageLine | null {
       return model === null ? null : { kind: 'model', model };
     }
     case 'event_msg':
-      return payload?.type === 'token_count' ? total(asFields(payload.info)?.total_token_usage) : null;
+      return payload?.type === 'token_count' ? countedTotal(asFields(payload.info)) : null;
     default:
       return null;
   }
@@ -32,6 +32,13 @@ function namedThread(id: unknown, isWholeFile: boolean): UsageLine | null {
 function total(usage: unknown): UsageLine | null {
   const used = asFields(usage);
   return used === null ? null : { kind: 'total', tokens: readTokens(used) };
+}
+
+function countedTotal(info: Fields | null): UsageLine | null {
+  const line = total(info?.total_token_usage);
+  const tokens = asCount(asFields(info?.last_token_usage)?.input_tokens);
+  if (line?.kind !== 'total' || tokens === 0) return line;
+  return { ...line, context: { tokens, window: asCount(info?.model_context_window) || null } };
 }
 
 /** What was read from the cache is part of the input, and what was reasoned part of the output. */

@@ -22,6 +22,8 @@ export type UsageLine =
       readonly tokens: Tokens;
       /** The agent's own figure for it. */
       readonly nanos: Nanos | null;
+      /** It is of an agent that the agent started itself, and not in its own window. */
+      readonly isAside?: true;
     }
   /** The agent's own account of a session, up to now. */
   | { readonly kind: 'account'; readonly session: string | null; readonly figures: readonly OwnFigure[] }
@@ -30,12 +32,19 @@ export type UsageLine =
   /** From here on the thread uses this model. */
   | { readonly kind: 'model'; readonly model: string }
   /** All that the thread has used up to now, by whatever models. */
-  | { readonly kind: 'total'; readonly tokens: Tokens };
+  | {
+      readonly kind: 'total';
+      readonly tokens: Tokens;
+      /** What is in its window, where that is told too. */
+      readonly context?: { readonly tokens: number; readonly window: number | null };
+    }
+  /** Room was made in the window; null where what is left in it is not told. */
+  | { readonly kind: 'compacted'; readonly left: number | null };
 
 /** Every field that tells what was used ends in one of these: `usage`, `total_token_usage`, `modelUsage`. */
 const telltales = [Buffer.from('usage"'), Buffer.from('modelUsage"')];
 /** What the other lines of interest are; each says so at its beginning. */
-const kinds = /"(?:turn_context|session_meta|thread\.started)"/;
+const kinds = /"(?:turn_context|session_meta|thread\.started|compact_boundary)"/;
 
 /** Can this line say anything of cost? Looking for a word is far cheaper than reading a line. */
 export function mayTellUsage(line: Buffer): boolean {

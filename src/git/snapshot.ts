@@ -34,6 +34,8 @@ export type Snapshot = {
   readonly leftOut: readonly LeftOut[];
   /** Is it another than the session's last one? */
   readonly isNew: boolean;
+  /** The tree of the session's last one, where the user's HEAD was the same. */
+  readonly before: Oid | null;
 };
 
 export const defaultMaxFileBytes = 10_000_000;
@@ -71,8 +73,8 @@ export async function takeSnapshot(ports: SnapshotPorts, request: SnapshotReques
   const { tree, leftOut } = await readWorkTree(ports, request.maxFileBytes, last.commit?.tree ?? null);
   for (let conflicts = 0; ; conflicts++) {
     const before = last.commit;
-    if (before && before.tree === tree && headOf(before.message) === head)
-      return { commit: before.oid, tree, leftOut, isNew: false };
+    const sameHead = before && headOf(before.message) === head ? before : null;
+    if (sameHead?.tree === tree) return { commit: sameHead.oid, tree, leftOut, isNew: false, before: tree };
     const object = formatCommit({
       tree,
       parents: [head, before?.oid].filter((parent) => parent != null),
@@ -86,7 +88,7 @@ export async function takeSnapshot(ports: SnapshotPorts, request: SnapshotReques
     await git.writeObjects(tree === hashObject(empty, git.format) ? [empty, object] : [object]);
     try {
       await git.moveRefs([{ ref, from: last.oid, to: commit }]);
-      return { commit, tree, leftOut, isNew: true };
+      return { commit, tree, leftOut, isNew: true, before: sameHead?.tree ?? null };
     } catch (error) {
       if (!hasCode(error, 'REF_CONFLICT') || conflicts >= maxConflicts) throw error;
       const { lock } = error.data;

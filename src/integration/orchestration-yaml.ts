@@ -74,6 +74,19 @@ export async function writeBack(
   }
 }
 
+/** The same file with all that orch writes into it left open; null where it writes nothing into such a file. */
+export function withoutMark(bytes: Buffer): Buffer | null {
+  if (!isUtf8(bytes) || bytes.length > mostBytes) return null;
+  const nothing = {
+    latest_checkpoint_id: null,
+    fill_percentage: null,
+    tier: null,
+    checkpoint_timestamp: null,
+  };
+  const edited = setYamlValues(bytes.toString('utf8'), 'resumption', nothing);
+  return 'problem' in edited ? null : Buffer.from(edited.text);
+}
+
 function refuse(reason: string): WriteBack {
   return { written: false, reason };
 }

@@ -1,7 +1,8 @@
+import type { ContextReading } from '../cost/context.ts';
 import { addUsage, noUsage, subtractUsage } from '../cost/ledger.ts';
 import { type Difference, type Meters, makeMeters, reconcile } from '../cost/meters.ts';
 import type { Prices } from '../cost/pricing.ts';
-import { lookUp, mergeKeyed } from '../keyed.ts';
+import { type Keyed, lookUp, mergeKeyed } from '../keyed.ts';
 import type { Fact } from '../state/facts.ts';
 import type { Random } from '../system/clock.ts';
 import type { Disk } from '../system/files.ts';
@@ -29,6 +30,8 @@ export type MeterResult = {
   /** Where an agent's own account is another than ours. */
   readonly differences: readonly Difference[];
   readonly notices: readonly FileNotice[];
+  /** By transcript: what is in the window of the agent that writes it; null where it does not tell. */
+  readonly contexts: Keyed<ContextReading | null>;
 };
 
 /**
@@ -53,7 +56,10 @@ export async function meterTranscripts(
   const facts = Object.entries(mergeKeyed(own, lost, addUsage)).map(
     ([model, usage]) => ({ kind: 'meter', model, usage }) as const,
   );
-  return { facts, meters, differences, notices };
+  const contexts = Object.fromEntries(
+    Object.entries(state.files).map(([path, { context }]) => [path, context]),
+  );
+  return { facts, meters, differences, notices, contexts };
 }
 
 /** What is left of meters; those of which nothing is are left out. */

@@ -1,3 +1,4 @@
+import type { ContextReading } from '../cost/context.ts';
 import { countMessages, type KeptMessages, noMessages, noTally, type Tallies } from '../cost/messages.ts';
 import { addAccounts, mergeAccounts, type OwnAccounts } from '../cost/meters.ts';
 import {
@@ -17,7 +18,9 @@ export { findTranscripts } from './transcript-files.ts';
 
 /** All that is known of the transcripts of a session, and how far they were read. Only a cache: it can be made again. */
 export type TranscriptState = {
-  readonly files: Keyed<FileMark & { readonly thread: ThreadReading }>;
+  readonly files: Keyed<
+    FileMark & { readonly thread: ThreadReading; readonly context: ContextReading | null }
+  >;
   readonly messages: KeptMessages;
   readonly threads: Threads;
   /** By the agent's session: what it says of itself. */
@@ -60,7 +63,9 @@ export function readTranscript(
   for (const path of new Set(paths)) {
     const before = lookUp(files, path) ?? null;
     let thread = before?.thread ?? beginThread(path);
+    let context = before?.context ?? null;
     const take = (line: UsageLine): void => {
+      context = followContext(context, line, thread.model);
       if (line.kind === 'message') messages.add(path, line);
       else if (line.kind === 'account') accounts = addAccount(accounts, line, path);
       else {
@@ -70,6 +75,7 @@ export function readTranscript(
     };
     const restart = () => {
       thread = beginThread(path);
+      context = null;
     };
     const { mark, fate } = readNewLines(path, before, restart, (bytes) => {
       const line = mayTellUsage(bytes) ? readUsageLine(bytes.toString('utf8').trim()) : null;
@@ -79,10 +85,31 @@ export function readTranscript(
     if (fate !== null) notices.push({ path, fate });
     if (fate === 'gone') messages.close(path);
     const { [path]: _, ...others } = files;
-    files = mark === null ? others : { ...others, [path]: { ...mark, thread } };
+    files = mark === null ? others : { ...others, [path]: { ...mark, thread, context } };
   }
   const next = { files, messages: messages.keep(), threads, accounts };
   return { state: next, reading: makeReading(messages.read(), next), notices };
+}
+
+/** What is in the window of whoever writes the file, after one more line of it. */
+function followContext(
+  context: ContextReading | null,
+  line: UsageLine,
+  threadModel: string,
+): ContextReading | null {
+  switch (line.kind) {
+    case 'message': {
+      const { input, cacheRead, cacheWrite5m, cacheWrite1h } = line.tokens;
+      const tokens = input + cacheRead + cacheWrite5m + cacheWrite1h;
+      return line.isAside || tokens === 0 ? context : { tokens, model: line.model, window: null };
+    }
+    case 'total':
+      return line.context ? { ...line.context, model: threadModel } : context;
+    case 'compacted':
+      return line.left === null ? null : { tokens: line.left, model: context?.model ?? null, window: null };
+    default:
+      return context;
+  }
 }
 
 function addAccount(

@@ -61,6 +61,7 @@ export function startSession(config: SessionConfig, where: Where = {}): Promise<
       agent: config.agent ?? null,
       budget: config.budget === undefined ? null : String(config.budget),
       newEpicBudget: (await orch.readConfig()).budget,
+      prices: (await orch.readConfig()).prices,
       byAgent: false,
       kind: 'library',
       worktree: orch.repository.worktree,

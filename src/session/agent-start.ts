@@ -13,6 +13,7 @@ import { handOver } from './handover.ts';
 import { makeSessionId } from './here.ts';
 import { journalFolder, readJournal } from './journal.ts';
 import { checkLive, listLive, writeLive } from './live.ts';
+import { readOrchestration, withFacts } from './orchestration.ts';
 import { recoverInterrupted } from './recover.ts';
 import { type EpicChoice, resolveEpic } from './resolve.ts';
 import { describeMoney } from './status.ts';
@@ -33,7 +34,11 @@ export async function startAgent(
   if (around.session) return attach(ports, call, around.session);
   const { link, choice, recovered } = await openLink(ports, call, around);
   const view = await readView(ports, link.epic);
-  const context = link.parentSessionId === null ? null : await briefOf(ports, view);
+  // It is recorded with the first thing that happens in the session.
+  const told = await readOrchestration(ports, view.state);
+  const aware = withFacts(view, link.session, await ports.identifyWriter(), told, ports.clock.now());
+  const isWorthTelling = link.parentSessionId !== null || told.length > 0;
+  const context = isWorthTelling ? await briefOf(ports, aware) : null;
   const lost = recovered.map(
     ({ number, events }) => `Session ${number} was interrupted: ${count(events, 'event')} recovered.`,
   );

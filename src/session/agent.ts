@@ -1,25 +1,24 @@
 import { isOn } from '../checkpoint/policy.ts';
-import type { Usage } from '../cost/ledger.ts';
-import { meterName } from '../cost/ledger.ts';
 import { systemCode } from '../errors.ts';
 import type { HookCall } from '../integration/agent-event.ts';
-import { findTranscripts } from '../integration/transcript.ts';
-import { meterTranscripts } from '../integration/transcript-meter.ts';
-import { type Keyed, lookUp } from '../keyed.ts';
-import { canonicalJson } from '../state/canonical.ts';
+import { lookUp } from '../keyed.ts';
 import type { Fact } from '../state/facts.ts';
 import type { State } from '../state/lists.ts';
 import { statIfThere } from '../system/files.ts';
 import type { SessionId } from '../types.ts';
 import { formatUsd } from '../units.ts';
 import { type AgentAnswer, type AgentPorts, type Around, nothingToSay } from './agent-call.ts';
-import { type AgentLink, findLink, meterCache, removeLink } from './agent-link.ts';
+import { type AgentLink, findLink, removeLink } from './agent-link.ts';
+import { explainFullContext, readAgent, warnOfUnpriced } from './agent-reading.ts';
 import { chooseEpic, openLink, startAgent } from './agent-start.ts';
-import { type EpicView, readView } from './context.ts';
+import { readView } from './context.ts';
+import { meteredFacts } from './import.ts';
 import { journalFolder, journalPath } from './journal.ts';
 import { endSession } from './lifecycle.ts';
 import { readLive, removeLive } from './live.ts';
+import { readOrchestration } from './orchestration.ts';
 import { type Ask, type Outcome, record, recordInNew, type Target } from './record.ts';
+import { describeMoney } from './status.ts';
 
 /** Takes what an agent tells of itself: records it, meters it, and says whether it may go on. */
 export async function handleAgent(ports: AgentPorts, call: HookCall, around: Around): Promise<AgentAnswer> {
@@ -34,7 +33,9 @@ export async function handleAgent(ports: AgentPorts, call: HookCall, around: Aro
     case 'prompt': {
       const current = await followBranch(ports, call, around, link);
       const fact: Fact = { kind: 'current_set', key: 'asked', value: { text: event.text } };
-      return answer(await work(ports, current, [fact]), current);
+      const worked = await work(ports, current, [fact]);
+      // A full window blocks no prompt: what makes room in it, and what the user asks then, must come through.
+      return answer({ ...worked, full: null }, current);
     }
     case 'before_tool':
       return link ? answer(await work(ports, link, []), link) : nothingToSay;
@@ -93,19 +94,46 @@ function hasBegun({ home }: AgentPorts, session: SessionId): boolean {
   return statIfThere(journalPath(journalFolder(home), session)) !== null;
 }
 
-/** Records facts and what was used up meanwhile; null where there is nothing of either. */
+type Worked = {
+  readonly verdict: Outcome['verdict'];
+  /** What the user should know besides the verdict. */
+  readonly warning: string | null;
+  /** Why it must stop though there is money left. */
+  readonly full: string | null;
+};
+
+/** Records facts and what was used up meanwhile, and says what to make of it. */
 async function work(
   ports: AgentPorts,
   link: AgentLink,
   facts: readonly Fact[],
   ask: Ask | null = null,
-): Promise<Outcome | null> {
+): Promise<Worked> {
   const view = await readView(ports, link.epic);
-  const used = await readMeters(ports, link, view);
-  const all = [...facts.map((fact) => completed(fact, view.state)), ...used];
+  const { used, context } = await readAgent(ports, link, view.state);
+  const happened = [...facts.map((fact) => completed(fact, view.state)), ...used];
+  // How full its window is makes no session of one in which nothing happened.
+  const all = happened.length > 0 || hasBegun(ports, link.session) ? [...happened, ...context] : [];
+  if (happened.length > 0) all.push(...meteredFacts(view.state, link.agentSessions));
   const target = await targetOf(ports, link);
+  // Past the budget the answer is the same again, though nothing is new.
+  const isCalledFor = view.pending.length > 0 || describeMoney(view.state).level === 'exceeded';
+  const outcome = await recordWork(ports, link, target, all, ask, isCalledFor);
+  const { state, verdict } = outcome ?? { state: view.state, verdict: { warn: [], stop: null } };
+  const warning = warnOfUnpriced(view.state, state, (await ports.readConfig()).prices);
+  return { verdict, warning, full: explainFullContext(target, link, state) };
+}
+
+async function recordWork(
+  ports: AgentPorts,
+  link: AgentLink,
+  target: Target,
+  all: readonly Fact[],
+  ask: Ask | null,
+  isCalledFor: boolean,
+): Promise<Outcome | null> {
   const wanted = ask && isOn(target.settings.policy, ask.trigger) ? ask : null;
-  if (all.length === 0 && wanted === null && facts.length === 0 && view.pending.length === 0) return null;
+  if (all.length === 0 && wanted === null && !isCalledFor) return null;
   if (hasBegun(ports, link.session)) return record(ports, target, all, wanted);
   if (all.length === 0) return null; // nothing has happened in it yet
   const { agent, parentSessionId } = link;
@@ -114,7 +142,9 @@ async function work(
     ? { trigger: 'session_start' as const, reason: null }
     : null;
   try {
-    return await recordInNew(ports, opening, all, first);
+    const { state } = await readView(ports, link.epic);
+    const told = await readOrchestration(ports, state);
+    return await recordInNew(ports, opening, [...told, ...all], first);
   } catch (error) {
     // Two tools at once: the other one's hook was faster to begin it.
     if (!hasBegun(ports, link.session) || systemCode(causeOf(error)) !== 'EEXIST') throw error;
@@ -132,39 +162,16 @@ function completed(fact: Fact, state: State): Fact {
   return { ...fact, title: lookUp(state.issues, fact.id)?.value.title ?? null };
 }
 
-/** What the agent's transcripts say it used, as far as it is not recorded yet. */
-async function readMeters(ports: AgentPorts, link: AgentLink, { state }: EpicView): Promise<Fact[]> {
-  const recorded = metersOf(state, link.session);
-  const { facts } = await meterTranscripts(ports, {
-    cache: meterCache(ports.home, link.session),
-    paths: link.transcripts.flatMap(findTranscripts),
-    prices: (await ports.readConfig()).prices,
-    recorded,
-    before: link.before,
-  });
-  return facts.filter(
-    ({ model, usage }) => canonicalJson(usage) !== canonicalJson(lookUp(recorded, model) ?? null),
-  );
-}
-
-/** What a session's meters read, by model. */
-function metersOf(state: State, session: SessionId): Keyed<Usage> {
-  const prefix = meterName(session, '');
-  const own = Object.values(state.ledger).flatMap(({ value }) =>
-    Object.entries(value.meters).filter(([name]) => name.startsWith(prefix)),
-  );
-  return Object.fromEntries(own.map(([name, usage]) => [name.slice(prefix.length), usage]));
-}
-
-/** What came of it, for the agent: past the budget it must not go on. */
-function answer(outcome: Outcome | null, { epic }: AgentLink): AgentAnswer {
-  if (outcome === null) return nothingToSay;
-  const [warning] = outcome.verdict.warn;
-  const message = warning
-    ? `orch: ${formatUsd(warning.spent)} of ${formatUsd(warning.limit)} is spent on ${epic}.`
-    : null;
-  const { stop } = outcome.verdict;
-  if (stop === null) return { ...nothingToSay, message };
+/** What came of it, for the agent: past the budget it must not go on, nor with a full window where the user wants that. */
+function answer(worked: Worked, { epic }: AgentLink): AgentAnswer {
+  const { warn, stop } = worked.verdict;
+  const [warning] = warn;
+  const said = warning
+    ? [`orch: ${formatUsd(warning.spent)} of ${formatUsd(warning.limit)} is spent on ${epic}.`]
+    : [];
+  if (worked.warning !== null) said.push(worked.warning);
+  const message = said.length === 0 ? null : said.join(' ');
+  if (stop === null) return { ...nothingToSay, message, halt: worked.full };
   const spent = `${formatUsd(stop.spent)} of ${formatUsd(stop.limit)}`;
   const halt = `orch: the budget of ${epic} is used up (${spent}). All is saved. To go on, a person runs: orch cost budget +10 -e ${epic}`;
   return { ...nothingToSay, message, halt };

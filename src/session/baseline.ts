@@ -10,6 +10,7 @@ import { cutToEnd, maxTextBytes } from '../text.ts';
 import type { Millis, Oid, SessionId } from '../types.ts';
 import { readView } from './context.ts';
 import { type Place, recordIn } from './here.ts';
+import { treeOfWork } from './orchestration.ts';
 import type { Outcome, SessionPorts } from './record.ts';
 
 export type BaselinePorts = SessionPorts & {
@@ -40,7 +41,10 @@ export function listGates(config: Pick<Config, 'gates'>, worktree: string): read
  */
 export async function runBaseline(ports: BaselinePorts, request: BaselineRequest): Promise<Baseline> {
   const { place, gates, worktree, onProgress, signal, atStart } = request;
-  const readTree = () => ports.readTree(place.settings.maxFileBytes);
+  const readTree = async () => {
+    const tree = await ports.readTree(place.settings.maxFileBytes);
+    return tree && treeOfWork(ports, tree);
+  };
   const before = await readTree();
   const outcomes = await runGates(gates, {
     cwd: worktree,

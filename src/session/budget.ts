@@ -1,5 +1,7 @@
 import { parseBudget } from '../cost/budget.ts';
 import { totalUsage } from '../cost/ledger.ts';
+import type { Prices } from '../cost/pricing.ts';
+import { listUnpriced } from '../cost/unpriced.ts';
 import { OrchError } from '../errors.ts';
 import { budgetOf } from '../state/current.ts';
 import type { Fact } from '../state/facts.ts';
@@ -8,9 +10,16 @@ import type { EpicId, Micros } from '../types.ts';
 import { formatUsd } from '../units.ts';
 
 /** The fact that sets an epic's budget to what was typed: `20` in all, `+20` more than is spent, `none`. */
-export function setBudget(epic: EpicId, state: State, text: string, byAgent: boolean): Fact {
+export function setBudget(
+  epic: EpicId,
+  state: State,
+  text: string,
+  byAgent: boolean,
+  prices: Prices = {},
+): Fact {
   const limit = parseBudget(text, totalUsage(state.ledger).micros);
   if (byAgent) refuseRaise(epic, budgetOf(state), limit);
+  refuseUnpriced(epic, state, limit, prices);
   return { kind: 'budget_set', limit };
 }
 
@@ -21,6 +30,21 @@ function refuseRaise(epic: EpicId, from: Micros | null, to: Micros | null): void
     hint: `Ask the person you work for to run: orch cost budget ${to === null ? 'none' : to / 1_000_000} -e ${epic}`,
     data: { epicId: epic, limitUsd: from / 1_000_000 },
   });
+}
+
+/** A budget that cannot be kept is refused: part of what was used has no price, and so will what comes. */
+export function refuseUnpriced(epic: EpicId, state: State, limit: Micros | null, prices: Prices): void {
+  const unpriced = limit === null ? [] : listUnpriced(state.ledger, prices);
+  if (unpriced.length === 0) return;
+  const models = unpriced.map(({ model }) => model).join(', ');
+  throw new OrchError(
+    'BUDGET_REFUSED',
+    `a budget of ${epic} could not be kept: nobody knows the price of ${models}`,
+    {
+      hint: `Set it under prices in .orchestration/config.yaml, or go on without a budget: orch cost budget none -e ${epic}`,
+      data: { epicId: epic, unpriced },
+    },
+  );
 }
 
 /** Refuses to begin work that there is no money for. */

@@ -1,17 +1,22 @@
 import { readTip } from '../checkpoint/tip.ts';
 import { giveWay } from '../system/clock.ts';
 import type { EpicId, Millis, Oid, SessionId } from '../types.ts';
+import { treeOfWork } from './orchestration.ts';
 import type { SessionPorts, Target } from './record.ts';
 
 /** The working tree as it was kept. */
 export type TreeSnapshot = {
   readonly commit: Oid;
+  /** Without what orch itself wrote into the user's files. */
   readonly tree: Oid;
   /** Paths that are not in it, each with the reason. */
   readonly leftOut: readonly { readonly path: string; readonly reason: string }[];
   /** False where the session's last snapshot is the same. */
   readonly isNew: boolean;
 };
+
+/** The same as it was taken, with the tree of the one before it on the same HEAD. */
+export type TakenSnapshot = TreeSnapshot & { readonly before: Oid | null };
 
 export type SnapshotRequest = {
   readonly epic: EpicId;
@@ -26,7 +31,15 @@ export async function keepTree(ports: SessionPorts, target: Target): Promise<Tre
   if (!settings.snapshot || ports.takeSnapshot === null) return null;
   try {
     const { maxFileBytes } = settings;
-    return await ports.takeSnapshot({ epic, session, at: ports.clock.now(), maxFileBytes });
+    const { before, ...taken } = await ports.takeSnapshot({
+      epic,
+      session,
+      at: ports.clock.now(),
+      maxFileBytes,
+    });
+    const tree = await treeOfWork(ports, taken.tree);
+    const isNew = taken.isNew && (before === null || (await treeOfWork(ports, before)) !== tree);
+    return { ...taken, tree, isNew };
   } catch (error) {
     ports.report(`no snapshot of the files: ${error instanceof Error ? error.message : error}`);
     return null;

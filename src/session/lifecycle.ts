@@ -1,13 +1,14 @@
 import { epicNotFound } from '../checkpoint/list.ts';
 import { isOn } from '../checkpoint/policy.ts';
 import type { Stored } from '../checkpoint/store.ts';
+import type { Prices } from '../cost/pricing.ts';
 import { lookUp } from '../keyed.ts';
 import { budgetOf } from '../state/current.ts';
 import type { Fact } from '../state/facts.ts';
 import type { State } from '../state/lists.ts';
 import { hasEnded } from '../state/transition.ts';
 import type { EpicId, Micros, SessionId } from '../types.ts';
-import { refuseOverBudget, setBudget } from './budget.ts';
+import { refuseOverBudget, refuseUnpriced, setBudget } from './budget.ts';
 import { claimEpic, isElsewhere } from './claim.ts';
 import { type EpicView, epicExists, readView } from './context.ts';
 import { isTakenOver, listSessions } from './fate.ts';
@@ -15,6 +16,7 @@ import { type Handover, handOver } from './handover.ts';
 import { makeSessionId } from './here.ts';
 import { journalFolder, listJournals } from './journal.ts';
 import { type LiveRecord, readLive, removeLive, writeLive } from './live.ts';
+import { readOrchestration, withFacts } from './orchestration.ts';
 import { type Outcome, record, recordInNew, type SessionPorts, type Target } from './record.ts';
 import { type Recovered, recoverInterrupted } from './recover.ts';
 import type { SessionSettings } from './settings.ts';
@@ -28,6 +30,8 @@ export type StartRequest = {
   readonly budget: string | null;
   /** What an epic gets that is new, where nothing was typed. */
   readonly newEpicBudget: Micros | null;
+  /** The prices the user set. */
+  readonly prices?: Prices;
   /** Is it an agent that asks? It cannot raise its own budget. */
   readonly byAgent: boolean;
   readonly kind: LiveRecord['kind'];
@@ -61,8 +65,10 @@ export async function startSession(ports: SessionPorts, request: StartRequest): 
     const recovered = await recoverInterrupted(ports, epic, settings, givenUp);
     const view = await readView(ports, epic);
     const parentSessionId = request.resume ? findParent(ports, view, request.takeOver) : null;
-    const facts = budgetFacts(request, view.state);
-    const handover = request.resume ? await handOver(ports, view, request.resume.checkpoint) : null;
+    const told = await readOrchestration(ports, view.state);
+    const facts = [...budgetFacts(request, view.state), ...told];
+    const known = withFacts(view, session, await ports.identifyWriter(), told, ports.clock.now());
+    const handover = request.resume ? await handOver(ports, known, request.resume.checkpoint) : null;
     const opening = { epic, session, agent: request.agent, parentSessionId, settings, endsWith: null };
     const ask = isOn(settings.policy, 'session_start') ? startAsk(handover) : null;
     const { state, stored } = await recordInNew(ports, opening, facts, ask);
@@ -91,16 +97,19 @@ function findParent(ports: SessionPorts, view: EpicView, takeOver: boolean): Ses
   return sessions[0]?.id ?? null;
 }
 
-function budgetFacts({ epic, budget, newEpicBudget, byAgent }: StartRequest, state: State): Fact[] {
+function budgetFacts(request: StartRequest, state: State): Fact[] {
+  const { epic, budget, newEpicBudget, byAgent, prices = {} } = request;
   const isNew = Object.keys(state.sessions).length === 0;
   const facts: Fact[] =
     budget !== null
-      ? [setBudget(epic, state, budget, byAgent)]
+      ? [setBudget(epic, state, budget, byAgent, prices)]
       : isNew && newEpicBudget !== null
         ? [{ kind: 'budget_set', limit: newEpicBudget }]
         : [];
   const [set] = facts;
-  refuseOverBudget(epic, state, set?.kind === 'budget_set' ? set.limit : budgetOf(state));
+  const limit = set?.kind === 'budget_set' ? set.limit : budgetOf(state);
+  refuseOverBudget(epic, state, limit);
+  refuseUnpriced(epic, state, limit, prices);
   return facts;
 }
 

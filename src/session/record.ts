@@ -14,7 +14,13 @@ import { cleanFacts } from './clean.ts';
 import { type EpicView, readView, viewFrom } from './context.ts';
 import { appendToJournal, journalFolder } from './journal.ts';
 import type { JournalRecord } from './journal-record.ts';
-import { keepTree, readAhead, type SnapshotRequest, type TreeSnapshot } from './keep-tree.ts';
+import {
+  keepTree,
+  readAhead,
+  type SnapshotRequest,
+  type TakenSnapshot,
+  type TreeSnapshot,
+} from './keep-tree.ts';
 import { beginOnce, type Opening } from './open.ts';
 import { liftedTime, markOf, type Pending, readPending } from './pending.ts';
 import type { SessionSettings } from './settings.ts';
@@ -24,8 +30,10 @@ export type SessionPorts = StorePorts & {
   /** Asked for only when something is to be written. */
   readonly identifyWriter: () => Promise<WriterId>;
   readonly redact: Redact;
+  /** The top of the user's working tree, where there is one. */
+  readonly worktree?: string | null;
   /** Null where there is no working tree, or no git to read it with. */
-  readonly takeSnapshot: ((request: SnapshotRequest) => Promise<TreeSnapshot>) | null;
+  readonly takeSnapshot: ((request: SnapshotRequest) => Promise<TakenSnapshot>) | null;
 };
 
 /** A session in this clone that facts go to. */
@@ -236,6 +244,6 @@ async function saveDraft(
     };
   });
   const last = stored.at(-1);
-  if (last) await cleanUp(ports, last.base.state, journals);
+  if (last) await cleanUp(ports, last, journals);
   return last ?? null;
 }

@@ -24,7 +24,9 @@ export const defaultSettings: SessionSettings = {
 };
 
 /** What a repository's config says of its sessions. */
-export function settingsOf({ checkpoint }: Config): SessionSettings {
+export function settingsOf({ checkpoint, context }: Config): SessionSettings {
   const { interval, on, cost, keep, snapshot, maxFileSize, stopGrace } = checkpoint;
-  return { policy: { interval, on, cost }, keep, snapshot, maxFileBytes: maxFileSize, stopGrace };
+  const { critical, emergency } = context;
+  const policy = { interval, on, cost, context: { critical, emergency } };
+  return { policy, keep, snapshot, maxFileBytes: maxFileSize, stopGrace };
 }

@@ -1,10 +1,10 @@
 import { type Checkpoint, describeCommit } from '../checkpoint/list.ts';
 import { type Budget, describeBudget } from '../cost/budget.ts';
+import type { ContextWindow } from '../cost/context.ts';
 import { totalUsage } from '../cost/ledger.ts';
-import { lookUp } from '../keyed.ts';
-import { budgetOf } from '../state/current.ts';
+import { budgetOf, readCurrent } from '../state/current.ts';
 import type { State } from '../state/lists.ts';
-import type { EpicId, Json } from '../types.ts';
+import type { EpicId } from '../types.ts';
 import type { EpicView } from './context.ts';
 import { describeSession, type KnownSession, listSessions, type SessionInfo } from './fate.ts';
 
@@ -18,7 +18,7 @@ export type EpicStatus = {
   /** Recorded, and in no checkpoint yet. */
   readonly pendingEvents: number;
   /** The agent's context window, where it is known. */
-  readonly context: Json;
+  readonly context: ContextWindow | null;
 };
 
 export function describeMoney(state: State): Budget {
@@ -40,6 +40,6 @@ export function describeEpic(view: EpicView, home: string): EpicStatus {
     checkpoint: view.saved && describeCommit(view.saved.commit),
     budget: describeMoney(view.state),
     pendingEvents: view.pending.length,
-    context: lookUp(view.state.current, 'contextWindow')?.value ?? null,
+    context: readCurrent(view.state, 'contextWindow'),
   };
 }

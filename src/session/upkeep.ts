@@ -1,8 +1,9 @@
 import { join } from 'node:path';
-import type { State } from '../state/lists.ts';
+import type { Stored } from '../checkpoint/store.ts';
 import { readTextIfThere, writeAll } from '../system/files.ts';
 import type { Millis } from '../types.ts';
 import { journalFolder } from './journal.ts';
+import { markLatest } from './orchestration.ts';
 import { type JournalFile, releaseFolded } from './pending.ts';
 import type { SessionPorts } from './record.ts';
 
@@ -12,11 +13,12 @@ const tidyInterval: Millis = 3_600_000;
 /** What can wait until a checkpoint is durable; if it fails, the checkpoint still stands. */
 export async function cleanUp(
   ports: SessionPorts,
-  before: State,
+  stored: Stored,
   journals: readonly JournalFile[],
 ): Promise<void> {
+  await markLatest(ports, stored);
   try {
-    releaseFolded(ports, journalFolder(ports.home), before, journals);
+    releaseFolded(ports, journalFolder(ports.home), stored.base.state, journals);
     await tidyNowAndThen(ports);
   } catch (error) {
     ports.report(`upkeep failed: ${error instanceof Error ? error.message : error}`);

@@ -1,5 +1,7 @@
-import { lookUp } from '../keyed.ts';
-import type { CheckpointId, Json, Micros, Oid } from '../types.ts';
+import { type ContextWindow, tiers } from '../cost/context.ts';
+import type { Usage } from '../cost/ledger.ts';
+import { type Keyed, lookUp } from '../keyed.ts';
+import type { CheckpointId, Json, Micros, Millis, Oid } from '../types.ts';
 import type { State } from './lists.ts';
 
 /** What is being worked on. */
@@ -19,6 +21,18 @@ export type TestState = {
 /** The newest checkpoint whose code passed all gates. */
 export type LastGreen = { readonly id: CheckpointId; readonly seq: number; readonly tree: Oid };
 
+/** What the ORCHESTRATION.yaml said when it was last read. */
+export type ResumptionState = {
+  readonly workflow: string | null;
+  readonly phase: string | null;
+  readonly status: string | null;
+  readonly nextStep: string | null;
+  /** Of all it said: another one is read again. */
+  readonly digest: string;
+  /** When it was brought up to date, by itself. */
+  readonly at: Millis | null;
+};
+
 /** What stands under a key of `current`; these are the ones orch itself writes. */
 export type Current = {
   budget: Micros | null;
@@ -27,6 +41,12 @@ export type Current = {
   lastGreen: LastGreen;
   /** What the user asked for last. */
   asked: { readonly text: string };
+  contextWindow: ContextWindow;
+  resumptionState: ResumptionState;
+  /** What was counted of imported transcripts, by model. */
+  imported: Keyed<Usage>;
+  /** The agents' own names of the sessions that their hooks meter. */
+  meteredAgents: readonly string[];
 };
 
 type Fields = { readonly [key: string]: Json };
@@ -51,6 +71,15 @@ const checks: { readonly [K in keyof Current]: Check<Current[K]> } = {
   ),
   lastGreen: checkFields(({ id, seq }) => typeof id === 'string' && typeof seq === 'number'),
   asked: checkFields(({ text }) => typeof text === 'string'),
+  imported: checkFields((models) => Object.values(models).every(isObject)),
+  meteredAgents: (value): value is string[] =>
+    Array.isArray(value) && value.every((name) => typeof name === 'string'),
+  resumptionState: checkFields(({ digest }) => typeof digest === 'string'),
+  contextWindow: checkFields(
+    ({ tokens, window, fill, tier }) =>
+      [tokens, window, fill].every((amount) => typeof amount === 'number') &&
+      tiers.some((known) => known === tier),
+  ),
 };
 
 /** What stands there, or null where nothing does, or something this orch does not understand. */

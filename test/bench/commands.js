@@ -24,6 +24,12 @@ export function runOrch(folder, ...args) {
   return runCommand(process.execPath, [orchBin, ...args], { cwd: folder });
 }
 
+/** Runs it as an agent does: this process stands for the agent's, and speaks on stdin. */
+export function runOrchWith(folder, input, ...args) {
+  const env = { ...environment, CLAUDE_PID: String(process.pid), ORCH_EPIC: 'agents' };
+  return runCommand(process.execPath, [orchBin, ...args], { cwd: folder, input, env });
+}
+
 /** What every other start is compared with. */
 export function runBareNode(folder) {
   return runCommand(process.execPath, ['-e', '0'], { cwd: folder });

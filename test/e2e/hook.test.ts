@@ -192,3 +192,100 @@ describe('an agent that runs by itself, with orch in its hooks', () => {
     expect(outside).toEqual({ status: 0, stdout: '', stderr: '' });
   });
 });
+
+describe('the context window of an agent', () => {
+  const context = (repository: TestRepository) =>
+    orchJson<{ context: { tier: string; tokens: number; madeRoom: string | null } | null }>(repository, [
+      'session',
+      'status',
+      '-e',
+      'x',
+    ]).context;
+  const triggers = (repository: TestRepository) =>
+    orchJson<{ checkpoints: { trigger: string }[] }>(repository, ['checkpoint', 'list', 'x']).checkpoints.map(
+      ({ trigger }) => trigger,
+    );
+  /** A message that was sent with so much in the window. */
+  const fill = (transcript: string, id: string, tokens: number, more: object = {}) => {
+    const usage = { input_tokens: 10, cache_read_input_tokens: tokens - 10, output_tokens: 1 };
+    const message = { id, model: 'claude-sonnet-4-5', usage };
+    appendFileSync(transcript, `${JSON.stringify({ type: 'assistant', requestId: id, message, ...more })}\n`);
+  };
+
+  it('is read from its transcript, saved once per crossing, and emptied by compacting and clearing', () => {
+    const repository = makeRepositoryWithCommit();
+    const { call, transcript } = makeAgent(repository, 'agent-1', { ORCH_EPIC: 'x' });
+    call('SessionStart', { source: 'startup' });
+    call('UserPromptSubmit', { prompt: 'Begin' });
+    expect(context(repository)).toBeNull();
+    fill(transcript, 'm-1', 120_000);
+    fill(transcript, 'm-side', 190_000, { isSidechain: true });
+    call('PostToolUse', wrote(repository, 'a'));
+    expect(context(repository)).toEqual({
+      tokens: 120_000,
+      window: 200_000,
+      fill: 0.6,
+      tier: 'LOW',
+      source: 'default',
+      agentSession: 'agent-1',
+      madeRoom: null,
+    });
+    expect(triggers(repository)).toEqual(['session_start']);
+    fill(transcript, 'm-2', 164_000);
+    call('PostToolUse', wrote(repository, 'b'));
+    fill(transcript, 'm-3', 166_000);
+    call('PostToolUse', wrote(repository, 'c'));
+    expect(triggers(repository)).toEqual(['context_tier', 'session_start']);
+    expect(runOrch(repository, ['session', 'status', '-e', 'x']).stdout).toContain(
+      'CRITICAL 83% of 200000 tokens (assumed)',
+    );
+    expect(runOrch(repository, ['status']).stdout).toContain('CRITICAL 83%');
+    const boundary = { type: 'system', subtype: 'compact_boundary', compactMetadata: { postTokens: 3_000 } };
+    appendFileSync(transcript, `${JSON.stringify(boundary)}\n`);
+    call('UserPromptSubmit', { prompt: 'Go on' });
+    expect(context(repository)).toMatchObject({ tokens: 3_000, tier: 'NOMINAL', madeRoom: 'compaction' });
+    const cleared = join(repository.home, 'cleared.jsonl');
+    writeFileSync(cleared, '');
+    call('SessionStart', { source: 'clear', transcript_path: cleared }, 'agent-1b');
+    call('UserPromptSubmit', { prompt: 'Anew', transcript_path: cleared }, 'agent-1b');
+    expect(context(repository)).toMatchObject({ tokens: 0, agentSession: 'agent-1b', madeRoom: 'clear' });
+  });
+
+  it('stops the agent where the user wants that, and lets the user go on', () => {
+    const repository = makeRepositoryWithCommit();
+    mkdirSync(join(repository.folder, '.orchestration'));
+    writeFileSync(
+      join(repository.folder, '.orchestration/config.yaml'),
+      'context: { window: 100000, critical: log, emergency: stop }\n',
+    );
+    const { call, transcript } = makeAgent(repository, 'agent-1', { ORCH_EPIC: 'x' });
+    call('SessionStart', { source: 'startup' });
+    call('UserPromptSubmit', { prompt: 'Begin' });
+    fill(transcript, 'm-1', 85_000);
+    expect(call('PostToolUse', wrote(repository, 'a'))).toBeNull();
+    expect(triggers(repository)).toEqual(['session_start']);
+    fill(transcript, 'm-2', 90_000);
+    expect(call('PostToolUse', wrote(repository, 'b'))).toEqual({
+      continue: false,
+      stopReason: expect.stringContaining('90 % full (EMERGENCY)'),
+    });
+    expect(triggers(repository)).toEqual(['context_tier', 'session_start']);
+    expect(call('PreToolUse', { tool_name: 'Bash', tool_input: {} })).toMatchObject({
+      hookSpecificOutput: { permissionDecision: 'deny' },
+    });
+    expect(call('UserPromptSubmit', { prompt: 'Hm' })).toBeNull();
+  });
+});
+
+it('an agent with a model that nobody knows the price of is told once that its budget cannot be kept', () => {
+  const repository = makeRepositoryWithCommit();
+  runOrch(repository, ['cost', 'budget', '1', '--epic', 'x']);
+  const { call, transcript } = makeAgent(repository, 'agent-1', { ORCH_EPIC: 'x' });
+  call('SessionStart', { source: 'startup' });
+  const message = { id: 'm', model: 'model-of-tomorrow', usage: { input_tokens: 5, output_tokens: 1 } };
+  appendFileSync(transcript, `${JSON.stringify({ type: 'assistant', requestId: 'r', message })}\n`);
+  expect(call('UserPromptSubmit', { prompt: 'Begin' })).toEqual({
+    systemMessage: expect.stringContaining('no price is known for model-of-tomorrow'),
+  });
+  expect(call('UserPromptSubmit', { prompt: 'Go on' })).toBeNull();
+});

@@ -2,11 +2,13 @@ import { describe, expect, it } from 'vitest';
 import {
   decide,
   defaultPolicy,
+  findFullContext,
   type Policy,
   shouldCheckpoint,
   type View,
 } from '../../src/checkpoint/policy.ts';
 import type { Saved } from '../../src/checkpoint/read.ts';
+import { tierOf } from '../../src/cost/context.ts';
 import { parseSessionId, parseWriterId } from '../../src/ids.ts';
 import type { Event, Fact } from '../../src/state/facts.ts';
 import { foldAll } from '../../src/state/fold.ts';
@@ -142,5 +144,52 @@ describe('money', () => {
     expect(shouldCheckpoint(everything, viewOf([budget(100)], pending), 60 * minute)).toBe('budget');
     expect(shouldCheckpoint(everything, viewOf([budget(200)], pending), 60 * minute)).toBe('task');
     expect(shouldCheckpoint(everything, viewOf([budget(200)], [cost(100)]), 60 * minute)).toBe('cost');
+  });
+});
+
+describe('the context window', () => {
+  const window = (fill: number, agentSession = 'a'): Fact => {
+    const tier = tierOf(fill);
+    const value = {
+      tokens: fill * 100,
+      window: 100,
+      fill,
+      tier,
+      source: 'default',
+      agentSession,
+      madeRoom: null,
+    };
+    return { kind: 'current_set', key: 'contextWindow', value };
+  };
+  it.each<[string, readonly Fact[] | null, readonly Fact[], boolean]>([
+    ['fills up to less than it takes', [window(0.1)], [window(0.79)], false],
+    ['fills up to CRITICAL', [window(0.1)], [window(0.8)], true],
+    ['fills up further within CRITICAL', [window(0.8)], [window(0.87)], false],
+    ['fills up from CRITICAL to EMERGENCY', [window(0.8)], [window(0.9)], true],
+    ['falls from EMERGENCY to CRITICAL', [window(0.9)], [window(0.85)], false],
+    ['is made empty', [window(0.9)], [window(0.1)], false],
+    ['fills up again after that was saved', [window(0.9), window(0.1)], [window(0.81)], true],
+    ['is full from the beginning', null, [window(0.95)], true],
+    ['is that of another session of the agent', [window(0.85, 'a')], [window(0.85, 'b')], true],
+    ['is unknown', [window(0.85)], [{ kind: 'current_set', key: 'contextWindow', value: null }], false],
+    ['is not to be understood', [], [{ kind: 'current_set', key: 'contextWindow', value: 'full' }], false],
+  ])('%s', (_, saved, pending, isSaved) => {
+    const view = viewOf(saved, pending);
+    const trigger = isSaved ? 'context_tier' : null;
+    expect(shouldCheckpoint(everything, view, 0)).toBe(trigger);
+    expect(shouldCheckpoint({ ...everything, on: [] }, view, 0)).toBeNull();
+    const log = { critical: 'log', emergency: 'log' } as const;
+    expect(shouldCheckpoint({ ...everything, context: log }, view, 0)).toBeNull();
+    const stop = { critical: 'stop', emergency: 'stop' } as const;
+    expect(shouldCheckpoint({ ...everything, context: stop }, view, 0)).toBe(trigger);
+  });
+
+  it('stops the agent whose window it is, where the user wants that', () => {
+    const policy: Policy = { ...everything, context: { critical: 'checkpoint', emergency: 'stop' } };
+    const { state } = viewOf([], [window(0.9)]);
+    expect(findFullContext(policy, state, ['a'])?.tier).toBe('EMERGENCY');
+    expect(findFullContext(policy, state, ['b'])).toBeNull();
+    expect(findFullContext(everything, state, ['a'])).toBeNull();
+    expect(findFullContext(policy, viewOf([], [window(0.87)]).state, ['a'])).toBeNull();
   });
 });

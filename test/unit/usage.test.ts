@@ -84,7 +84,10 @@ describe('a line of Codex', () => {
     });
     const info = { total_token_usage: used, last_token_usage: { input_tokens: 1 } };
     const event = { type: 'event_msg', payload: { type: 'token_count', info } };
-    expect(readUsageLine(JSON.stringify(event))).toEqual(total);
+    expect(readUsageLine(JSON.stringify(event))).toEqual({
+      ...total,
+      context: { tokens: 1, window: null },
+    });
   });
 });
 

@@ -1,0 +1,86 @@
+import { resolve } from 'node:path';
+import { listUnpriced, type UnpricedModel } from '../cost/unpriced.ts';
+import { OrchError } from '../errors.ts';
+import type { Orch } from '../orch.ts';
+import { type Imported, importTranscripts } from '../session/import.ts';
+import { describeMoney } from '../session/status.ts';
+import { count, formatUsd, toUsd } from '../units.ts';
+import { choosePlace, rememberEpic } from './choose.ts';
+import { showOutcome, showWarning } from './outcome.ts';
+import { formatTable } from './output.ts';
+import type { Context } from './run.ts';
+import { type Call, textOf } from './spec.ts';
+
+/** `cost import`: counts what transcripts say was used, and says of which models. */
+export async function runImport(context: Context, orch: Orch, call: Call): Promise<number> {
+  if (call.rest.length === 0)
+    throw new OrchError('USAGE', 'which files?', { hint: 'Try: orch cost import session.jsonl' });
+  const files = call.rest.map((file) => resolve(context.cwd, file));
+  const place = await choosePlace(context, orch, textOf(call, 'epic'));
+  const imported = await importTranscripts(orch, place, files);
+  await rememberEpic(orch, place.epic);
+  const { outcome, added } = imported;
+  const { prices } = await orch.readConfig();
+  const unpriced = outcome ? listUnpriced(outcome.state.ledger, prices) : [];
+  tellRest(context, imported, unpriced);
+  if (context.json) {
+    const document = {
+      epicId: place.epic,
+      imported: added.map(({ model, usage: { micros, ...tokens } }) => ({
+        model,
+        costUsd: toUsd(micros),
+        ...tokens,
+      })),
+      skipped: imported.skipped,
+      unpriced,
+      budget: outcome && describeMoney(outcome.state),
+      checkpoint: outcome?.stored?.checkpoint ?? null,
+    };
+    context.out.print(JSON.stringify(document));
+    if (outcome) showWarning(context, outcome);
+    return outcome?.verdict.stop ? showOver(place.epic) : 0;
+  }
+  if (outcome === null) {
+    context.out.print('nothing new: all of it was counted before');
+    return 0;
+  }
+  context.out.print(showAdded(context, imported));
+  const sum = added.reduce((total, { usage }) => total + usage.micros, 0);
+  return showOutcome(context, place.epic, outcome, `${formatUsd(sum)} counted for ${place.epic}`);
+}
+
+function showOver(epic: string): never {
+  throw new OrchError('BUDGET_EXCEEDED', `counted; the budget of ${epic} is used up`, {
+    hint: `Stop here. A person can give it more with: orch cost budget +10 -e ${epic}`,
+    data: { epicId: epic },
+  });
+}
+
+/** What is not in the sum, and what could be missing in it. */
+function tellRest(
+  { out }: Context,
+  { skipped, isForgotten }: Imported,
+  unpriced: readonly UnpricedModel[],
+): void {
+  for (const file of skipped) out.tell(`orch: ${file} is counted by the hooks of its agent`);
+  if (isForgotten)
+    out.tell('orch: which files were counted before is forgotten: give those again together with new ones');
+  for (const { model, tokens } of unpriced)
+    out.tell(
+      `orch: ${count(tokens, 'token')} of ${model} cost an unknown amount: set a price under prices in .orchestration/config.yaml, then import again`,
+    );
+}
+
+function showAdded({ out }: Context, { added }: Imported): string {
+  const rows = added.map(({ model, usage }) => [
+    model,
+    usage.unpriced > 0 && usage.micros === 0 ? 'unpriced' : formatUsd(usage.micros),
+    String(usage.input),
+    String(usage.cacheWrite),
+    String(usage.cacheRead),
+    String(usage.output),
+  ]);
+  const right = { align: 'right' as const };
+  const header = ['MODEL', 'USD', 'IN', 'CACHE WRITE', 'CACHE READ', 'OUT'];
+  return formatTable([header, ...rows], [{}, right, right, right, right, right], out.columns);
+}

@@ -1,0 +1,94 @@
+import { readFileSync } from 'node:fs';
+import { isOrchError } from '../errors.ts';
+import { readChainedStatusLine } from '../integration/claude-settings.ts';
+import { parseStatusCall, type StatusCall } from '../integration/status-call.ts';
+import { type Orch, openOrch } from '../orch.ts';
+import { type AgentStatus, readAgentStatus, recordContext } from '../session/agent-status.ts';
+import { describeMoney } from '../session/status.ts';
+import type { Millis } from '../types.ts';
+import { readSettings } from './environment.ts';
+import { writeTo } from './output.ts';
+import { showStatusLine } from './statusline-view.ts';
+
+/* Called many times a minute. Whatever goes wrong here, the user's own line is shown and the agent is not disturbed. */
+
+/** How long the user's own status line may take. */
+const chainTimeout: Millis = 900;
+
+/** `statusline`: prints one line about the session of the agent that tells of itself on stdin. */
+export async function run(argv: readonly string[]): Promise<number> {
+  const input = readInput();
+  const theirs = runTheirs(argv, input);
+  const call = parseStatusCall(input);
+  const ours = call === null ? null : await look(call);
+  const lines = [(await theirs).replace(/\n+$/, ''), ours?.line ?? ''].filter((line) => line !== '');
+  if (lines.length > 0) writeTo(1, `${lines.join('\n')}\n`);
+  await ours?.finish();
+  return 0;
+}
+
+function readInput(): string {
+  try {
+    return readFileSync(0, 'utf8');
+  } catch {
+    return ''; // there is no stdin: nobody to tell anything about
+  }
+}
+
+/** What the user's own status line prints, where they had one before orch. */
+async function runTheirs(argv: readonly string[], input: string): Promise<string> {
+  try {
+    const chained = readChainedStatusLine(argv);
+    if (chained === null) return '';
+    const { runFilter } = await import('../system/filter.ts');
+    const { command: line } = chained;
+    return await runFilter({ line, input, cwd: process.cwd(), env: process.env, timeout: chainTimeout });
+  } catch {
+    return ''; // a folder that is gone: then there is nothing to show of theirs
+  }
+}
+
+type Ours = { readonly line: string; finish(): Promise<void> };
+
+/** Our own line, and what is to be done once it is shown. */
+async function look(call: StatusCall): Promise<Ours | null> {
+  let orch: Orch | null = null;
+  try {
+    const opened = await openOrch({ ...readSettings(process.env), cwd: call.cwd ?? process.cwd() });
+    orch = opened;
+    const status = await readAgentStatus(opened, call);
+    if (status === null) {
+      opened.close();
+      return null;
+    }
+    const finish = async () => {
+      try {
+        await recordContext(opened, status);
+      } catch (error) {
+        keepFault(opened, error);
+      } finally {
+        opened.close();
+      }
+    };
+    return { line: describe(opened, status), finish };
+  } catch (error) {
+    keepFault(orch, error);
+    orch?.close();
+    return null;
+  }
+}
+
+function describe(orch: Orch, { link, view, number, context }: AgentStatus): string {
+  const savedAt = view.saved?.commit.authoredAt ?? null;
+  const age = savedAt === null ? null : Math.max(0, orch.clock.now() - savedAt);
+  const columns = Number(process.env.COLUMNS) || 80;
+  const { epic } = link;
+  return showStatusLine({ epic, number, budget: describeMoney(view.state), context, age }, columns);
+}
+
+/** Outside of a repository there is nothing to do, and nowhere to say so. */
+function keepFault(orch: Orch | null, error: unknown): void {
+  const message = error instanceof Error ? error.message : String(error);
+  const stack = error instanceof Error && !isOrchError(error) ? `\n${error.stack}` : '';
+  orch?.report(`statusline: ${message}${stack}`);
+}

@@ -1,0 +1,38 @@
+import type { ContextReading } from '../cost/context.ts';
+import { asCount, asFields, asName } from '../cost/fields.ts';
+
+/** What Claude Code tells whoever makes its status line. */
+export type StatusCall = {
+  readonly agentSession: string;
+  readonly cwd: string | null;
+  /** Null before its first answer. */
+  readonly context: ContextReading | null;
+};
+
+/** Reads what Claude Code gives a status line on stdin; null where it is something else. */
+export function parseStatusCall(text: string): StatusCall | null {
+  const call = asFields(parse(text));
+  const agentSession = asName(call?.session_id);
+  if (call === null || agentSession === null) return null;
+  const window = asFields(call.context_window);
+  const usage = asFields(window?.current_usage);
+  const tokens =
+    asCount(usage?.input_tokens) +
+    asCount(usage?.cache_read_input_tokens) +
+    asCount(usage?.cache_creation_input_tokens);
+  const model = asName(asFields(call.model)?.id);
+  const size = asCount(window?.context_window_size) || null;
+  return {
+    agentSession,
+    cwd: asName(asFields(call.workspace)?.current_dir) ?? asName(call.cwd),
+    context: tokens === 0 ? null : { tokens, model, window: size },
+  };
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null; // cut, or nothing at all
+  }
+}

@@ -1,0 +1,92 @@
+import { findFullContext } from '../checkpoint/policy.ts';
+import { type ContextReading, type ContextWindow, measureContext } from '../cost/context.ts';
+import type { Usage } from '../cost/ledger.ts';
+import { meterName } from '../cost/ledger.ts';
+import type { Prices } from '../cost/pricing.ts';
+import { listUnpriced } from '../cost/unpriced.ts';
+import { findTranscripts } from '../integration/transcript.ts';
+import { meterTranscripts } from '../integration/transcript-meter.ts';
+import { type Keyed, lookUp } from '../keyed.ts';
+import { canonicalJson } from '../state/canonical.ts';
+import { budgetOf, readCurrent } from '../state/current.ts';
+import type { Fact } from '../state/facts.ts';
+import type { State } from '../state/lists.ts';
+import type { SessionId } from '../types.ts';
+import type { AgentPorts } from './agent-call.ts';
+import { type AgentLink, meterCache } from './agent-link.ts';
+import type { Target } from './record.ts';
+
+/** What an agent's transcripts say, as far as it is not recorded yet: what it used, and how full its window is. */
+export async function readAgent(
+  ports: AgentPorts,
+  link: AgentLink,
+  state: State,
+): Promise<{ readonly used: readonly Fact[]; readonly context: readonly Fact[] }> {
+  const recorded = metersOf(state, link.session);
+  const { prices, context: configured } = await ports.readConfig();
+  const { facts, contexts } = await meterTranscripts(ports, {
+    cache: meterCache(ports.home, link.session),
+    paths: link.transcripts.flatMap(findTranscripts),
+    prices,
+    recorded,
+    before: link.before,
+  });
+  const used = facts.filter(
+    ({ model, usage }) => canonicalJson(usage) !== canonicalJson(lookUp(recorded, model) ?? null),
+  );
+  const reading = lookUp(contexts, link.transcripts.at(-1) ?? '') ?? null;
+  return { used, context: contextFacts(state, link, reading, configured.window) };
+}
+
+/** What a session's meters read, by model. */
+function metersOf(state: State, session: SessionId): Keyed<Usage> {
+  const prefix = meterName(session, '');
+  const own = Object.values(state.ledger).flatMap(({ value }) =>
+    Object.entries(value.meters).filter(([name]) => name.startsWith(prefix)),
+  );
+  return Object.fromEntries(own.map(([name, usage]) => [name.slice(prefix.length), usage]));
+}
+
+/** What is known of the window of an agent; null where what is known is another agent's. */
+export function knownContext(state: State, { agentSessions }: AgentLink): ContextWindow | null {
+  const known = readCurrent(state, 'contextWindow');
+  return known !== null && agentSessions.includes(known.agentSession) ? known : null;
+}
+
+/** Tells of an agent's window, where there is something new to tell. */
+export function contextFacts(
+  state: State,
+  link: AgentLink,
+  reading: ContextReading | null,
+  configured: 'auto' | number,
+): Fact[] {
+  const before = knownContext(state, link);
+  const agentSession = link.agentSessions.at(-1) ?? '';
+  if (reading === null && before === null) return [];
+  const isCleared = before !== null && before.agentSession !== agentSession;
+  // After clearing it nothing is in it yet; in any other case what is there can no longer be told.
+  const found = reading ?? (isCleared ? { tokens: 0, model: null, window: null } : null);
+  const value = found && measureContext(found, agentSession, configured, before);
+  if (canonicalJson(value) === canonicalJson(before)) return [];
+  return [{ kind: 'current_set', key: 'contextWindow', value }];
+}
+
+/** Why an agent must stop though there is money left; null where it need not. */
+export function explainFullContext({ settings }: Target, link: AgentLink, state: State): string | null {
+  const full = findFullContext(settings.policy, state, link.agentSessions);
+  if (full === null) return null;
+  const percent = Math.floor(full.fill * 100);
+  return `orch: the context window is ${percent} % full (${full.tier}). All is saved. Compact it or begin anew: the next session gets the brief of ${link.epic}.`;
+}
+
+/** Says once that a budget cannot be kept, because a model came up that nobody knows the price of. */
+export function warnOfUnpriced(before: State, after: State, prices: Prices): string | null {
+  if (budgetOf(after) === null) return null;
+  const known = budgetOf(before) === null ? [] : listUnpriced(before.ledger, prices);
+  const fresh = listUnpriced(after.ledger, prices).filter(
+    ({ model }) => !known.some((other) => other.model === model),
+  );
+  if (fresh.length === 0) return null;
+  const models = fresh.map(({ model }) => model).join(', ');
+  return `orch: no price is known for ${models}, so the budget cannot be kept. Set one under prices in .orchestration/config.yaml.`;
+}

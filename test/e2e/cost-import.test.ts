@@ -1,0 +1,128 @@
+import { appendFileSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { noTokens } from '../../src/cost/tokens.ts';
+import { readFixture } from '../support/fixtures.ts';
+import { errorOf, orchJson, runOrch } from '../support/orch.ts';
+import { makeRepositoryWithCommit, type TestRepository } from '../support/repository.ts';
+import { formatMessage } from '../support/transcripts.ts';
+
+type Imported = {
+  imported: { model: string; costUsd: number; unpriced: number }[];
+  skipped: string[];
+  unpriced: { model: string; tokens: number }[];
+  budget: { spentUsd: number } | null;
+  checkpoint: object | null;
+};
+
+const importFiles = (repository: TestRepository, ...files: string[]) =>
+  orchJson<Imported>(repository, ['cost', 'import', ...files, '-e', 'x']);
+const spent = (repository: TestRepository) =>
+  orchJson<{ budget: { spentUsd: number } }>(repository, ['cost', '-e', 'x']).budget.spentUsd;
+
+/** A message that costs fifteen dollars a million tokens, in a line of its own. */
+const message = (id: string, output: number, model = 'claude-sonnet-4-5') =>
+  `${formatMessage({ id, model, tokens: { ...noTokens, output } })}\n`;
+
+function makeTranscripts() {
+  const repository = makeRepositoryWithCommit();
+  const path = (name: string) => join(repository.home, name);
+  writeFileSync(path('a.jsonl'), message('m-1', 100_000) + message('m-1', 100_000) + message('m-2', 100_000));
+  // A fork of the first: it begins with what that had said.
+  writeFileSync(path('b.jsonl'), message('m-1', 100_000) + message('m-3', 200_000));
+  return { repository, path };
+}
+
+describe('importing transcripts', () => {
+  it('counts each message once, however often and in whichever file it comes', () => {
+    const { repository, path } = makeTranscripts();
+    expect(importFiles(repository, path('a.jsonl'))).toMatchObject({
+      imported: [{ model: 'claude-sonnet-4-5', costUsd: 3 }],
+      budget: { spentUsd: 3 },
+    });
+    expect(importFiles(repository, path('a.jsonl'))).toMatchObject({ imported: [], checkpoint: null });
+    expect(importFiles(repository, path('b.jsonl')).imported).toMatchObject([{ costUsd: 3 }]);
+    appendFileSync(path('a.jsonl'), message('m-4', 10_000));
+    expect(importFiles(repository, path('b.jsonl'), path('a.jsonl')).imported).toMatchObject([
+      { costUsd: 0.15 },
+    ]);
+    expect(spent(repository)).toBe(6.15);
+    const { stdout } = runOrch(repository, ['cost', 'import', path('a.jsonl'), '-e', 'x']);
+    expect(stdout).toBe('nothing new: all of it was counted before\n');
+  });
+
+  it('bills nothing twice when what was read is forgotten, and says what to do', () => {
+    const { repository, path } = makeTranscripts();
+    importFiles(repository, path('a.jsonl'));
+    rmSync(join(repository.folder, '.git/orchestration/imports'), { recursive: true });
+    const again = runOrch(repository, ['cost', 'import', path('a.jsonl'), path('b.jsonl'), '-e', 'x']);
+    expect(again.stderr).toContain('give those again together with new ones');
+    expect(again.stdout).toContain('$3.00 counted for x');
+    expect(spent(repository)).toBe(6);
+  });
+
+  it('leaves what hooks count to them', () => {
+    const { repository, path } = makeTranscripts();
+    const call = (event: string, fields: object) => {
+      const about = { session_id: 'a', transcript_path: path('a.jsonl'), cwd: repository.folder };
+      const input = JSON.stringify({ ...about, hook_event_name: event, ...fields });
+      const env = { CLAUDE_PID: String(process.pid), ORCH_EPIC: 'x' };
+      expect(runOrch(repository, ['hook', 'claude'], { input, env }).status).toBe(0);
+    };
+    call('SessionStart', { source: 'startup' });
+    appendFileSync(path('a.jsonl'), message('m-5', 100_000));
+    call('UserPromptSubmit', { prompt: 'Begin' });
+    call('SessionEnd', { reason: 'other' });
+    expect(spent(repository)).toBe(1.5);
+    expect(importFiles(repository, path('a.jsonl'))).toMatchObject({
+      imported: [],
+      skipped: [path('a.jsonl')],
+    });
+  });
+
+  it('says what has no price, refuses a budget then, and counts it once there is one', () => {
+    const { repository, path } = makeTranscripts();
+    writeFileSync(path('events.jsonl'), readFixture('codex/exec/work.jsonl'));
+    const { stdout, stderr } = runOrch(repository, ['cost', 'import', path('events.jsonl'), '-e', 'x']);
+    expect(stdout).toMatch(/codex +unpriced/);
+    expect(stderr).toMatch(/\d+ tokens of codex cost an unknown amount/);
+    expect(runOrch(repository, ['cost', '-e', 'x']).stdout).toMatch(/unpriced +codex \d+ tokens/);
+    for (const args of [
+      ['cost', 'budget', '5', '-e', 'x'],
+      ['start', '-e', 'x', '--budget', '5', '--background'],
+    ]) {
+      const ran = runOrch(repository, [...args, '--json']);
+      expect([ran.status, errorOf(ran).code, errorOf(ran).data.unpriced]).toMatchObject([
+        2,
+        'BUDGET_REFUSED',
+        [{ model: 'codex' }],
+      ]);
+    }
+    expect(runOrch(repository, ['cost', 'budget', 'none', '-e', 'x']).status).toBe(0);
+    mkdirSync(join(repository.folder, '.orchestration'));
+    writeFileSync(
+      join(repository.folder, '.orchestration/config.yaml'),
+      'prices: { codex: { input: 1000, output: 1000, cacheRead: 1000 } }\n',
+    );
+    expect(runOrch(repository, ['cost', 'budget', '500', '-e', 'x']).status).toBe(0);
+    expect(importFiles(repository, path('events.jsonl')).imported[0]?.costUsd).toBeGreaterThan(0);
+    expect(importFiles(repository, path('events.jsonl')).imported).toEqual([]);
+  });
+
+  it('ends with 4 past the budget, and counts nevertheless', () => {
+    const { repository, path } = makeTranscripts();
+    runOrch(repository, ['cost', 'budget', '1', '-e', 'x']);
+    expect(runOrch(repository, ['cost', 'import', path('a.jsonl'), '-e', 'x']).status).toBe(4);
+    expect(spent(repository)).toBe(3);
+  });
+
+  it.each([
+    ['is not there', (path: (name: string) => string) => path('missing.jsonl')],
+    ['is a folder', (path: (name: string) => string) => path('.')],
+  ])('refuses a file that %s', (_, choose) => {
+    const { repository, path } = makeTranscripts();
+    const ran = runOrch(repository, ['cost', 'import', path('a.jsonl'), choose(path), '-e', 'x', '--json']);
+    expect([ran.status, errorOf(ran).code]).toEqual([2, 'USAGE']);
+    expect(orchJson(repository, ['status'])).toEqual({ epics: [] });
+  });
+});
