@@ -15,7 +15,12 @@ export async function isIgnored(repository: Repository, path: string): Promise<b
 
 /** Which of these files does git keep? */
 export async function listTracked(repository: Repository, paths: readonly string[]): Promise<string[]> {
-  const listed = await runGit(repository, ['ls-files', '-z', '--', ...paths.map((path) => `:(literal)${path}`)]);
+  const listed = await runGit(repository, [
+    'ls-files',
+    '-z',
+    '--',
+    ...paths.map((path) => `:(literal)${path}`),
+  ]);
   return listed.split('\0').filter((path) => path !== '');
 }
 

@@ -2,18 +2,17 @@
 
 const reason = '# by orch init (orch init --undo takes it out)';
 
-/** Adds a pattern, with a line that says whose it is; a text that has it stays as it is. */
+/** Adds a pattern at the top, with a line that says whose it is: so the rest stays as it is, to the last line end. */
 export function addExclude(text: string | null, pattern: string): string {
   const before = text ?? '';
-  if (findOwn(before, pattern) !== null) return before;
-  const lineEnd = before === '' || before.endsWith('\n') ? '' : '\n';
-  return `${before}${lineEnd}${reason}\n${pattern}\n`;
+  return findOwn(before, pattern) === null ? `${reason}\n${pattern}\n${before}` : before;
 }
 
-/** Takes exactly those lines out again; a pattern that the user wrote stays. */
-export function removeExclude(text: string, pattern: string): string {
+/** Takes exactly those lines out again, null where there are no others; a pattern that the user wrote stays. */
+export function removeExclude(text: string, pattern: string): string | null {
   const own = findOwn(text, pattern);
-  return own === null ? text : text.slice(0, own.start) + text.slice(own.end);
+  if (own === null) return text;
+  return text.slice(0, own.start) + text.slice(own.end) || null;
 }
 
 function findOwn(text: string, pattern: string): { readonly start: number; readonly end: number } | null {

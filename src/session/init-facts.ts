@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer';
+import { lstatSync } from 'node:fs';
 import { join, relative, sep } from 'node:path';
 import { OrchError } from '../errors.ts';
 import type { Repository } from '../git/repository.ts';
@@ -68,17 +69,17 @@ export async function readInitFacts(
 ): Promise<InitFacts> {
   const { worktree, commonDir } = repository;
   const inside = (path: string) => readTarget(join(worktree, path), path, worktree);
-  const [local, shared, config] = [localSettings, sharedSettings, configFile].map(inside);
+  const [local, shared, config] = [inside(localSettings), inside(sharedSettings), inside(configFile)];
   const [agents, remotes, tracked, worktrees, ignored] = await Promise.all([
     findAgents({ worktree, ...folders }),
     listRemotes(repository),
     listTracked(repository, [localSettings, sharedSettings, configFile]),
     listWorktrees(repository),
-    isIgnored(repository, localSettings),
+    // Behind a link git would not look, and orch does not write.
+    local.obstacle === null ? isIgnored(repository, localSettings) : true,
   ]);
-  if (!local || !shared || !config) throw new Error('three paths are three targets');
   const hooksFile = join(folders.codexHome, 'hooks.json');
-  const userSettings = readText(join(folders.claudeHome, 'settings.json'));
+  const userSettings = readTarget(join(folders.claudeHome, 'settings.json'), 'settings.json');
   const others = worktrees.filter((path) => path !== worktree);
   return {
     found: {
@@ -95,50 +96,43 @@ export async function readInitFacts(
     config,
     isLocalIgnored: ignored,
     tracked,
-    isExcludeShared: others.some((path) => hasOrch(join(path, localSettings))),
-    inheritedStatusLine: readForeignStatusLine(shared.text) ?? readForeignStatusLine(userSettings),
+    isExcludeShared: others.some((path) => hasOrch(readTarget(join(path, localSettings), localSettings))),
+    inheritedStatusLine: readForeignStatusLine(shared.text) ?? readForeignStatusLine(userSettings.text),
     isOrchOnPath: isInstalled('orch'),
   };
 }
 
-function hasOrch(path: string): boolean {
-  const { hooks, hasStatusLine } = readOwnEntries(readText(path));
+function hasOrch({ text }: Target): boolean {
+  const { hooks, hasStatusLine } = readOwnEntries(text);
   return hooks > 0 || hasStatusLine;
 }
 
 /** A file below `inside` must really be there: a link in a repository could lead anywhere. */
 function readTarget(path: string, name: string, inside?: string): Target {
+  if (inside !== undefined && hasLink(path, inside))
+    return { path, name, text: null, obstacle: 'it is reached through a link' };
   const stat = statIfThere(path);
-  const target = stat === null ? path : realPath(path);
-  const isLink = inside !== undefined && findReal(path, inside) !== path;
-  const obstacle = isLink
-    ? 'it is reached through a link'
-    : stat !== null && !stat.isFile()
-      ? 'it is no file'
-      : stat !== null && (stat.mode & 0o222) === 0
-        ? 'it is read-only'
-        : null;
-  return { path: inside === undefined ? target : path, name, text: isLink ? null : readText(path), obstacle };
+  if (stat === null) return { path, name, text: null, obstacle: null };
+  const place = { path: realPath(path), name };
+  if (!stat.isFile()) return { ...place, text: null, obstacle: 'it is no file' };
+  const bytes = readBytes(path, name);
+  const obstacle = !isUtf8(bytes) ? 'it is no text' : (stat.mode & 0o222) === 0 ? 'it is read-only' : null;
+  return { ...place, text: bytes.toString('utf8'), obstacle };
 }
 
-/** The real path of the part of a path that is there, with the rest behind it. */
-function findReal(path: string, top: string): string {
+function hasLink(path: string, top: string): boolean {
   const parts = relative(top, path).split(sep);
-  for (let length = parts.length; length > 0; length--) {
-    const part = join(top, ...parts.slice(0, length));
-    if (statIfThere(part) !== null) return join(realPath(part), ...parts.slice(length));
-  }
-  return path;
+  return parts.some((_, index) => {
+    const part = join(top, ...parts.slice(0, index + 1));
+    return lstatSync(part, { throwIfNoEntry: false })?.isSymbolicLink() ?? false;
+  });
 }
 
-function readText(path: string): string | null {
-  if (!statIfThere(path)?.isFile()) return null;
+function readBytes(path: string, name: string): Buffer {
   try {
-    const bytes = readIfThere(path);
-    // What is no text is no JSON either, and is refused as such.
-    return bytes === null ? null : bytes.toString(isUtf8(bytes) ? 'utf8' : 'latin1');
+    return readIfThere(path) ?? Buffer.alloc(0);
   } catch (cause) {
-    throw new OrchError('CONFIG_INVALID', `${path} cannot be read; nothing was changed`, {
+    throw new OrchError('CONFIG_INVALID', `${name} cannot be read; nothing was changed`, {
       hint: 'Make it readable for you, then run the same command again',
       cause,
     });
