@@ -32,6 +32,8 @@ export type Target = {
   readonly text: string | null;
   /** Why it must not be written; null where it may. */
   readonly obstacle: string | null;
+  /** Is its folder there for nothing else? Then it goes when it is empty. */
+  readonly ownsFolder: boolean;
 };
 
 /** What is there of agents, gates and remotes. */
@@ -109,11 +111,12 @@ function hasOrch({ text }: Target): boolean {
 
 /** A file below `inside` must really be there: a link in a repository could lead anywhere. */
 function readTarget(path: string, name: string, inside?: string): Target {
+  const ownsFolder = inside !== undefined;
   if (inside !== undefined && hasLink(path, inside))
-    return { path, name, text: null, obstacle: 'it is reached through a link' };
+    return { path, name, text: null, obstacle: 'it is reached through a link', ownsFolder };
   const stat = statIfThere(path);
-  if (stat === null) return { path, name, text: null, obstacle: null };
-  const place = { path: realPath(path), name };
+  if (stat === null) return { path, name, text: null, obstacle: null, ownsFolder };
+  const place = { path: realPath(path), name, ownsFolder };
   if (!stat.isFile()) return { ...place, text: null, obstacle: 'it is no file' };
   const bytes = readBytes(path, name);
   const obstacle = !isUtf8(bytes) ? 'it is no text' : (stat.mode & 0o222) === 0 ? 'it is read-only' : null;

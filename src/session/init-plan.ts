@@ -26,9 +26,7 @@ export type InitWishes = {
 };
 
 /** A file that becomes another: null before it is made, null after it is removed. */
-export type FileChange = {
-  readonly path: string;
-  readonly name: string;
+export type FileChange = Pick<Target, 'path' | 'name' | 'ownsFolder'> & {
   readonly before: string | null;
   readonly after: string | null;
   /** What that means, in a few words. */
@@ -117,13 +115,13 @@ function accept<T extends string | null>(target: Target, result: { readonly text
 }
 
 function change(target: Target, after: string | null, meaning: string): FileChange {
-  const { path, name, text, obstacle } = target;
+  const { path, name, ownsFolder, text, obstacle } = target;
   if (obstacle !== null && after !== text)
     throw new OrchError('CONFIG_INVALID', `${name} cannot be changed: ${obstacle}; nothing was changed`, {
       hint: 'Make it a file that you can write, or leave the agent out: --no-claude, --no-codex',
       data: { path, problem: obstacle },
     });
-  return { path, name, before: text, after, meaning };
+  return { path, name, ownsFolder, before: text, after, meaning };
 }
 
 function isTracked(): OrchError {

@@ -53,7 +53,10 @@ async function takeBack(ports: Ports, done: readonly FileChange[]): Promise<stri
   return left;
 }
 
-async function writeChange({ disk, random }: Ports, { path, before, after }: FileChange): Promise<void> {
+async function writeChange(
+  { disk, random }: Ports,
+  { path, before, after, ownsFolder }: FileChange,
+): Promise<void> {
   if (before !== null && after !== null) {
     const bytes = { expected: Buffer.from(before), bytes: Buffer.from(after) };
     if (!(await replaceFile(disk, path, bytes, random.id(8)))) throw isChanged;
@@ -63,12 +66,11 @@ async function writeChange({ disk, random }: Ports, { path, before, after }: Fil
   if (before === null ? now !== null : !now?.equals(Buffer.from(before))) throw isChanged;
   if (after !== null) return writeAtomically(disk, path, Buffer.from(after), random.id(8));
   removeIfThere(disk, path);
-  await removeIfEmpty(disk, dirname(path));
+  await syncFolder(disk, dirname(path));
+  if (ownsFolder) await removeIfEmpty(disk, dirname(path));
 }
 
-/** A folder that held nothing else was made for the file. */
 async function removeIfEmpty(disk: Disk, folder: string): Promise<void> {
-  await syncFolder(disk, folder);
   if (statIfThere(folder) === null || listFolder(folder).length > 0) return;
   disk.rmdir(folder);
   await syncFolder(disk, dirname(folder));
