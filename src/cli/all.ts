@@ -4,7 +4,8 @@ import { checkpointGroup } from './checkpoint.ts';
 import { makeCompletion } from './completion.ts';
 import { costGroup } from './cost.ts';
 import { demoSpec } from './demo.ts';
-import { hookSpec, statuslineSpec } from './hook-spec.ts';
+import { hookSpec, hookSpec, statuslineSpec } from './hook-spec.ts';
+import { initSpec } from './init.ts';
 import { logSpec } from './log.ts';
 import { recordGroup } from './record.ts';
 import { runCommands } from './run.ts';
@@ -15,6 +16,7 @@ import { statusSpec } from './status.ts';
 
 /** Every command there is. */
 const specs: readonly Spec[] = [
+  initSpec,
   statusSpec,
   ...shortSpecs,
   logSpec,

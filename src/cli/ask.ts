@@ -3,17 +3,25 @@ export function canAsk(): boolean {
   return process.stdin.isTTY === true && process.stderr.isTTY === true;
 }
 
-/** Asks on the terminal; anything but a clear yes is a no, and so is the signal. */
-export async function askYesNo(question: string, signal: AbortSignal): Promise<boolean> {
+/**
+ * Asks on the terminal; anything but a clear yes is a no, and so are the signal and the end of input.
+ * Enter alone is a yes only where that is said.
+ */
+export async function askYesNo(
+  question: string,
+  signal: AbortSignal,
+  { enterIs = 'no' }: { readonly enterIs?: 'yes' | 'no' } = {},
+): Promise<boolean> {
   const { createInterface } = await import('node:readline');
   const asking = createInterface({ input: process.stdin, output: process.stderr });
   try {
-    const answer = await new Promise<string>((resolve) => {
-      asking.question(`${question} [y/N] `, { signal }, resolve);
-      signal.addEventListener('abort', () => resolve(''), { once: true });
-      asking.once('close', () => resolve(''));
+    const answer = await new Promise<string | null>((resolve) => {
+      asking.question(`${question} ${enterIs === 'yes' ? '[Y/n]' : '[y/N]'} `, { signal }, resolve);
+      signal.addEventListener('abort', () => resolve(null), { once: true });
+      asking.once('close', () => resolve(null));
     });
-    return /^y(es)?$/i.test(answer.trim());
+    if (answer === null) return false;
+    return answer.trim() === '' ? enterIs === 'yes' : /^y(es)?$/i.test(answer.trim());
   } finally {
     asking.close();
     process.stdin.unref?.();

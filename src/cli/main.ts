@@ -13,6 +13,7 @@ const groups: { readonly [command: string]: () => Promise<Group> } = {
   cost: () => import('./cost.ts'),
   demo: () => import('./demo.ts'),
   hook: () => import('./hook.ts'),
+  init: () => import('./init.ts'),
   log: () => import('./log.ts'),
   record: () => import('./record.ts'),
   resume: () => import('./short.ts'),

@@ -26,6 +26,11 @@ export function hasHooks(root: JsonNode, agent: string, wanted: EventHooks): boo
   return found.length === expected.length && expected.every((one) => found.includes(one));
 }
 
+/** How many hooks of orch are there? */
+export function countHooks(root: JsonNode, agent: string): number {
+  return findOwn(root, agent).length;
+}
+
 /** A new file with these hooks; that its first entry is on a line of its own says later that it was ours. */
 export function writeHooks(wanted: EventHooks): string {
   const hooks = Object.fromEntries(wanted.map(([event, handler]) => [event, [{ hooks: [handler] }]]));

@@ -1,5 +1,6 @@
 import {
   addHooks,
+  countHooks,
   type EventHooks,
   findProblem,
   hasHooks,
@@ -24,6 +25,10 @@ export type ClaudeOptions = {
   readonly shared: boolean;
   /** Claude Code's version, where it is known (`2.1.325`). */
   readonly version: string | null;
+  /** Do other settings that it reads have the hooks already? Here they would make each event happen twice. */
+  readonly isHookedElsewhere?: boolean;
+  /** The status line of other settings, which ours would hide, as it is written there. */
+  readonly inheritedStatusLine?: string | null;
 };
 
 /** In seconds; past it Claude Code goes on without an answer. */
@@ -58,14 +63,40 @@ export function addOrch(text: string | null, options: ClaudeOptions): { readonly
     if (hasHooks(root, 'claude', wanted) && hasStatusLine(root, options)) return { text };
     clean = withoutOrch(text);
   }
+  if (clean === null && wanted.length === 0) return { text: writeStatusLine(options) };
   const hooked = clean === null ? writeHooks(wanted) : addHooks(clean, wanted);
-  return { text: options.shared ? hooked : addStatusLine(hooked, options.command) };
+  return { text: options.shared ? hooked : addStatusLine(hooked, options) };
 }
 
 /** Takes exactly orch's entries out of Claude Code's settings; null where the file was orch's alone. */
 export function removeOrch(text: string): { readonly text: string | null } | Problem {
   const root = readJson(text);
   return 'problem' in root ? root : { text: withoutOrch(text) };
+}
+
+/** What of orch is in these settings; of broken ones, nothing. */
+export function readOwnEntries(text: string | null): {
+  readonly hooks: number;
+  readonly hasStatusLine: boolean;
+  /** Does somebody else's status line run in ours? */
+  readonly isChained: boolean;
+} {
+  const root = readJson(text ?? '');
+  if ('problem' in root) return { hooks: 0, hasStatusLine: false, isChained: false };
+  const args = readStatusLine(findMember(root, 'statusLine')?.value);
+  return {
+    hooks: countHooks(root, 'claude'),
+    hasStatusLine: args !== null,
+    isChained: args !== null && readThen(args) !== null,
+  };
+}
+
+/** The status line of these settings as it is written there; null where there is none, or it is ours. */
+export function readForeignStatusLine(text: string | null): string | null {
+  const root = readJson(text ?? '');
+  const node = 'problem' in root ? null : findMember(root, 'statusLine');
+  if (text === null || !node || !isRecord(node.value) || readStatusLine(node.value)) return null;
+  return text.slice(node.start, node.end);
 }
 
 function withoutOrch(text: string): string | null {
@@ -81,7 +112,8 @@ export function readChainedStatusLine(args: readonly string[]): { readonly comma
   return type === 'command' && typeof command === 'string' ? { command } : null;
 }
 
-function chooseHooks({ command, shared, version }: ClaudeOptions): EventHooks {
+function chooseHooks({ command, shared, version, isHookedElsewhere }: ClaudeOptions): EventHooks {
+  if (isHookedElsewhere) return [];
   const args = ['hook', 'claude'];
   const line = shared ? guardForShell(args) : quoteForShell([...command, ...args]);
   // What a team shares is read by its oldest Claude Code.
@@ -100,11 +132,13 @@ function isAtLeast(version: string | null, since: readonly number[]): boolean {
 }
 
 /** A shared one would take every teammate's own status line away, so there is none. */
-function hasStatusLine(root: JsonNode, { command, shared }: ClaudeOptions): boolean {
+function hasStatusLine(root: JsonNode, options: ClaudeOptions): boolean {
   const value = findMember(root, 'statusLine')?.value;
   const own = readStatusLine(value);
-  if (shared) return own === null;
-  return own !== null && isRecord(value) && value.command === quoteForShell([...command, ...own]);
+  if (options.shared) return own === null;
+  if (own === null) return false;
+  const words = readReplaced(own) === null ? statusLineWords(options) : [...options.command, ...own];
+  return isRecord(value) && value.command === quoteForShell(words);
 }
 
 function readStatusLine(value: unknown): readonly string[] | null {
@@ -112,19 +146,37 @@ function readStatusLine(value: unknown): readonly string[] | null {
   return args?.[0] === 'statusline' ? args : null;
 }
 
-function addStatusLine(text: string, command: OrchCommand): string {
+/** What stood in this file in our place; what only other settings have begins with a space, to tell them apart. */
+function readReplaced(args: readonly string[]): string | null {
+  const then = readThen(args);
+  return then?.startsWith(' ') ? null : then;
+}
+
+function statusLineWords({ command, inheritedStatusLine }: ClaudeOptions): string[] {
+  const then = inheritedStatusLine ? [writeThen(` ${inheritedStatusLine}`)] : [];
+  return [...command, 'statusline', ...then];
+}
+
+/** Ours where the file had none; how the hidden one was placed stays (`padding`). */
+function makeStatusLine(options: ClaudeOptions): object {
+  const inherited = readJson(options.inheritedStatusLine ?? '');
+  const fields = 'problem' in inherited || !isRecord(inherited.value) ? {} : inherited.value;
+  return { ...fields, type: 'command', command: quoteForShell(statusLineWords(options)) };
+}
+
+function writeStatusLine(options: ClaudeOptions): string {
+  return `${JSON.stringify({ statusLine: makeStatusLine(options) }, null, 2)}\n`;
+}
+
+function addStatusLine(text: string, options: ClaudeOptions): string {
   const root = readJson(text);
   if ('problem' in root) return text;
   const theirs = findMember(root, 'statusLine');
-  const words = [...command, 'statusline'];
-  if (!theirs) {
-    const value = { type: 'command', command: quoteForShell(words) };
-    return appendEntry(text, root, 0, { key: 'statusLine', value });
-  }
-  const then = writeThen(text.slice(theirs.start, theirs.end));
+  if (!theirs) return appendEntry(text, root, 0, { key: 'statusLine', value: makeStatusLine(options) });
+  const words = [...options.command, 'statusline', writeThen(text.slice(theirs.start, theirs.end))];
   // How it is placed stays theirs (`padding`).
   const fields = isRecord(theirs.value) ? theirs.value : {};
-  const value = { ...fields, type: 'command', command: quoteForShell([...words, then]) };
+  const value = { ...fields, type: 'command', command: quoteForShell(words) };
   return replaceNode(text, theirs, writeLike(text, 1, value));
 }
 
@@ -135,6 +187,6 @@ function removeStatusLine(text: string): string | null {
   const node = root.children?.[index]?.node;
   const args = readStatusLine(node?.value);
   if (!node || !args) return text;
-  const theirs = readThen(args);
+  const theirs = readReplaced(args);
   return theirs === null ? removeEntry(text, [{ container: root, index }]) : replaceNode(text, node, theirs);
 }

@@ -1,5 +1,6 @@
 import {
   addHooks,
+  countHooks,
   type EventHooks,
   findProblem,
   hasHooks,
@@ -46,6 +47,12 @@ export function addOrch(
 export function removeOrch(text: string): { readonly text: string | null } | Problem {
   const root = readJson(text);
   return 'problem' in root ? root : { text: removeHooks(text, 'codex') };
+}
+
+/** How many hooks of orch are in it; in a broken one, none. */
+export function countOwnHooks(text: string | null): number {
+  const root = readJson(text ?? '');
+  return 'problem' in root ? 0 : countHooks(root, 'codex');
 }
 
 function chooseHooks({ command, shared }: { command: OrchCommand; shared: boolean }): EventHooks {

@@ -18,13 +18,23 @@ const finders: readonly ((folder: FolderReader) => Found | null)[] = [
 
 /** Finds the gates a folder has by the conventions of its ecosystems. */
 export function findGates(folder: string): Gate[] {
-  return detectGates({
+  return detectGates(readerOf(folder));
+}
+
+/** Names the ecosystems of a folder: `npm`, `cargo`. */
+export function findEcosystems(folder: string): string[] {
+  const reader = readerOf(folder);
+  return finders.flatMap((find) => find(reader)?.ecosystem ?? []);
+}
+
+function readerOf(folder: string): FolderReader {
+  return {
     list: (path) => listFolder(join(folder, path)),
     read: (path) => {
       const isFile = statIfThere(join(folder, path))?.isFile() ?? false;
       return isFile ? (readIfThere(join(folder, path))?.toString('utf8') ?? null) : null;
     },
-  });
+  };
 }
 
 /** The same over what a reader shows; a name that several ecosystems have gets theirs in front of it. */

@@ -1,0 +1,169 @@
+import { homedir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { OrchError } from '../errors.ts';
+import { readOwnEntries } from '../integration/claude-settings.ts';
+import type { Gate } from '../integration/gate.ts';
+import { describeChange } from '../integration/text-diff.ts';
+import { approve, isApproved } from '../integration/trust.ts';
+import type { Orch } from '../orch.ts';
+import { listGates } from '../session/baseline.ts';
+import { type InitFacts, readInitFacts, type UserFolders } from '../session/init-facts.ts';
+import { type FileChange, planInit, planUndo } from '../session/init-plan.ts';
+import { writeChanges } from '../session/init-write.ts';
+import { readIfThere, realPath } from '../system/files.ts';
+import { onSignals } from '../system/signals.ts';
+import { askYesNo, canAsk } from './ask.ts';
+import { showApproval, showDiffs, showFound, showSummary } from './init-view.ts';
+import { type Context, runCommands } from './run.ts';
+import type { Call, CommandSpec } from './spec.ts';
+
+export const initSpec: CommandSpec = {
+  name: 'init',
+  summary: 'hook into Claude Code and Codex; asks first',
+  description:
+    'Have Claude Code and Codex call orch by themselves: every session in the repository is then recorded, kept on budget and resumable. Shows what it would change, and asks. Tracked files stay as they are, unless you say --shared.',
+  options: [
+    { flags: '-y, --yes', description: 'write without asking' },
+    { flags: '--undo', description: 'take exactly that out again' },
+    {
+      flags: '--shared',
+      description: 'into .claude/settings.json, for all who work here; silent where orch is missing',
+    },
+    {
+      flags: '--config',
+      description: 'also write .orchestration/config.yaml, with every key and its default',
+    },
+    { flags: '--no-claude', description: 'leave Claude Code out' },
+    { flags: '--no-codex', description: 'leave Codex out' },
+  ],
+  examples: ['orch init', 'orch init -y', 'orch init --shared --config', 'orch init --undo'],
+  run: (context, call) => context.withOrch((orch) => init(context, orch, call)),
+};
+
+async function init(context: Context, orch: Orch, call: Call): Promise<number> {
+  const { repository } = orch;
+  const { worktree } = repository;
+  if (worktree === null)
+    throw new OrchError('REPOSITORY_UNSUPPORTED', 'no agent works in a bare repository', {
+      hint: 'Run it in a working tree',
+    });
+  const { out, json } = context;
+  const isUndo = call.options.undo === true;
+  const gates = isUndo ? [] : listGates(await orch.readConfig(), worktree);
+  const facts = await readInitFacts({ ...repository, worktree }, readFolders(), gates);
+  const wishes = readWishes(call);
+  const changes = isUndo ? planUndo(facts, wishes) : planInit(facts, wishes);
+  const unapproved = chooseUnapproved(context, orch, gates);
+  const isNeeded = changes.length > 0 || unapproved.length > 0;
+  const mayWrite = call.options.yes === true;
+  if (!json) {
+    if (!mayWrite && changes.length > 0) out.print(`${showDiffs(out, changes)}\n`);
+    showPlan(context, facts, { changes, unapproved, isUndo });
+  }
+  const isWanted = isNeeded && (mayWrite || (!json && (await askToWrite())));
+  if (isWanted) {
+    await writeChanges(orch, changes);
+    if (unapproved.length > 0) await approve(orch.disk, orch.home, unapproved, orch.random);
+  }
+  if (json) out.print(JSON.stringify(describe(facts, changes, isWanted)));
+  if (isNeeded && !mayWrite && (json || !canAsk())) throw needsYes(isUndo);
+  if (!json) tellEnd(context, facts, { changes, isNeeded, isWanted, isUndo, isShared: wishes.shared });
+  return 0;
+}
+
+/** The folders in which agents keep what is the user's, as their own variables say. */
+function readFolders(): UserFolders {
+  const userHome = homedir();
+  return {
+    userHome,
+    claudeHome: process.env.CLAUDE_CONFIG_DIR || join(userHome, '.claude'),
+    codexHome: process.env.CODEX_HOME || join(userHome, '.codex'),
+  };
+}
+
+function readWishes({ options }: Call) {
+  const program = realPath(process.argv[1] ?? '');
+  const file = join(dirname(dirname(program)), 'templates', 'config.yaml');
+  const template = readIfThere(file)?.toString('utf8');
+  if (template === undefined) throw new Error(`${file} is missing`);
+  return {
+    command: [process.execPath, program],
+    shared: options.shared === true,
+    claude: options['no-claude'] !== true,
+    codex: options['no-codex'] !== true,
+    config: options.config === true ? template : null,
+    template,
+  };
+}
+
+/** What an agent sets up approves nothing: what is approved runs by itself in the user's name. */
+function chooseUnapproved({ settings }: Context, orch: Orch, gates: readonly Gate[]): readonly Gate[] {
+  return settings.byAgent || isApproved(orch.home, gates) ? [] : gates;
+}
+
+type Plan = {
+  readonly changes: readonly FileChange[];
+  readonly unapproved: readonly Gate[];
+  readonly isUndo: boolean;
+};
+
+function showPlan({ out }: Context, facts: InitFacts, { changes, unapproved, isUndo }: Plan): void {
+  if (!isUndo) out.print(showFound(out, facts.found));
+  if (changes.length > 0) out.print(showSummary(out, changes));
+  if (unapproved.length > 0) out.print(showApproval(out, unapproved));
+  const isTrackedChanged = changes.some(({ name }) => facts.tracked.includes(name));
+  if (changes.length > 0 && !isTrackedChanged)
+    out.print(`${out.paint('dim', 'nothing')}  in tracked files, .git/config or your branches`);
+}
+
+async function askToWrite(): Promise<boolean> {
+  if (!canAsk()) return false;
+  const stop = new AbortController();
+  const off = onSignals(['SIGINT', 'SIGTERM', 'SIGHUP'], () => stop.abort());
+  return askYesNo('Write?', stop.signal, { enterIs: 'yes' }).finally(off);
+}
+
+function needsYes(isUndo: boolean): OrchError {
+  return new OrchError('USAGE', 'nothing was changed: there is nobody to ask', {
+    hint: `If that is what you want: orch init ${isUndo ? '--undo ' : ''}-y`,
+  });
+}
+
+type End = {
+  readonly changes: readonly FileChange[];
+  readonly isNeeded: boolean;
+  readonly isWanted: boolean;
+  readonly isUndo: boolean;
+  readonly isShared: boolean;
+};
+
+function tellEnd({ out }: Context, facts: InitFacts, end: End): void {
+  const { found } = facts;
+  if (!end.isNeeded) out.tell(end.isUndo ? 'Nothing to do: nothing of orch is there.' : 'Nothing to do.');
+  else if (!end.isWanted) out.tell('Nothing was changed.');
+  else if (end.isUndo) out.tell('Done. What was recorded stays: orch status.');
+  else {
+    const agent = found.claude ? 'claude' : found.codex ? 'codex' : null;
+    const work = agent ? `Work as always: ${agent}.  ` : '';
+    out.tell(`Done. ${work}See it: orch status.  Take it out: orch init --undo.`);
+  }
+  if (end.isWanted && !end.isUndo && end.changes.some(({ path }) => path === facts.codexHooks.path))
+    out.tell('Codex runs the hooks only after you trust them: start codex, type /hooks.');
+  if (end.isShared && !end.isUndo && !facts.isOrchOnPath)
+    out.tell('orch is not on your PATH: shared hooks do nothing until it is.');
+  if (end.isUndo && !end.isShared && readOwnEntries(facts.shared.text).hooks > 0)
+    out.tell(`${facts.shared.name} still has hooks, for all who work here: orch init --undo --shared`);
+}
+
+function describe({ found }: InitFacts, changes: readonly FileChange[], written: boolean) {
+  const gates = found.gates.map(({ name, run }) => ({ name, run }));
+  return {
+    found: { ...found, gates },
+    changes: changes.map(({ path, before, after }) => ({ path, diff: describeChange(before, after) })),
+    written,
+  };
+}
+
+export function run(argv: readonly string[]): Promise<number> {
+  return runCommands(argv, [initSpec]);
+}
