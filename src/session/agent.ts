@@ -1,21 +1,17 @@
 import { isOn } from '../checkpoint/policy.ts';
-import type { Usage } from '../cost/ledger.ts';
-import { meterName } from '../cost/ledger.ts';
 import { systemCode } from '../errors.ts';
 import type { HookCall } from '../integration/agent-event.ts';
-import { findTranscripts } from '../integration/transcript.ts';
-import { meterTranscripts } from '../integration/transcript-meter.ts';
-import { type Keyed, lookUp } from '../keyed.ts';
-import { canonicalJson } from '../state/canonical.ts';
+import { lookUp } from '../keyed.ts';
 import type { Fact } from '../state/facts.ts';
 import type { State } from '../state/lists.ts';
 import { statIfThere } from '../system/files.ts';
 import type { SessionId } from '../types.ts';
 import { formatUsd } from '../units.ts';
 import { type AgentAnswer, type AgentPorts, type Around, nothingToSay } from './agent-call.ts';
-import { type AgentLink, findLink, meterCache, removeLink } from './agent-link.ts';
-import { chooseEpic, openLink, startAgent } from './agent-start.ts';
-import { type EpicView, readView } from './context.ts';
+import { type AgentLink, findLink, readLink, removeLink } from './agent-link.ts';
+import { readMeters } from './agent-meter.ts';
+import { attachLink, chooseEpic, openLink, startAgent } from './agent-start.ts';
+import { readView } from './context.ts';
 import { journalFolder, journalPath } from './journal.ts';
 import { endSession } from './lifecycle.ts';
 import { readLive, removeLive } from './live.ts';
@@ -25,7 +21,7 @@ import { type Ask, type Outcome, record, recordInNew, type Target } from './reco
 export async function handleAgent(ports: AgentPorts, call: HookCall, around: Around): Promise<AgentAnswer> {
   const { event } = call;
   if (event.kind === 'start') return startAgent(ports, call, around, event.source);
-  const link = findLink(ports.home, call.agentSession);
+  const link = linkOf(ports, call, around);
   switch (event.kind) {
     case 'unknown':
       return nothingToSay;
@@ -53,6 +49,13 @@ export async function handleAgent(ports: AgentPorts, call: HookCall, around: Aro
   }
 }
 
+/** Under a supervisor there is no other session than its own, whichever one the conversation had before. */
+function linkOf({ home }: AgentPorts, { agentSession }: HookCall, { session }: Around): AgentLink | null {
+  if (session === undefined) return findLink(home, agentSession);
+  const link = readLink(home, session);
+  return link?.agentSessions.includes(agentSession) ? link : null;
+}
+
 function saying(key: string, text: string | null): Fact[] {
   return text === null || text.trim() === '' ? [] : [{ kind: 'current_set', key, value: { text } }];
 }
@@ -66,8 +69,13 @@ async function withLink(
   facts: readonly Fact[],
   ask: Ask | null = null,
 ): Promise<AgentAnswer> {
-  const current = link ?? (await openLink(ports, call, around)).link;
+  const current = link ?? (await beginLink(ports, call, around));
   return answer(await work(ports, current, facts, ask), current);
+}
+
+async function beginLink(ports: AgentPorts, call: HookCall, around: Around): Promise<AgentLink> {
+  const attached = around.session && (await attachLink(ports, call, around.session));
+  return attached ? attached.link : (await openLink(ports, call, around)).link;
 }
 
 /** The link for what is asked now: where the user went to another branch, nothing more is billed to the one before. */
@@ -77,7 +85,7 @@ async function followBranch(
   around: Around,
   link: AgentLink | null,
 ): Promise<AgentLink> {
-  if (link === null) return (await openLink(ports, call, around)).link;
+  if (link === null) return beginLink(ports, call, around);
   const isGuessed = ['branch', 'last used', 'made up'].includes(link.because) && !around.session;
   if (!isGuessed || (await chooseEpic(ports, around, link)).epic === link.epic) return link;
   await endAgent(ports, link, around, 'another branch');
@@ -101,7 +109,7 @@ async function work(
   ask: Ask | null = null,
 ): Promise<Outcome | null> {
   const view = await readView(ports, link.epic);
-  const used = await readMeters(ports, link, view);
+  const used = await readMeters(ports, link, view.state);
   const all = [...facts.map((fact) => completed(fact, view.state)), ...used];
   const target = await targetOf(ports, link);
   const wanted = ask && isOn(target.settings.policy, ask.trigger) ? ask : null;
@@ -114,12 +122,19 @@ async function work(
     ? { trigger: 'session_start' as const, reason: null }
     : null;
   try {
-    return await recordInNew(ports, opening, all, first);
+    return await recordInNew(ports, opening, [...agentFacts(link), ...all], first);
   } catch (error) {
     // Two tools at once: the other one's hook was faster to begin it.
     if (!hasBegun(ports, link.session) || systemCode(causeOf(error)) !== 'EEXIST') throw error;
     return record(ports, target, all, wanted);
   }
+}
+
+/** By its own name for the conversation, it can go on another time. */
+function agentFacts({ agent, agentSessions }: AgentLink): Fact[] {
+  const session = agentSessions.at(-1);
+  if (session === undefined) return [];
+  return [{ kind: 'current_set', key: 'agent', value: { name: agent, session, model: null } }];
 }
 
 function causeOf(error: unknown): unknown {
@@ -130,30 +145,6 @@ function causeOf(error: unknown): unknown {
 function completed(fact: Fact, state: State): Fact {
   if (fact.kind !== 'issue' || fact.title !== null) return fact;
   return { ...fact, title: lookUp(state.issues, fact.id)?.value.title ?? null };
-}
-
-/** What the agent's transcripts say it used, as far as it is not recorded yet. */
-async function readMeters(ports: AgentPorts, link: AgentLink, { state }: EpicView): Promise<Fact[]> {
-  const recorded = metersOf(state, link.session);
-  const { facts } = await meterTranscripts(ports, {
-    cache: meterCache(ports.home, link.session),
-    paths: link.transcripts.flatMap(findTranscripts),
-    prices: (await ports.readConfig()).prices,
-    recorded,
-    before: link.before,
-  });
-  return facts.filter(
-    ({ model, usage }) => canonicalJson(usage) !== canonicalJson(lookUp(recorded, model) ?? null),
-  );
-}
-
-/** What a session's meters read, by model. */
-function metersOf(state: State, session: SessionId): Keyed<Usage> {
-  const prefix = meterName(session, '');
-  const own = Object.values(state.ledger).flatMap(({ value }) =>
-    Object.entries(value.meters).filter(([name]) => name.startsWith(prefix)),
-  );
-  return Object.fromEntries(own.map(([name, usage]) => [name.slice(prefix.length), usage]));
 }
 
 /** What came of it, for the agent: past the budget it must not go on. */
@@ -179,8 +170,11 @@ async function endAgent(
 ): Promise<AgentAnswer> {
   if (reason === 'clear') return nothingToSay;
   const { session } = link;
-  if (around.session === session) await work(ports, link, []);
-  else if (hasBegun(ports, session)) {
+  if (around.session === session) {
+    await work(ports, link, []);
+    return nothingToSay; // its supervisor ends it, and may go on with it
+  }
+  if (hasBegun(ports, session)) {
     await work(ports, link, []);
     await endSession(
       ports,

@@ -37,6 +37,8 @@ export type StartRequest = {
   readonly takeOver: boolean;
   /** Goes on from the newest session; with a checkpoint's name, from there. */
   readonly resume: { readonly checkpoint: string | null } | null;
+  /** What else is known of it at its beginning. */
+  readonly facts?: readonly Fact[];
 };
 
 /** A session that runs. */
@@ -61,7 +63,7 @@ export async function startSession(ports: SessionPorts, request: StartRequest): 
     const recovered = await recoverInterrupted(ports, epic, settings, givenUp);
     const view = await readView(ports, epic);
     const parentSessionId = request.resume ? findParent(ports, view, request.takeOver) : null;
-    const facts = budgetFacts(request, view.state);
+    const facts = [...budgetFacts(request, view.state), ...(request.facts ?? [])];
     const handover = request.resume ? await handOver(ports, view, request.resume.checkpoint) : null;
     const opening = { epic, session, agent: request.agent, parentSessionId, settings, endsWith: null };
     const ask = isOn(settings.policy, 'session_start') ? startAsk(handover) : null;

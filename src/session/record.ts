@@ -4,6 +4,7 @@ import { decide, type Verdict } from '../checkpoint/policy.ts';
 import { refuseSameButForCase, type Stored, save } from '../checkpoint/store.ts';
 import type { StorePorts, Tip } from '../checkpoint/tip.ts';
 import { epicRef } from '../checkpoint/tree.ts';
+import type { Prices } from '../cost/pricing.ts';
 import { lookUp } from '../keyed.ts';
 import type { Redact } from '../redact.ts';
 import type { Event, Fact } from '../state/facts.ts';
@@ -24,6 +25,8 @@ export type SessionPorts = StorePorts & {
   /** Asked for only when something is to be written. */
   readonly identifyWriter: () => Promise<WriterId>;
   readonly redact: Redact;
+  /** The prices the user set, for what agents use. */
+  readonly readPrices?: () => Promise<Prices>;
   /** Null where there is no working tree, or no git to read it with. */
   readonly takeSnapshot: ((request: SnapshotRequest) => Promise<TreeSnapshot>) | null;
 };

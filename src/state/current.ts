@@ -19,6 +19,13 @@ export type TestState = {
 /** The newest checkpoint whose code passed all gates. */
 export type LastGreen = { readonly id: CheckpointId; readonly seq: number; readonly tree: Oid };
 
+/** The agent that works, or worked last, and its own name for the conversation: by it, it can go on. */
+export type CurrentAgent = {
+  readonly name: string;
+  readonly session: string;
+  readonly model: string | null;
+};
+
 /** What stands under a key of `current`; these are the ones orch itself writes. */
 export type Current = {
   budget: Micros | null;
@@ -27,6 +34,7 @@ export type Current = {
   lastGreen: LastGreen;
   /** What the user asked for last. */
   asked: { readonly text: string };
+  agent: CurrentAgent;
 };
 
 type Fields = { readonly [key: string]: Json };
@@ -51,6 +59,7 @@ const checks: { readonly [K in keyof Current]: Check<Current[K]> } = {
   ),
   lastGreen: checkFields(({ id, seq }) => typeof id === 'string' && typeof seq === 'number'),
   asked: checkFields(({ text }) => typeof text === 'string'),
+  agent: checkFields(({ name, session }) => typeof name === 'string' && typeof session === 'string'),
 };
 
 /** What stands there, or null where nothing does, or something this orch does not understand. */
