@@ -1,5 +1,10 @@
 import { addUsage, noUsage } from '../cost/ledger.ts';
-import { listRollouts, type Rollout, readRollout } from '../integration/agent-files.ts';
+import {
+  listRollouts,
+  locateClaudeTranscript,
+  type Rollout,
+  readRollout,
+} from '../integration/agent-files.ts';
 import { findLimit } from '../integration/provider-limit.ts';
 import { readCurrent } from '../state/current.ts';
 import type { Fact } from '../state/facts.ts';
@@ -111,8 +116,12 @@ async function beginPlan(
   let link: AgentLink = { ...emptyLink(about, agent), isBriefed: isBriefed || goesOn };
   await writeLink(ports.disk, ports.home, ports.random, link);
   if (plan.session !== null) {
-    const found = findTranscript(agent, homes, cwd, plan.session);
-    const conversation = { session: plan.session, transcript: found, isNew: !goesOn };
+    // Where it will be is kept before it is there: who finds us dead finds what was used.
+    const transcript =
+      agent === 'claude'
+        ? locateClaudeTranscript(homes.claude, cwd, plan.session)
+        : findTranscript(agent, homes, cwd, plan.session);
+    const conversation = { session: plan.session, transcript, isNew: !goesOn };
     link = await joinConversation(ports, link, state, conversation);
   }
   const isThere = (known: AgentLink) => known.transcripts.some((path) => statIfThere(path) !== null);
