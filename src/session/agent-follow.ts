@@ -52,7 +52,7 @@ export async function followAgents(
   const written = plan ? writeCommand(argv, plan, brief) : { argv, tookBrief: false };
   const find = plan ? await beginPlan(ports, target, plan, state, written.tookBrief) : null;
   let session = plan?.session ?? null;
-  let [waits, usedBefore] = [0, 0];
+  let [known, waits, usedBefore] = [0, 0, 0];
 
   return {
     argv: written.argv,
@@ -62,7 +62,8 @@ export async function followAgents(
       const link = readLink(ports.home, target.session);
       if (link === null) return [];
       const used = await readMeters(ports, link, current);
-      session = link.agentSessions.at(-1) ?? session;
+      if (plan && link.agentSessions.length !== known) session = findLast(plan, link) ?? session;
+      known = link.agentSessions.length;
       return [...used, ...(plan ? describeAgent(plan, session, used, current) : [])];
     },
     planAgain({ status }, current) {
@@ -75,12 +76,20 @@ export async function followAgents(
       usedBefore = used;
       const at = decideWait(limit, ports.clock.now(), waits);
       waits += 1;
+      if (at === null) return null;
+      // What the user typed goes on with it by itself.
+      if (plan.goesOn && !plan.isAdded) return { at, argv };
       const next = writeCommand(argv, { ...plan, session, goesOn: true, isAdded: true }, null);
-      // A prompt that came by stdin is gone, and so is the place for the conversation.
-      return at === null || !next.argv.includes(session) ? null : { at, argv: next.argv };
+      // A prompt that came by stdin is gone, and there is no place for the conversation either.
+      return next.argv.includes(session) ? { at, argv: next.argv } : null;
     },
     close: () => removeLink(ports.disk, ports.home, target.session),
   };
+}
+
+/** The agent's conversation now: clearing its context gives it another, and it may run an agent of another kind. */
+function findLast({ agent, homes, cwd }: AgentPlan, { agentSessions }: AgentLink): string | null {
+  return agentSessions.findLast((id) => findTranscript(agent, homes, cwd, id) !== null) ?? null;
 }
 
 function sumOutput(state: State, { session }: Target): number {
