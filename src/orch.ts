@@ -67,6 +67,7 @@ export async function openOrch(options: OrchOptions = {}): Promise<Orch> {
     home,
     readConfig,
     readSettings: async () => ({ ...settingsOf(await readConfig()), ...options.settings }),
+    readPrices: async () => (await readConfig()).prices,
     redact,
     worktree: repository.worktree,
     takeSnapshot: canSnapshot

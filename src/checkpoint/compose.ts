@@ -2,9 +2,10 @@ import { totalUsage } from '../cost/ledger.ts';
 import type { CommitDraft } from '../git/append.ts';
 import { makeCheckpointId } from '../ids.ts';
 import { lookUp } from '../keyed.ts';
-import { budgetOf } from '../state/current.ts';
+import { budgetOf, readCurrent } from '../state/current.ts';
 import type { Event } from '../state/facts.ts';
 import { foldAll } from '../state/fold.ts';
+import type { State } from '../state/lists.ts';
 import { cleanText } from '../text.ts';
 import type { EpicId, Millis, Oid, SessionId, Trigger, WriterId } from '../types.ts';
 import { formatInstant, toUsd } from '../units.ts';
@@ -111,7 +112,7 @@ export function composeCheckpoints(
         budget: budgetOf(state),
         gates,
         head: draft.head.commit,
-        agent: session?.agent ?? null,
+        agent: nameAgent(folded, session?.agent ?? null),
       },
       figures,
     );
@@ -121,6 +122,12 @@ export function composeCheckpoints(
       commit: { folder: epicFolder(epic), edits, message, authoredAt: draft.at, committedAt },
     };
   });
+}
+
+/** Who works, and the beginning of their own name for the conversation: `claude 3f0c3a1e`. */
+function nameAgent(state: State, agent: string | null): string | null {
+  const current = readCurrent(state, 'agent');
+  return current === null || current.name !== agent ? agent : `${agent} ${current.session.slice(0, 8)}`;
 }
 
 /** Each line without what cannot be seen at its end, so that message and document say the same. */

@@ -4,7 +4,7 @@ import { checkpointGroup } from './checkpoint.ts';
 import { makeCompletion } from './completion.ts';
 import { costGroup } from './cost.ts';
 import { demoSpec } from './demo.ts';
-import { hookSpec, hookSpec, statuslineSpec } from './hook-spec.ts';
+import { hookSpec, statuslineSpec } from './hook-spec.ts';
 import { initSpec } from './init.ts';
 import { logSpec } from './log.ts';
 import { recordGroup } from './record.ts';

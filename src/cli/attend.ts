@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { exitStatuses } from '../errors.ts';
 import { formatBaselineResult } from '../integration/baseline-view.ts';
 import type { Orch } from '../orch.ts';
+import type { Follower } from '../session/agent-follow.ts';
 import { runBaseline } from '../session/baseline.ts';
 import { sessionMarker } from '../session/leftovers.ts';
 import type { Started } from '../session/lifecycle.ts';
@@ -25,6 +26,7 @@ export async function attend(
   around: {
     readonly number: number;
     readonly signals: SignalWatch;
+    readonly follower: Follower | null;
     /** Gates that run beside the work. */
     readonly beside: GateChoice | null;
     /** Where the command prints; the terminal, if null. */
@@ -32,7 +34,7 @@ export async function attend(
   },
 ): Promise<End> {
   const { out } = context;
-  const { number, signals, beside, log } = around;
+  const { number, signals, beside, log, follower } = around;
   const { target, handover } = started;
   const hasTerminal = process.stdin.isTTY === true;
   const isQuiet = call.rest.length > 0 && hasTerminal && process.stderr.isTTY === true;
@@ -46,7 +48,7 @@ export async function attend(
     if (event.kind === 'look') line?.show(figuresOf(event, { number, startedAt }, orch.clock.now()));
     const text = showEvent(out, event, orch.clock.now());
     // A program that draws on the terminal would be drawn over.
-    if (text !== null && (!isQuiet || event.kind === 'warning')) tell(text);
+    if (text !== null && (!isQuiet || event.kind === 'warning' || event.kind === 'waiting')) tell(text);
   };
   const path = join(orch.home, 'briefs', `${target.session}.md`);
   const place = { ...target, kind: 'running' as const };
@@ -55,13 +57,14 @@ export async function attend(
       call.rest.length === 0
         ? null
         : {
-            argv: call.rest,
+            argv: follower?.argv ?? call.rest,
             cwd: context.cwd,
             env: sessionEnvironment(target.epic, target.session, path),
             marker: sessionMarker(target.session),
             onOutput: log && ((chunk) => log.write(chunk)),
           },
     brief: { path, text: handover?.brief.markdown ?? '' },
+    follower,
     signals,
     hasTerminal,
     completes: call.options.complete === true,

@@ -9,6 +9,7 @@ const common: readonly OptionSpec[] = [
   { flags: '--agent <name>', description: 'who works; the command by default' },
   { flags: '--no-baseline', description: 'do not run the gates' },
   { flags: '--require-green', description: 'run the gates first; exit 3 if one fails' },
+  { flags: '--on-limit <what>', description: "at a provider's limit: wait (the default) or fail" },
   { flags: '--background', description: 'return once the start checkpoint is durable' },
   { flags: '--complete', description: 'call the work done when the command ends well' },
   { flags: '--take-over', description: 'though another session may still run elsewhere' },

@@ -15,6 +15,12 @@ export function timeOfDay(at: Millis): string {
   return `${two(date.getHours())}:${two(date.getMinutes())}`;
 }
 
+/** The time of day, and the day too where it is another. */
+function describeTime(at: Millis, now: Millis): string {
+  const day = new Date(at).toDateString();
+  return day === new Date(now).toDateString() ? timeOfDay(at) : `${timeOfDay(at)} on ${day}`;
+}
+
 /** The lines at the beginning: which epic, which session, what money, what was recovered. */
 export function showStart(
   out: Output,
@@ -60,6 +66,8 @@ export function showEvent(out: Output, event: SupervisorEvent, now: Millis): str
       return `${timeOfDay(now)}  ${showWarningLine(out, event.warning)}`;
     case 'fault':
       return `${timeOfDay(now)}  ${out.paint('red', '!')} ${event.message}`;
+    case 'waiting':
+      return `${timeOfDay(now)}  … its provider lets it do no more for now: it goes on at ${describeTime(event.until, now)}; Ctrl+C pauses`;
     case 'stopping':
       return event.why.kind === 'signal' ? null : `${timeOfDay(now)}  … stopping the command`;
   }

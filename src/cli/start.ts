@@ -4,6 +4,7 @@ import { formatBaselineResult } from '../integration/baseline-view.ts';
 import type { Orch } from '../orch.ts';
 import { runBaseline } from '../session/baseline.ts';
 import { readView } from '../session/context.ts';
+import { type AgentPlan, agentFact } from '../session/conversation.ts';
 import { endSession, type Started, type StartRequest, startSession } from '../session/lifecycle.ts';
 import { describeEpic } from '../session/status.ts';
 import type { End } from '../session/supervisor.ts';
@@ -13,6 +14,7 @@ import { askYesNo, canAsk } from './ask.ts';
 import { attend, statusOf } from './attend.ts';
 import { goToBackground } from './background.ts';
 import { chooseEpic, rememberEpic } from './choose.ts';
+import { followCommand, planAgent, waitsAtLimit } from './conversation.ts';
 import { chooseGates, type GateChoice } from './gates.ts';
 import type { Output } from './output.ts';
 import type { Context } from './run.ts';
@@ -27,6 +29,7 @@ export async function runStart(context: Context, call: Call, resumes: boolean): 
     throw new OrchError('USAGE', 'with a command, stdout is the command’s: --json has no place there', {
       hint: 'Have orch’s own JSON written to a file instead: --result FILE',
     });
+  waitsAtLimit(call);
   const obstacle = program === undefined ? null : explainUnrunnable(program, context.cwd);
   if (obstacle !== null)
     throw new OrchError('USAGE', `${program} cannot be run: ${obstacle}`, {
@@ -40,12 +43,13 @@ export async function runStart(context: Context, call: Call, resumes: boolean): 
     if (call.options.background && !context.settings.background) await chooseGates(context, orch, call);
     if (call.options.background && context.settings.background === undefined)
       return goToBackground(context, orch, epic);
-    const request = await makeRequest(context, orch, call, epic, resumes);
+    const plan = await planAgent(context, orch, call, epic, goesOn(call, resumes) && !hasCheckpoint(call));
+    const request = await makeRequest(context, orch, call, epic, { resumes, plan });
     const { background } = context.settings;
     const log = background === undefined ? null : openSessionLog(orch, background);
     const signals = catchSignals();
     try {
-      return await workInForeground(sayInto(context, log), orch, request, call, { log, signals });
+      return await workInForeground(sayInto(context, log), orch, request, call, { log, signals, plan });
     } finally {
       signals.release();
     }
@@ -57,15 +61,22 @@ function sayInto(context: Context, log: SessionLog | null): Context {
   return log === null ? context : { ...context, out: { ...context.out, tell: log.tell } };
 }
 
+function hasCheckpoint(call: Call): boolean {
+  return textOf(call, 'checkpoint') !== undefined;
+}
+
+function goesOn(call: Call, resumes: boolean): boolean {
+  return resumes || call.options.resume === true || hasCheckpoint(call);
+}
+
 async function makeRequest(
   { settings }: Context,
   orch: Orch,
   call: Call,
   epic: StartRequest['epic'],
-  resumes: boolean,
+  { resumes, plan }: { readonly resumes: boolean; readonly plan: AgentPlan | null },
 ): Promise<StartRequest> {
   const command = call.rest.length > 0 ? call.rest : null;
-  const doesResume = resumes || call.options.resume === true || textOf(call, 'checkpoint') !== undefined;
   return {
     ...(settings.background && { session: settings.background }),
     epic,
@@ -79,7 +90,8 @@ async function makeRequest(
     command,
     settings: await orch.readSettings(),
     takeOver: call.options['take-over'] === true,
-    resume: doesResume ? { checkpoint: textOf(call, 'checkpoint') ?? null } : null,
+    ...(plan?.session && { facts: [agentFact(plan.agent, plan.session, null)] }),
+    resume: goesOn(call, resumes) ? { checkpoint: textOf(call, 'checkpoint') ?? null } : null,
   };
 }
 
@@ -105,9 +117,14 @@ async function workInForeground(
   orch: Orch,
   request: StartRequest,
   call: Call,
-  { log, signals }: { readonly log: SessionLog | null; readonly signals: SignalWatch },
+  around: {
+    readonly log: SessionLog | null;
+    readonly signals: SignalWatch;
+    readonly plan: AgentPlan | null;
+  },
 ): Promise<number> {
   const { out, json } = context;
+  const { log, signals, plan } = around;
   const started = await startOrAsk(context, orch, request, signals);
   const { session, epic } = started.target;
   const number = started.state.sessions[session]?.value.number ?? 0;
@@ -129,7 +146,13 @@ async function workInForeground(
     tellStarted(document);
     const isBeside = gates !== null && !call.options['require-green'];
     const beside = isBeside ? gates : null;
-    end = await attend(context, orch, started, call, { number, signals, beside, log });
+    const follower =
+      request.command && (await followCommand(orch, started, call, plan, (text) => out.tell(text)));
+    try {
+      end = await attend(context, orch, started, call, { number, signals, beside, log, follower });
+    } finally {
+      follower?.close();
+    }
   } catch (error) {
     await failSession(orch, started, error);
     throw error;

@@ -123,6 +123,12 @@ export async function storeCached(
   }
 }
 
+/** Removes all that was kept of a session's transcripts. */
+export function removeCached(disk: Disk, path: string): void {
+  for (const slot of [0, 1]) removeIfThere(disk, `${path}.${slot}`);
+  removeOthers(disk, path, []);
+}
+
 async function write(disk: Disk, path: string, bytes: Buffer, isSynced: boolean): Promise<void> {
   const fd = disk.open(path, 'wx', 0o600);
   try {

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import type { Usage } from '../cost/ledger.ts';
 import { parseEpicId, parseSessionId } from '../ids.ts';
+import { removeCached } from '../integration/transcript-cache.ts';
 import type { Keyed } from '../keyed.ts';
 import type { Random } from '../system/clock.ts';
 import { type Disk, listFolder, readTextIfThere, removeIfThere, writeAtomically } from '../system/files.ts';
@@ -20,7 +21,17 @@ export type AgentLink = {
   readonly transcripts: readonly string[];
   /** What the transcripts held when the session began: that was another session's. */
   readonly before: Keyed<Usage>;
+  /** Was the agent told what it has to know when it was started? */
+  readonly isBriefed: boolean;
 };
+
+/** A link to a session in which no agent has said anything yet. */
+export function emptyLink(
+  about: Pick<AgentLink, 'session' | 'epic' | 'because' | 'parentSessionId'>,
+  agent: string,
+): AgentLink {
+  return { ...about, agent, agentSessions: [], transcripts: [], before: {}, isBriefed: false };
+}
 
 function folderOf(home: string): string {
   return join(home, 'agents');
@@ -46,11 +57,7 @@ export async function writeLink(disk: Disk, home: string, random: Random, link: 
 
 export function removeLink(disk: Disk, home: string, session: SessionId): void {
   removeIfThere(disk, pathOf(home, session));
-  // What was read of its transcripts is in several files that begin alike.
-  const begins = `${session}.meter`;
-  for (const name of listFolder(folderOf(home))) {
-    if (name.startsWith(begins)) removeIfThere(disk, join(folderOf(home), name));
-  }
+  removeCached(disk, meterCache(home, session));
 }
 
 export function readLink(home: string, session: SessionId): AgentLink | null {

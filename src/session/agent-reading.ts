@@ -1,19 +1,15 @@
 import { findFullContext } from '../checkpoint/policy.ts';
 import { type ContextReading, type ContextWindow, measureContext } from '../cost/context.ts';
-import type { Usage } from '../cost/ledger.ts';
-import { meterName } from '../cost/ledger.ts';
 import type { Prices } from '../cost/pricing.ts';
 import { listUnpriced } from '../cost/unpriced.ts';
-import { findTranscripts } from '../integration/transcript.ts';
-import { meterTranscripts } from '../integration/transcript-meter.ts';
-import { type Keyed, lookUp } from '../keyed.ts';
+import { lookUp } from '../keyed.ts';
 import { canonicalJson } from '../state/canonical.ts';
 import { budgetOf, readCurrent } from '../state/current.ts';
 import type { Fact } from '../state/facts.ts';
 import type { State } from '../state/lists.ts';
-import type { SessionId } from '../types.ts';
 import type { AgentPorts } from './agent-call.ts';
-import { type AgentLink, meterCache } from './agent-link.ts';
+import type { AgentLink } from './agent-link.ts';
+import { meterSession, metersOf } from './agent-meter.ts';
 import type { Target } from './record.ts';
 
 /** What an agent's transcripts say, as far as it is not recorded yet: what it used, and how full its window is. */
@@ -23,28 +19,13 @@ export async function readAgent(
   state: State,
 ): Promise<{ readonly used: readonly Fact[]; readonly context: readonly Fact[] }> {
   const recorded = metersOf(state, link.session);
-  const { prices, context: configured } = await ports.readConfig();
-  const { facts, contexts } = await meterTranscripts(ports, {
-    cache: meterCache(ports.home, link.session),
-    paths: link.transcripts.flatMap(findTranscripts),
-    prices,
-    recorded,
-    before: link.before,
-  });
+  const { context: configured } = await ports.readConfig();
+  const { facts, contexts } = await meterSession(ports, link, state, link.transcripts);
   const used = facts.filter(
     ({ model, usage }) => canonicalJson(usage) !== canonicalJson(lookUp(recorded, model) ?? null),
   );
   const reading = lookUp(contexts, link.transcripts.at(-1) ?? '') ?? null;
   return { used, context: contextFacts(state, link, reading, configured.window) };
-}
-
-/** What a session's meters read, by model. */
-function metersOf(state: State, session: SessionId): Keyed<Usage> {
-  const prefix = meterName(session, '');
-  const own = Object.values(state.ledger).flatMap(({ value }) =>
-    Object.entries(value.meters).filter(([name]) => name.startsWith(prefix)),
-  );
-  return Object.fromEntries(own.map(([name, usage]) => [name.slice(prefix.length), usage]));
 }
 
 /** What is known of the window of an agent; null where what is known is another agent's. */

@@ -1,12 +1,11 @@
 import { parseEpicId } from '../ids.ts';
 import type { HookCall } from '../integration/agent-event.ts';
-import { findTranscripts } from '../integration/transcript.ts';
-import { meterTranscripts } from '../integration/transcript-meter.ts';
 import { identifyProcess } from '../system/process.ts';
 import type { SessionId } from '../types.ts';
 import { count } from '../units.ts';
 import { type AgentAnswer, type AgentPorts, type Around, nothingToSay } from './agent-call.ts';
-import { type AgentLink, findLink, meterCache, readLink, writeLink } from './agent-link.ts';
+import { type AgentLink, emptyLink, findLink, readLink } from './agent-link.ts';
+import { type AgentConversation, joinConversation } from './agent-meter.ts';
 import { type EpicView, readView } from './context.ts';
 import { listSessions } from './fate.ts';
 import { handOver } from './handover.ts';
@@ -28,8 +27,9 @@ export async function startAgent(
   around: Around,
   source: 'startup' | 'resume' | 'clear' | 'compact',
 ): Promise<AgentAnswer> {
-  const known =
-    findLink(ports.home, call.agentSession) ?? (source === 'clear' ? findByProcess(ports, around) : null);
+  const known = around.session
+    ? readLink(ports.home, around.session)
+    : (findLink(ports.home, call.agentSession) ?? (source === 'clear' ? findByProcess(ports, around) : null));
   if (known && source !== 'startup' && source !== 'resume') return goOn(ports, call, known, source);
   if (around.session) return attach(ports, call, around.session);
   const { link, choice, recovered } = await openLink(ports, call, around);
@@ -48,12 +48,23 @@ export async function startAgent(
 
 /** An agent that a supervisor started works in the supervisor's session. */
 async function attach(ports: AgentPorts, call: HookCall, session: SessionId): Promise<AgentAnswer> {
+  const attached = await attachLink(ports, call, session);
+  if (attached === null) return nothingToSay;
+  const { link, view } = attached;
+  const isTold = link.parentSessionId === null || link.isBriefed;
+  return { ...nothingToSay, context: isTold ? null : await briefOf(ports, view) };
+}
+
+/** Adds an agent to the session of its supervisor; null where that session is none of this clone's. */
+export async function attachLink(ports: AgentPorts, call: HookCall, session: SessionId) {
   const epic = readJournal(journalFolder(ports.home), session)?.header.epic;
-  if (epic === undefined) return nothingToSay;
+  if (epic === undefined) return null;
   const view = await readView(ports, epic);
   const parentSessionId = view.state.sessions[session]?.value.parentSessionId ?? null;
-  await makeLink(ports, call, { session, epic, because: 'session', parentSessionId });
-  return { ...nothingToSay, context: parentSessionId === null ? null : await briefOf(ports, view) };
+  const about = { session, epic, because: 'session' as const, parentSessionId };
+  const known = readLink(ports.home, session) ?? emptyLink(about, call.agent);
+  const link = await joinConversation(ports, known, view.state, conversationOf(call));
+  return { link, view };
 }
 
 /** A session for an agent that runs by itself. Its journal begins with the first thing that happens in it. */
@@ -77,7 +88,8 @@ export async function openLink(ports: AgentPorts, call: HookCall, around: Around
     base,
     settings,
   });
-  const link = await makeLink(ports, call, { session, epic, because: choice.because, parentSessionId });
+  const about = { session, epic, because: choice.because, parentSessionId };
+  const link = await joinConversation(ports, emptyLink(about, call.agent), view.state, conversationOf(call));
   return { link, choice, recovered };
 }
 
@@ -93,29 +105,9 @@ export async function chooseEpic(
   return { epic: parseEpicId(`epic-${ports.random.id(6)}`), because: 'made up' };
 }
 
-async function makeLink(
-  ports: AgentPorts,
-  call: HookCall,
-  about: Pick<AgentLink, 'session' | 'epic' | 'because' | 'parentSessionId'>,
-): Promise<AgentLink> {
-  const transcripts = call.transcript === null ? [] : [call.transcript];
-  // What the transcripts hold by now was there before this session.
-  const { meters: before } = await meterTranscripts(ports, {
-    cache: meterCache(ports.home, about.session),
-    paths: transcripts.flatMap(findTranscripts),
-    prices: (await ports.readConfig()).prices,
-    recorded: {},
-    before: {},
-  });
-  const link: AgentLink = {
-    ...about,
-    agent: call.agent,
-    agentSessions: [call.agentSession],
-    transcripts,
-    before,
-  };
-  await writeLink(ports.disk, ports.home, ports.random, link);
-  return link;
+/** What its transcript holds by now was there before this session. */
+function conversationOf({ agentSession, transcript }: HookCall): AgentConversation {
+  return { session: agentSession, transcript, isNew: false };
 }
 
 function findByProcess(ports: AgentPorts, { agentPid }: Around): AgentLink | null {
@@ -132,17 +124,10 @@ async function goOn(
   link: AgentLink,
   source: 'clear' | 'compact',
 ): Promise<AgentAnswer> {
-  const isKnown = link.agentSessions.includes(call.agentSession);
-  const added =
-    call.transcript !== null && !link.transcripts.includes(call.transcript) ? [call.transcript] : [];
-  if (!isKnown || added.length > 0) {
-    await writeLink(ports.disk, ports.home, ports.random, {
-      ...link,
-      agentSessions: isKnown ? link.agentSessions : [...link.agentSessions, call.agentSession],
-      transcripts: [...link.transcripts, ...added],
-    });
-  }
   const view = await readView(ports, link.epic);
+  const { agentSession, transcript } = call;
+  // A file it writes from now on is all of this session.
+  await joinConversation(ports, link, view.state, { session: agentSession, transcript, isNew: true });
   if (source === 'clear')
     return { ...nothingToSay, context: `orch: this goes on recording for ${link.epic}.` };
   return { ...nothingToSay, context: await briefOf(ports, view) };

@@ -8,9 +8,9 @@ import { statIfThere } from '../system/files.ts';
 import type { SessionId } from '../types.ts';
 import { formatUsd } from '../units.ts';
 import { type AgentAnswer, type AgentPorts, type Around, nothingToSay } from './agent-call.ts';
-import { type AgentLink, findLink, removeLink } from './agent-link.ts';
+import { type AgentLink, findLink, readLink, removeLink } from './agent-link.ts';
 import { explainFullContext, readAgent, warnOfUnpriced } from './agent-reading.ts';
-import { chooseEpic, openLink, startAgent } from './agent-start.ts';
+import { attachLink, chooseEpic, openLink, startAgent } from './agent-start.ts';
 import { readView } from './context.ts';
 import { meteredFacts } from './import.ts';
 import { journalFolder, journalPath } from './journal.ts';
@@ -24,7 +24,7 @@ import { describeMoney } from './status.ts';
 export async function handleAgent(ports: AgentPorts, call: HookCall, around: Around): Promise<AgentAnswer> {
   const { event } = call;
   if (event.kind === 'start') return startAgent(ports, call, around, event.source);
-  const link = findLink(ports.home, call.agentSession);
+  const link = linkOf(ports, call, around);
   switch (event.kind) {
     case 'unknown':
       return nothingToSay;
@@ -54,6 +54,13 @@ export async function handleAgent(ports: AgentPorts, call: HookCall, around: Aro
   }
 }
 
+/** Under a supervisor there is no other session than its own, whichever one the conversation had before. */
+function linkOf({ home }: AgentPorts, { agentSession }: HookCall, { session }: Around): AgentLink | null {
+  if (session === undefined) return findLink(home, agentSession);
+  const link = readLink(home, session);
+  return link?.agentSessions.includes(agentSession) ? link : null;
+}
+
 function saying(key: string, text: string | null): Fact[] {
   return text === null || text.trim() === '' ? [] : [{ kind: 'current_set', key, value: { text } }];
 }
@@ -67,8 +74,13 @@ async function withLink(
   facts: readonly Fact[],
   ask: Ask | null = null,
 ): Promise<AgentAnswer> {
-  const current = link ?? (await openLink(ports, call, around)).link;
+  const current = link ?? (await beginLink(ports, call, around));
   return answer(await work(ports, current, facts, ask), current);
+}
+
+async function beginLink(ports: AgentPorts, call: HookCall, around: Around): Promise<AgentLink> {
+  const attached = around.session && (await attachLink(ports, call, around.session));
+  return attached ? attached.link : (await openLink(ports, call, around)).link;
 }
 
 /** The link for what is asked now: where the user went to another branch, nothing more is billed to the one before. */
@@ -78,7 +90,7 @@ async function followBranch(
   around: Around,
   link: AgentLink | null,
 ): Promise<AgentLink> {
-  if (link === null) return (await openLink(ports, call, around)).link;
+  if (link === null) return beginLink(ports, call, around);
   const isGuessed = ['branch', 'last used', 'made up'].includes(link.because) && !around.session;
   if (!isGuessed || (await chooseEpic(ports, around, link)).epic === link.epic) return link;
   await endAgent(ports, link, around, 'another branch');
@@ -144,12 +156,19 @@ async function recordWork(
   try {
     const { state } = await readView(ports, link.epic);
     const told = await readOrchestration(ports, state);
-    return await recordInNew(ports, opening, [...told, ...all], first);
+    return await recordInNew(ports, opening, [...agentFacts(link), ...told, ...all], first);
   } catch (error) {
     // Two tools at once: the other one's hook was faster to begin it.
     if (!hasBegun(ports, link.session) || systemCode(causeOf(error)) !== 'EEXIST') throw error;
     return record(ports, target, all, wanted);
   }
+}
+
+/** By its own name for the conversation, it can go on another time. */
+function agentFacts({ agent, agentSessions }: AgentLink): Fact[] {
+  const session = agentSessions.at(-1);
+  if (session === undefined) return [];
+  return [{ kind: 'current_set', key: 'agent', value: { name: agent, session, model: null } }];
 }
 
 function causeOf(error: unknown): unknown {
@@ -186,8 +205,11 @@ async function endAgent(
 ): Promise<AgentAnswer> {
   if (reason === 'clear') return nothingToSay;
   const { session } = link;
-  if (around.session === session) await work(ports, link, []);
-  else if (hasBegun(ports, session)) {
+  if (around.session === session) {
+    await work(ports, link, []);
+    return nothingToSay; // its supervisor ends it, and may go on with it
+  }
+  if (hasBegun(ports, session)) {
     await work(ports, link, []);
     await endSession(
       ports,

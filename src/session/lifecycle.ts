@@ -41,6 +41,8 @@ export type StartRequest = {
   readonly takeOver: boolean;
   /** Goes on from the newest session; with a checkpoint's name, from there. */
   readonly resume: { readonly checkpoint: string | null } | null;
+  /** What else is known of it at its beginning. */
+  readonly facts?: readonly Fact[];
 };
 
 /** A session that runs. */
@@ -66,7 +68,7 @@ export async function startSession(ports: SessionPorts, request: StartRequest): 
     const view = await readView(ports, epic);
     const parentSessionId = request.resume ? findParent(ports, view, request.takeOver) : null;
     const told = await readOrchestration(ports, view.state);
-    const facts = [...budgetFacts(request, view.state), ...told];
+    const facts = [...budgetFacts(request, view.state), ...told, ...(request.facts ?? [])];
     const known = withFacts(view, session, await ports.identifyWriter(), told, ports.clock.now());
     const handover = request.resume ? await handOver(ports, known, request.resume.checkpoint) : null;
     const opening = { epic, session, agent: request.agent, parentSessionId, settings, endsWith: null };

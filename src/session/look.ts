@@ -1,6 +1,7 @@
 import { type Checkpoint, describeCommit } from '../checkpoint/list.ts';
 import { decide, type Stop, type Warning } from '../checkpoint/policy.ts';
 import { lookUp } from '../keyed.ts';
+import type { Fact } from '../state/facts.ts';
 import type { State } from '../state/lists.ts';
 import { hasEnded } from '../state/transition.ts';
 import type { CheckpointId, Millis } from '../types.ts';
@@ -25,6 +26,8 @@ export type Halt = Stop | { readonly kind: 'taken_over' };
 export function makeLook(
   ports: SessionPorts,
   target: Target,
+  /** What is known by now and not recorded yet. */
+  readFacts: ((state: State) => Promise<Fact[]>) | null,
   tell: (sight: Sight) => void,
 ): () => Promise<Halt | null> {
   const { epic, settings } = target;
@@ -32,13 +35,26 @@ export function makeLook(
   const watch = makeStopwatch(ports.clock);
   let seen: { state: State; checkpoint: CheckpointId | null } | null = null;
   let fault: string | null = null;
+  let unread: string | null = null;
 
   const nextIn = () => (interval === null ? null : Math.max(0, interval - watch.read()));
+
+  /** A transcript that cannot be read is no reason to make no checkpoints. */
+  function tellOnce(error: unknown): void {
+    const message = error instanceof Error ? error.message : String(error);
+    if (message !== unread) tell({ kind: 'fault', message });
+    unread = message;
+  }
 
   async function look(): Promise<Halt | null> {
     let view = await readView(ports, epic);
     if (isTakenOver(view, target)) return { kind: 'taken_over' };
     const before = seen?.state ?? view.state;
+    const facts = (await readFacts?.(view.state).catch(tellOnce)) ?? [];
+    if (facts.length > 0) {
+      await record(ports, target, facts);
+      view = await readView(ports, epic);
+    }
     const verdict = decide(settings.policy, { ...view, seen: before }, ports.clock.now());
     const isDue = interval !== null && watch.read() >= interval;
     if (isDue) watch.reset();

@@ -19,6 +19,8 @@ export type News = {
   next(): Promise<void>;
   onBegin(): void;
   onExit(exit: Exit): void;
+  /** There is no command for now; another may come. */
+  onPause(): void;
   close(): void;
 };
 
@@ -38,6 +40,10 @@ export function collectNews({ home, clock }: SessionPorts, signals: SignalWatch)
     onExit: (exit) => {
       news.exit = { ...exit, at: clock.elapsed() };
       wake();
+    },
+    onPause: () => {
+      news.begunAt = null;
+      news.exit = null;
     },
     next: () =>
       new Promise((resolve) => {

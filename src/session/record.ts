@@ -2,65 +2,24 @@ import type { Draft } from '../checkpoint/compose.ts';
 import { describeCommit } from '../checkpoint/list.ts';
 import { decide, type Verdict } from '../checkpoint/policy.ts';
 import { refuseSameButForCase, type Stored, save } from '../checkpoint/store.ts';
-import type { StorePorts, Tip } from '../checkpoint/tip.ts';
+import type { Tip } from '../checkpoint/tip.ts';
 import { epicRef } from '../checkpoint/tree.ts';
 import { lookUp } from '../keyed.ts';
-import type { Redact } from '../redact.ts';
 import type { Event, Fact } from '../state/facts.ts';
 import type { State } from '../state/lists.ts';
 import { hasEnded, isLifecycle } from '../state/transition.ts';
-import type { EpicId, SessionId, Trigger, WriterId } from '../types.ts';
+import type { SessionId, Trigger, WriterId } from '../types.ts';
 import { cleanFacts } from './clean.ts';
 import { type EpicView, readView, viewFrom } from './context.ts';
 import { appendToJournal, journalFolder } from './journal.ts';
 import type { JournalRecord } from './journal-record.ts';
-import {
-  keepTree,
-  readAhead,
-  type SnapshotRequest,
-  type TakenSnapshot,
-  type TreeSnapshot,
-} from './keep-tree.ts';
+import { keepTree, readAhead, type TreeSnapshot } from './keep-tree.ts';
 import { beginOnce, type Opening } from './open.ts';
 import { liftedTime, markOf, type Pending, readPending } from './pending.ts';
-import type { SessionSettings } from './settings.ts';
+import type { Ask, Outcome, SessionPorts, Target } from './pump-types.ts';
 import { cleanUp } from './upkeep.ts';
 
-export type SessionPorts = StorePorts & {
-  /** Asked for only when something is to be written. */
-  readonly identifyWriter: () => Promise<WriterId>;
-  readonly redact: Redact;
-  /** The top of the user's working tree, where there is one. */
-  readonly worktree?: string | null;
-  /** Null where there is no working tree, or no git to read it with. */
-  readonly takeSnapshot: ((request: SnapshotRequest) => Promise<TakenSnapshot>) | null;
-};
-
-/** A session in this clone that facts go to. */
-export type Target = {
-  readonly epic: EpicId;
-  readonly session: SessionId;
-  readonly settings: SessionSettings;
-};
-
-/** A checkpoint that is made whatever the policy says. */
-export type Ask = {
-  readonly trigger: Trigger;
-  readonly reason: string | null;
-  /** Not if nothing happened and no file changed since the one before. */
-  readonly onlyIfChanged?: true;
-  /** Where it cannot be made now, the next call makes it: what was recorded is safe in the journal. */
-  readonly orLater?: true;
-};
-
-export type Outcome = {
-  readonly session: SessionId;
-  /** What was recorded, in its place. */
-  readonly events: readonly Event[];
-  readonly state: State;
-  readonly verdict: Pick<Verdict, 'warn' | 'stop'>;
-  readonly stored: Stored | null;
-};
+export type { Ask, Outcome, SessionPorts, Target };
 
 /**
  * THE PUMP: facts → redact → journal → view → decide → checkpoint. Everything that happens in a session comes through

@@ -2,6 +2,8 @@ import type { Stored } from '../checkpoint/store.ts';
 import { removeIfThere } from '../system/files.ts';
 import type { EpicId, Millis, SessionId } from '../types.ts';
 import { count } from '../units.ts';
+import { readLink, removeLink } from './agent-link.ts';
+import { readMeters } from './agent-meter.ts';
 import { readView } from './context.ts';
 import { type KnownSession, listSessions } from './fate.ts';
 import { createJournal, journalFolder, journalPath } from './journal.ts';
@@ -49,10 +51,14 @@ export async function recoverInterrupted(
     const target = { epic, session: id, settings: { ...settings, snapshot: false } };
     const header = { epic, session: id, writer: value.writer };
     if (!view.journals.some(({ session }) => session === id)) await beginAgain(ports, header);
-    const { stored } = await record(ports, target, [{ kind: 'session_recovered', reason }], {
+    // Its agent may have gone on for a moment after the last look.
+    const link = readLink(ports.home, id);
+    const used = link ? await readMeters(ports, link, view.state) : [];
+    const { stored } = await record(ports, target, [...used, { kind: 'session_recovered', reason }], {
       trigger: 'recovery',
       reason,
     });
+    removeLink(ports.disk, ports.home, id);
     const { number, seenAt } = value;
     recovered.push({ session: id, number, seenAt, events, leftovers, checkpoint: stored });
   }

@@ -1,30 +1,24 @@
-import type { Stop } from '../checkpoint/policy.ts';
 import { sleep } from '../system/clock.ts';
 import { type Command, type Exit, startCommand } from '../system/command.ts';
 import { makeFolder, removeIfThere, writeAtomically } from '../system/files.ts';
-import type { SignalWatch } from '../system/signals.ts';
 import type { Environment } from '../system/spawn.ts';
 import { type EndStep, endTree } from '../system/tree.ts';
 import type { Millis } from '../types.ts';
 import { readView } from './context.ts';
 import { journalFolder } from './journal.ts';
 import { type Ending, endSession } from './lifecycle.ts';
-import { readRequest, removeLive, type StopRequest } from './live.ts';
-import { makeLook, type Sight } from './look.ts';
-import { collectNews, findSignal, type News } from './news.ts';
+import { removeLive } from './live.ts';
+import type { Sight } from './look.ts';
+import { collectNews, type News } from './news.ts';
 import { type Outcome, record, type SessionPorts, type Target } from './record.ts';
-
-/** Why a session under supervision comes to its end. */
-export type Reason =
-  | { readonly kind: 'exit'; readonly exit: Exit }
-  | { readonly kind: 'signal'; readonly signal: NodeJS.Signals }
-  /** `saved` is the number of the checkpoint that was there before anything was stopped. */
-  | { readonly kind: 'budget'; readonly stop: Stop; readonly saved: number | null }
-  | { readonly kind: 'request'; readonly request: StopRequest }
-  | { readonly kind: 'taken_over' };
+import { leastPause, makeWatch, type Reason, type WatchOptions } from './watch.ts';
 
 /** What a supervisor tells while it works. */
-export type SupervisorEvent = Sight | { readonly kind: 'stopping'; readonly why: Reason };
+export type SupervisorEvent =
+  | Sight
+  | { readonly kind: 'stopping'; readonly why: Reason }
+  /** The command's provider lets it do no more for now: it goes on then. */
+  | { readonly kind: 'waiting'; readonly until: Millis };
 
 export type End = {
   readonly why: Reason;
@@ -44,14 +38,10 @@ export type SupervisedCommand = {
   readonly onOutput: ((chunk: Buffer) => void) | null;
 };
 
-export type SuperviseOptions = {
+export type SuperviseOptions = Omit<WatchOptions, 'onEvent'> & {
   readonly command: SupervisedCommand | null;
   /** A file that is there for the command as long as the session is. */
   readonly brief: { readonly path: string; readonly text: string } | null;
-  /** The signals for this process, taken since before the session began. */
-  readonly signals: SignalWatch;
-  /** Does Ctrl+C reach the command by itself, because it has the terminal? */
-  readonly hasTerminal: boolean;
   /** Is the work done when the command ends well, rather than paused? */
   readonly completes: boolean;
   readonly onEvent: (event: SupervisorEvent) => void;
@@ -59,8 +49,6 @@ export type SuperviseOptions = {
   readonly beside?: (signal: AbortSignal) => Promise<void>;
 };
 
-/** Looks are not made more often than this, however much is recorded. */
-const leastPause: Millis = 40;
 /** How long the last of what a command printed may take to come. */
 const drainGrace: Millis = 2_000;
 
@@ -78,20 +66,31 @@ export async function supervise(
   const news = collectNews(ports, options.signals);
   const over = new AbortController();
   try {
-    const command = await begin(ports, options);
-    // We may hear late of a signal that came before the command was there: at first all are taken as ours.
-    if (command) void sleep(leastPause).then(news.onBegin);
-    void command?.exited.then((exit) => news.onExit(exit));
+    await prepare(ports, options);
+    let command = options.command && (await run(options.command, news));
     const beside = options.beside?.(over.signal).catch((error) => {
       options.onEvent({ kind: 'fault', message: error instanceof Error ? error.message : String(error) });
     });
-    const why = await watchOver(ports, target, options, news);
+    const watch = makeWatch(ports, target, options, news);
+    let why = await watch.untilOver();
+    for (;;) {
+      const again = command && (await watch.planAgain(why));
+      if (!command || !options.command || !again) break;
+      await stopCommand(command, options, target, why, news);
+      command = null;
+      news.onPause();
+      options.onEvent({ kind: 'waiting', until: again.at });
+      const interruption = await watch.untilTime(again.at);
+      if (!interruption) command = await run({ ...options.command, argv: again.argv }, news);
+      why = interruption ?? (await watch.untilOver());
+    }
     over.abort();
     const stoppedBy = command && (await stopCommand(command, options, target, why, news));
     await beside;
     const exit = command && (await command.exited);
     // Who holds its output open after that is out of reach, and not waited for.
     await Promise.race([command?.drained, sleep(drainGrace)]);
+    why = await watch.lookLast(why);
     return { why, stoppedBy, exit, outcome: await conclude(ports, target, why, options) };
   } finally {
     over.abort();
@@ -110,46 +109,17 @@ async function endUnbegun(
   return { why, stoppedBy: null, exit: null, outcome: await conclude(ports, target, why, options) };
 }
 
-async function begin(ports: SessionPorts, { brief, command }: SuperviseOptions): Promise<Command | null> {
+async function prepare(ports: SessionPorts, { brief }: SuperviseOptions): Promise<void> {
   await makeFolder(ports.disk, journalFolder(ports.home));
   if (brief) await writeAtomically(ports.disk, brief.path, Buffer.from(brief.text), ports.random.id(8));
-  return command && startCommand(command.argv, command);
 }
 
-async function watchOver(
-  ports: SessionPorts,
-  target: Target,
-  options: SuperviseOptions,
-  news: News,
-): Promise<Reason> {
-  let saved: number | null = null;
-  const look = makeLook(ports, target, (sight) => {
-    if (sight.kind === 'look') saved = sight.view.saved?.document.seq ?? null;
-    options.onEvent(sight);
-  });
-  for (;;) {
-    const next = news.next();
-    const halt = await look();
-    if (halt) return halt.kind === 'budget' ? { kind: 'budget', stop: halt, saved } : halt;
-    const reason = findReason(ports, target, options, news);
-    if (reason) return reason;
-    await next;
-    await sleep(leastPause);
-  }
-}
-
-function findReason(
-  { home }: SessionPorts,
-  { session, settings }: Target,
-  { hasTerminal, signals }: SuperviseOptions,
-  news: News,
-): Reason | null {
-  const signal = findSignal(signals, news, hasTerminal, settings.stopGrace);
-  if (signal) return { kind: 'signal', signal };
-  const { exit } = news;
-  if (exit) return { kind: 'exit', exit: { status: exit.status, signal: exit.signal } };
-  const request = readRequest(home, session);
-  return request && { kind: 'request', request };
+async function run(supervised: SupervisedCommand, news: News): Promise<Command> {
+  const command = await startCommand(supervised.argv, supervised);
+  // We may hear late of a signal that came before the command was there: at first all are taken as ours.
+  void sleep(leastPause).then(news.onBegin);
+  void command.exited.then((exit) => news.onExit(exit));
+  return command;
 }
 
 /** Ends the command and all that came from it. After its own end only what it left behind is ended. */

@@ -33,6 +33,13 @@ export type ResumptionState = {
   readonly at: Millis | null;
 };
 
+/** The agent that works, or worked last, and its own name for the conversation: by it, it can go on. */
+export type CurrentAgent = {
+  readonly name: string;
+  readonly session: string;
+  readonly model: string | null;
+};
+
 /** What stands under a key of `current`; these are the ones orch itself writes. */
 export type Current = {
   budget: Micros | null;
@@ -47,6 +54,7 @@ export type Current = {
   imported: Keyed<Usage>;
   /** The agents' own names of the sessions that their hooks meter. */
   meteredAgents: readonly string[];
+  agent: CurrentAgent;
 };
 
 type Fields = { readonly [key: string]: Json };
@@ -80,6 +88,7 @@ const checks: { readonly [K in keyof Current]: Check<Current[K]> } = {
       [tokens, window, fill].every((amount) => typeof amount === 'number') &&
       tiers.some((known) => known === tier),
   ),
+  agent: checkFields(({ name, session }) => typeof name === 'string' && typeof session === 'string'),
 };
 
 /** What stands there, or null where nothing does, or something this orch does not understand. */

@@ -1,0 +1,64 @@
+import type { Addition, AgentCommand, Conversation } from './agent-command.ts';
+
+/** Words in the place of the prompt that are commands of another kind. */
+const subcommands =
+  /^(?:agents|attach|auth|auto-mode|config|doctor|gateway|import|install|logs|mcp|migrate-installer|plugins?|purge|respawn|rm|setup-token|stop|kill|ultrareview|update|upgrade)$/;
+const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/** Claude Code's command line. */
+export const claudeCommand: AgentCommand = { read, folder: () => null, takesNewId: true, add };
+
+function read(args: readonly string[]): Conversation {
+  const words = optionsOf(args);
+  const has = (...flags: string[]) => words.some((word) => flags.includes(word));
+  if (subcommands.test(words[0] ?? '') || has('--help', '-h', '--version', '-v')) return { kind: 'none' };
+  if (has('--no-session-persistence')) return { kind: 'unknown', why: 'it keeps no transcript' };
+  if (has('--bg', '--background')) return { kind: 'unknown', why: 'it goes on in the background' };
+  const named = findValue(words, '--session-id');
+  if (named !== null) return { kind: 'named', session: named, isNew: true };
+  const isFork = has('--fork-session');
+  const resumed = findValue(words, '--resume', '-r');
+  if (isFork) return { kind: 'unknown', why: 'it forks a conversation' };
+  if (resumed !== null && uuid.test(resumed)) return { kind: 'named', session: resumed, isNew: false };
+  if (resumed !== null || has('--resume', '-r', '--from-pr', '--teleport'))
+    return { kind: 'unknown', why: 'it picks its conversation itself' };
+  // Flags without a value can be written as one word.
+  if (has('--continue') || words.some((word) => /^-[a-z]*c[a-z]*$/.test(word))) return { kind: 'latest' };
+  return { kind: 'open' };
+}
+
+/** Behind `--` everything is the prompt. */
+function optionsOf(args: readonly string[]): readonly string[] {
+  const end = args.indexOf('--');
+  return end < 0 ? args : args.slice(0, end);
+}
+
+function findValue(words: readonly string[], ...flags: string[]): string | null {
+  for (const [index, word] of words.entries()) {
+    const next = words[index + 1];
+    if (flags.includes(word)) return next === undefined || next.startsWith('-') ? null : next;
+    const flag = flags.find((each) => each.startsWith('--') && word.startsWith(`${each}=`));
+    if (flag !== undefined) return word.slice(flag.length + 1);
+  }
+  return null;
+}
+
+function add(args: readonly string[], { conversation, brief }: Addition) {
+  // Of two such options the last one would win, and that has to be the user's.
+  const isTaken = optionsOf(args).some((word) => /^--append-system-prompt(?:-file)?(?:=|$)/.test(word));
+  const tookBrief = brief !== null && !isTaken;
+  const added = conversation ? nameConversation(args, conversation) : args;
+  return { args: tookBrief ? ['--append-system-prompt', brief, ...added] : added, tookBrief };
+}
+
+function nameConversation(
+  args: readonly string[],
+  { session, isNew }: NonNullable<Addition['conversation']>,
+): readonly string[] {
+  if (isNew) return ['--session-id', session, ...args];
+  if (findValue(optionsOf(args), '--resume', '-r') === session) return args;
+  // Begun under the user's own id: an id is given to a conversation once.
+  const at = args.findIndex((word) => /^--session-id(?:=|$)/.test(word));
+  const length = at < 0 ? 0 : args[at] === '--session-id' ? 2 : 1;
+  return ['--resume', session, ...args.filter((_, index) => at < 0 || index < at || index >= at + length)];
+}

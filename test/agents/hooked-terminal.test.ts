@@ -1,0 +1,102 @@
+import { describe, expect, it } from 'vitest';
+import { orchJson, runOrch } from '../support/orch.ts';
+import { makeRepositoryWithCommit } from '../support/repository.ts';
+import { triggersOf } from '../support/supervised.ts';
+import { type AnthropicTurn, startAnthropicModel } from './support/anthropic.ts';
+import { claudeProgram } from './support/claude.ts';
+import { priceOf } from './support/cost.ts';
+import { installHooks, statusOf } from './support/orch.ts';
+import { type Asked, writeTool } from './support/script.ts';
+import { hasTmux, openClaude } from './support/terminal.ts';
+import { until } from './support/until.ts';
+
+/** Claude Code in a terminal with orch's hooks, and nobody who typed orch. */
+async function open(turns: (folder: string) => AnthropicTurn[]) {
+  const repository = makeRepositoryWithCommit();
+  repository.git('switch', '--quiet', '--create', 'feat/login');
+  installHooks(repository);
+  const model = await startAnthropicModel(turns(repository.folder));
+  const begin = () => openClaude(repository, { url: model.url });
+  const comes = (what: string, holds: () => boolean) =>
+    until(
+      () => {
+        try {
+          return holds();
+        } catch {
+          return false; // there is no such epic yet
+        }
+      },
+      () => `${what}: ${runOrch(repository, ['status']).stdout}`,
+    );
+  return { repository, model, begin, comes };
+}
+
+const epic = 'feat-login';
+const isCompaction = ({ body }: Asked) => JSON.stringify(body.messages.at(-1)).includes('<summary>');
+const spent = (repository: Parameters<typeof statusOf>[0]) => statusOf(repository, epic).budget.spentUsd;
+
+describe.skipIf(!claudeProgram || !hasTmux)('Claude Code in a terminal, with orch in its hooks', () => {
+  it('is recorded, halted at the budget, and blocked until that is raised', async () => {
+    const { repository, model, begin, comes } = await open((folder) => [
+      { text: 'Hello.', usage: { output_tokens: 10_000 } },
+      { tools: [writeTool(folder, 'a.txt', 'one\n')], usage: { output_tokens: 100_000 } },
+      { text: 'Went on.' },
+    ]);
+    const terminal = await begin();
+    await terminal.type('say hello to the xylophone');
+    await terminal.shows('Hello.');
+    await comes('the first turn is recorded', () => statusOf(repository, epic).session.status === 'running');
+    expect(runOrch(repository, ['brief', '-e', epic]).stdout).toContain('say hello to the xylophone');
+    expect(runOrch(repository, ['cost', 'budget', '1', '-e', epic]).status).toBe(0);
+    await terminal.type('write a file');
+    await terminal.shows('the budget of feat-login is used up');
+    await comes(
+      'it is over the budget',
+      () => statusOf(repository, epic).session.status === 'budget_exceeded',
+    );
+    expect(triggersOf(repository, epic)).toContain('budget');
+    const asked = model.asked.length;
+    await terminal.type('go on please');
+    await until(
+      () => terminal.screen().split('is used up').length > 2 || model.asked.length > asked,
+      () => terminal.screen(),
+    );
+    expect(model.asked).toHaveLength(asked);
+    expect(runOrch(repository, ['cost', 'budget', '+5', '-e', epic]).status).toBe(0);
+    await terminal.type('and now go on');
+    await terminal.shows('Went on.');
+  });
+
+  it('keeps its session through /compact and /clear, and counts all of it', async () => {
+    const { repository, model, begin, comes } = await open(() => [
+      { text: 'The first answer.', usage: { output_tokens: 1_000 } },
+      { when: isCompaction, text: '<summary>All so far.</summary>', usage: { output_tokens: 2_000 } },
+      { text: 'The second answer.', usage: { output_tokens: 3_000 } },
+      { text: 'The third answer.', usage: { output_tokens: 4_000 } },
+    ]);
+    const terminal = await begin();
+    await terminal.type('the first thing');
+    await terminal.shows('The first answer.');
+    await terminal.type('/compact');
+    await comes('the checkpoint before', () => triggersOf(repository, epic).includes('pre_compact'));
+    await terminal.shows(/[Cc]ompacted/);
+    await terminal.type('the second thing');
+    await terminal.shows('The second answer.');
+    await terminal.type('/clear');
+    await until(
+      () => !terminal.screen().includes('The second answer.'),
+      () => terminal.screen(),
+    );
+    await terminal.type('the third thing');
+    await terminal.shows('The third answer.');
+    await comes('the third prompt', () =>
+      runOrch(repository, ['brief', '-e', epic]).stdout.includes('the third thing'),
+    );
+    await terminal.type('/exit');
+    await comes('its end', () => statusOf(repository, epic).session.status === 'paused');
+    expect(statusOf(repository, epic).session.number).toBe(1);
+    const { epics } = orchJson<{ epics: unknown[] }>(repository, ['status']);
+    expect(epics).toHaveLength(1);
+    await comes('all of the cost', () => Math.abs(spent(repository) - priceOf(model.given)) < 1e-6);
+  });
+});
