@@ -28,7 +28,12 @@ const status: CommandSpec = {
       const { out, json } = context;
       if (json) out.print(JSON.stringify({ budget, ...found }));
       else {
-        const unpriced = listUnpriced(view.state.ledger, (await orch.readConfig()).prices);
+        // A wrong config is told of by what cannot do without it.
+        const prices = await orch.readConfig().then(
+          (config) => config.prices,
+          () => ({}),
+        );
+        const unpriced = listUnpriced(view.state.ledger, prices);
         out.print(showCost(out, view.epic, budget, { ...found, unpriced }, orch.clock.now()));
       }
       return 0;

@@ -10,7 +10,7 @@ export const hookSpec: CommandSpec = {
   argument: { name: 'agent', required: true, description: 'the agent', choices: ['claude', 'codex'] },
   options: [],
   examples: ['orch hook claude < event.json'],
-  run: async (context) => (await import('./hook.ts')).run(context.argv),
+  run: async (context) => (await import('./hook-first.ts')).run(context.argv),
 };
 
 export const statuslineSpec: CommandSpec = {

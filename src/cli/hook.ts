@@ -11,11 +11,10 @@ import { writeTo } from './output.ts';
 /* What agents call at every turn. Whatever goes wrong here, the agent is not disturbed: the fault is kept for `status`. */
 
 /** `hook claude|codex`: takes what the agent says on stdin, and answers in its own words. */
-export async function run(argv: readonly string[]): Promise<number> {
+export async function run(argv: readonly string[], text: string = readFileSync(0, 'utf8')): Promise<number> {
   const [, agent = ''] = argv;
   let orch: Orch | null = null;
   try {
-    const text = readFileSync(0, 'utf8');
     const call = parseHookCall(agent === 'codex' ? 'codex' : 'claude', text);
     if (call === null) return 0;
     const settings = readSettings(process.env);

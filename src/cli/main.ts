@@ -12,7 +12,7 @@ const groups: { readonly [command: string]: () => Promise<Group> } = {
   checkpoint: () => import('./checkpoint.ts'),
   cost: () => import('./cost.ts'),
   demo: () => import('./demo.ts'),
-  hook: () => import('./hook.ts'),
+  hook: () => import('./hook-first.ts'),
   init: () => import('./init.ts'),
   log: () => import('./log.ts'),
   record: () => import('./record.ts'),

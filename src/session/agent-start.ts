@@ -36,7 +36,7 @@ export async function startAgent(
   const view = await readView(ports, link.epic);
   // It is recorded with the first thing that happens in the session.
   const told = await readOrchestration(ports, view.state);
-  const aware = withFacts(view, link.session, await ports.identifyWriter(), told, ports.clock.now());
+  const aware = await withFacts(ports, view, link.session, told);
   const isWorthTelling = link.parentSessionId !== null || told.length > 0;
   const context = isWorthTelling ? await briefOf(ports, aware) : null;
   const lost = recovered.map(

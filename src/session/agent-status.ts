@@ -25,7 +25,11 @@ export async function readAgentStatus(ports: AgentPorts, call: StatusCall): Prom
   if (link === null) return null;
   const view = await readView(ports, link.epic);
   const known = knownContext(view.state, link);
-  const configured = (await ports.readConfig()).context.window;
+  // A wrong config is told of by the hooks; here it would be told many times a minute.
+  const configured = await ports.readConfig().then(
+    (config) => config.context.window,
+    () => 'auto' as const,
+  );
   const context = call.context
     ? measureContext(call.context, call.agentSession, configured, known)
     : known?.agentSession === call.agentSession

@@ -69,7 +69,7 @@ export async function startSession(ports: SessionPorts, request: StartRequest): 
     const parentSessionId = request.resume ? findParent(ports, view, request.takeOver) : null;
     const told = await readOrchestration(ports, view.state);
     const facts = [...budgetFacts(request, view.state), ...told, ...(request.facts ?? [])];
-    const known = withFacts(view, session, await ports.identifyWriter(), told, ports.clock.now());
+    const known = await withFacts(ports, view, session, told);
     const handover = request.resume ? await handOver(ports, known, request.resume.checkpoint) : null;
     const opening = { epic, session, agent: request.agent, parentSessionId, settings, endsWith: null };
     const ask = isOn(settings.policy, 'session_start') ? startAsk(handover) : null;

@@ -11,7 +11,7 @@ import type { Fact } from '../state/facts.ts';
 import { foldAll } from '../state/fold.ts';
 import type { State } from '../state/lists.ts';
 import { statIfThere } from '../system/files.ts';
-import type { Millis, Oid, SessionId, WriterId } from '../types.ts';
+import type { Millis, Oid, SessionId } from '../types.ts';
 import type { EpicView } from './context.ts';
 import { liftedTime } from './pending.ts';
 import type { SessionPorts } from './record.ts';
@@ -53,14 +53,25 @@ export async function markLatest(ports: SessionPorts, { checkpoint, document }: 
  * checkpoint would be a change that calls for the next one, and would part the gates' results from the code.
  */
 export async function treeOfWork(ports: SessionPorts, tree: Oid): Promise<Oid> {
-  const reader = await loadReader(ports);
-  if (reader === null) return tree;
-  const { git } = ports;
+  try {
+    const reader = await loadReader(ports);
+    return reader ? await replaceFile(ports, tree, reader.withoutMark) : tree;
+  } catch (error) {
+    ports.report(`what orch wrote into ${file} counts as a change: ${explain(error)}`);
+    return tree;
+  }
+}
+
+/** The name of the tree in which the file is another; the same where there is no such file, or no other. */
+async function replaceFile(
+  { git }: SessionPorts,
+  tree: Oid,
+  change: (bytes: Buffer) => Buffer | null,
+): Promise<Oid> {
   const entries = await readTree(git, tree, 'latin1');
   const entry = entries.find(({ name, mode }) => name === file && mode.startsWith('100'));
-  if (entry === undefined) return tree;
-  const bytes = reader.withoutMark((await git.readObject(entry.oid)).bytes);
-  if (bytes === null) return tree; // nothing is written into such a file either
+  const bytes = entry && change((await git.readObject(entry.oid)).bytes);
+  if (!entry || !bytes) return tree;
   const oid = hashObject({ kind: 'blob', bytes }, git.format);
   const others = entries.filter((other) => other !== entry);
   return hashObject(formatTree([...others, { ...entry, oid }], 'latin1'), git.format);
@@ -118,17 +129,15 @@ export function describeResumption(found: Resumption, state: State, now: Millis)
 }
 
 /** A view with facts that a session is about to begin with, for the brief it gets. */
-export function withFacts(
+export async function withFacts(
+  ports: SessionPorts,
   view: EpicView,
   session: SessionId,
-  writer: WriterId,
   facts: readonly Fact[],
-  now: Millis,
-): EpicView {
+): Promise<EpicView> {
   if (facts.length === 0) return view;
-  const at = liftedTime(now, view.state, view.pending);
-  const events = facts.map((fact, index) => {
-    return { at, by: writer, session, offset: index, end: index + 1, fact };
-  });
+  const by = await ports.identifyWriter();
+  const at = liftedTime(ports.clock.now(), view.state, view.pending);
+  const events = facts.map((fact, index) => ({ at, by, session, offset: index, end: index + 1, fact }));
   return { ...view, state: foldAll(view.state, events) };
 }

@@ -34,7 +34,8 @@ async function prepareAgent() {
   const call = (event, fields) => JSON.stringify({ ...about, hook_event_name: event, ...fields });
   const tool = { tool_name: 'Write', tool_input: { file_path: join(folder, 'README'), content: 'x' } };
   const calls = {
-    nothing: call('PreToolUse', { tool_name: 'Bash', tool_input: { command: 'ls' } }),
+    nothing: call('Notification', { message: 'Claude is waiting for your input' }),
+    looked: call('PreToolUse', { tool_name: 'Bash', tool_input: { command: 'ls' } }),
     wrote: call('PostToolUse', { ...tool, tool_response: { type: 'update', structuredPatch: [] } }),
     status: JSON.stringify({
       ...about,
@@ -61,8 +62,9 @@ export async function run() {
   const rows = [
     ['orch --version', () => runOrch(plain, '--version'), 1.25],
     ['orch hook, nothing to do', () => runOrchWith(agent, calls.nothing, 'hook', 'claude'), 1.4],
+    ['orch hook, nothing new', () => runOrchWith(agent, calls.looked, 'hook', 'claude')],
     ['orch hook, a file changed', () => runOrchWith(agent, calls.wrote, 'hook', 'claude')],
-    ['orch statusline', () => runOrchWith(agent, calls.status, 'statusline'), 1.4],
+    ['orch statusline', () => runOrchWith(agent, calls.status, 'statusline')],
     ['orch session status', () => runOrch(running, 'session', 'status'), 1.6],
     ['orch status', () => runOrch(running, 'status')],
     ['orch record note', () => runOrch(running, 'record', 'note', 'One more'), 1.6],

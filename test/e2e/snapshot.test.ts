@@ -77,7 +77,11 @@ describe('a snapshot', () => {
   it('stands on HEAD first and on the snapshot before second, and is not taken twice of the same', async () => {
     const repository = makeRepositoryWithCommit();
     const first = await snapshot(repository);
-    expect(await snapshot(repository, { at: request.at + 5_000 })).toEqual({ ...first, isNew: false });
+    expect(await snapshot(repository, { at: request.at + 5_000 })).toEqual({
+      ...first,
+      isNew: false,
+      before: first.tree,
+    });
     repository.write('new', 'new\n');
     const second = await snapshot(repository);
     const head = repository.git('rev-parse', 'HEAD');
