@@ -40,13 +40,13 @@ function keepFault(orch: Orch | null, agent: string, error: unknown): void {
 }
 
 /** The answer in the agent's own words; null where there is nothing to say. */
-function format({ event }: HookCall, { context, message, halt }: AgentAnswer): object | null {
+function format({ agent, event }: HookCall, { context, message, halt }: AgentAnswer): object | null {
   const name = eventNames[event.kind];
   const said = {
     ...(message !== null && { systemMessage: message }),
     ...(context !== null &&
       name && { hookSpecificOutput: { hookEventName: name, additionalContext: context } }),
-    ...(halt !== null && formatHalt(event.kind, halt)),
+    ...(halt !== null && formatHalt(agent, event.kind, halt)),
   };
   return Object.keys(said).length === 0 ? null : said;
 }
@@ -56,10 +56,12 @@ const eventNames: { readonly [K in HookCall['event']['kind']]?: string } = {
   prompt: 'UserPromptSubmit',
 };
 
-function formatHalt(kind: HookCall['event']['kind'], reason: string): object {
+function formatHalt(agent: HookCall['agent'], kind: HookCall['event']['kind'], reason: string): object {
   if (kind === 'prompt') return { decision: 'block', reason };
   if (kind === 'before_tool')
     return {
+      // Denied alone, Claude Code would ask its model what to do instead, and be billed for it. Codex knows no more.
+      ...(agent === 'claude' && { continue: false, stopReason: reason }),
       hookSpecificOutput: {
         hookEventName: 'PreToolUse',
         permissionDecision: 'deny',

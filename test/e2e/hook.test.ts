@@ -150,6 +150,7 @@ describe('an agent that runs by itself, with orch in its hooks', () => {
     expect(checkpoint.trigger).toBe('budget');
     expect(call('UserPromptSubmit', { prompt: 'Go on' })).toMatchObject({ decision: 'block' });
     expect(call('PreToolUse', { tool_name: 'Bash', tool_input: {} })).toMatchObject({
+      continue: false,
       hookSpecificOutput: { permissionDecision: 'deny' },
     });
     expect(

@@ -66,6 +66,8 @@ const options = fc.record({
   command: fc.constantFrom(['/opt/orch'], ['/usr/bin/node', "/it's here/orch.js"]),
   shared: fc.boolean(),
   version: fc.constantFrom(null, '2.1.325'),
+  isHookedElsewhere: fc.boolean(),
+  inheritedStatusLine: fc.constantFrom(null, '{"type": "command", "command": "x", "padding": 1}', '{}'),
 });
 
 type Edited = { readonly text: string | null } | { readonly problem: string };

@@ -2,7 +2,12 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { addOrch, readChainedStatusLine, removeOrch } from '../../src/integration/claude-settings.ts';
+import {
+  addOrch,
+  readChainedStatusLine,
+  readOwnEntries,
+  removeOrch,
+} from '../../src/integration/claude-settings.ts';
 import { makeFolder } from '../support/repository.ts';
 
 const local = { command: ['/opt/orch/bin/orch'], shared: false, version: '2.1.325' };
@@ -207,4 +212,32 @@ describe('orch in the settings of Claude Code', () => {
       expect(readChainedStatusLine(args)).toBeNull();
     },
   );
+
+  it('runs the status line of other settings that it hides, and does not leave it here', () => {
+    const inheritedStatusLine = '{"type": "command", "command": "echo theirs", "padding": 2}';
+    const options = { ...local, inheritedStatusLine };
+    for (const before of [null, '{"a": 1}\n', theirs.replace('statusLine', 'other')]) {
+      const text = add(before, options);
+      expect(readChainedStatusLine(argumentsOf(text))).toEqual({ command: 'echo theirs' });
+      expect(JSON.parse(text).statusLine.padding).toBe(2);
+      expect(add(text, options)).toBe(text);
+      expect(remove(text)).toBe(before);
+      const later = add(text, { ...local, inheritedStatusLine: null });
+      expect(readChainedStatusLine(argumentsOf(later))).toBeNull();
+    }
+    // The one in the file itself comes first.
+    expect(readChainedStatusLine(argumentsOf(add(theirs, options)))?.command).toContain('mine');
+    expect(remove(add(theirs, options))).toBe(theirs);
+  });
+
+  it('is only the status line where other settings have the hooks', () => {
+    const options = { ...local, isHookedElsewhere: true };
+    for (const before of [null, '{"a": 1}\n', theirs]) {
+      const text = add(before, options);
+      expect(readOwnEntries(text)).toMatchObject({ hooks: 0, hasStatusLine: true });
+      expect(add(add(before), options)).toBe(text);
+      expect(add(text, options)).toBe(text);
+      expect(remove(text)).toBe(before);
+    }
+  });
 });

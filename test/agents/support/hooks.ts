@@ -79,7 +79,7 @@ export function recordCodexHooks(repository: TestRepository) {
 }
 
 /** Codex's mark of approval for the first hook of an event: a digest of the hook, its keys in order. */
-function trustOf(file: string, event: string, hook: { command: string; timeout: number }): string {
+export function trustOf(file: string, event: string, hook: { command: string; timeout: number }): string {
   const event_name = event.replace(/(?<=.)[A-Z]/g, '_$&').toLowerCase();
   const { command, timeout } = hook;
   const identity = { event_name, hooks: [{ async: false, command, timeout, type: 'command' }] };
