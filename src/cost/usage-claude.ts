@@ -11,7 +11,8 @@ export function readClaudeLine(line: Fields, text: string): UsageLine | null {
 
 function readMessage(line: Fields, text: string): UsageLine | null {
   // The stream's lines show the usage a message began with. Its transcript is counted, and its result compared.
-  if ('session_id' in line) return null;
+  // In a terminal the transcript has both spellings of the session.
+  if ('session_id' in line && !('sessionId' in line)) return null;
   const message = asFields(line.message);
   const usage = asFields(message?.usage);
   const model = asName(message?.model);
