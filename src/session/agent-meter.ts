@@ -3,6 +3,7 @@ import { findTranscripts } from '../integration/transcript.ts';
 import { meterTranscripts } from '../integration/transcript-meter.ts';
 import { type Keyed, lookUp, mergeKeyed } from '../keyed.ts';
 import { canonicalJson } from '../state/canonical.ts';
+import { budgetOf } from '../state/current.ts';
 import type { Fact } from '../state/facts.ts';
 import type { State } from '../state/lists.ts';
 import type { SessionId } from '../types.ts';
@@ -39,6 +40,14 @@ export function metersOf(state: State, session: SessionId): Keyed<Usage> {
     Object.entries(value.meters).filter(([name]) => name.startsWith(prefix)),
   );
   return Object.fromEntries(own.map(([name, usage]) => [name.slice(prefix.length), usage]));
+}
+
+/** The models of a session whose cost nobody knows, where there is a budget: it could not be kept. */
+export function findUnpriced(state: State, session: SessionId): string[] {
+  if (budgetOf(state) === null) return [];
+  return Object.entries(metersOf(state, session)).flatMap(([model, { unpriced }]) =>
+    unpriced > 0 ? model : [],
+  );
 }
 
 /** A conversation of an agent's, by its own name, and the file it is written to. */

@@ -9,7 +9,7 @@ import type { SessionId } from '../types.ts';
 import { formatUsd } from '../units.ts';
 import { type AgentAnswer, type AgentPorts, type Around, nothingToSay } from './agent-call.ts';
 import { type AgentLink, findLink, readLink, removeLink } from './agent-link.ts';
-import { readMeters } from './agent-meter.ts';
+import { findUnpriced, readMeters } from './agent-meter.ts';
 import { attachLink, chooseEpic, openLink, startAgent } from './agent-start.ts';
 import { readView } from './context.ts';
 import { journalFolder, journalPath } from './journal.ts';
@@ -155,10 +155,16 @@ function answer(outcome: Outcome | null, { epic }: AgentLink): AgentAnswer {
     ? `orch: ${formatUsd(warning.spent)} of ${formatUsd(warning.limit)} is spent on ${epic}.`
     : null;
   const { stop } = outcome.verdict;
-  if (stop === null) return { ...nothingToSay, message };
+  if (stop === null) return { ...nothingToSay, message, halt: explainUnpriced(outcome, epic) };
   const spent = `${formatUsd(stop.spent)} of ${formatUsd(stop.limit)}`;
   const halt = `orch: the budget of ${epic} is used up (${spent}). All is saved. To go on, a person runs: orch cost budget +10 -e ${epic}`;
   return { ...nothingToSay, message, halt };
+}
+
+function explainUnpriced({ state, session }: Outcome, epic: string): string | null {
+  const models = findUnpriced(state, session);
+  if (models.length === 0) return null;
+  return `orch: ${models.join(', ')} has no price, so the budget of ${epic} cannot be kept. All is saved. To go on, a person gives it one under prices in .orchestration/config.yaml, or runs: orch cost budget none -e ${epic}`;
 }
 
 /** The agent is gone. Clearing its context is not its end: it goes on in a moment under another name. */
