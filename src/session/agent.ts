@@ -9,12 +9,13 @@ import type { SessionId } from '../types.ts';
 import { formatUsd } from '../units.ts';
 import { type AgentAnswer, type AgentPorts, type Around, nothingToSay } from './agent-call.ts';
 import { type AgentLink, findLink, readLink, removeLink } from './agent-link.ts';
-import { findUnpriced, readMeters } from './agent-meter.ts';
+import { readMeters } from './agent-meter.ts';
 import { attachLink, chooseEpic, openLink, startAgent } from './agent-start.ts';
 import { readView } from './context.ts';
 import { journalFolder, journalPath } from './journal.ts';
 import { endSession } from './lifecycle.ts';
 import { readLive, removeLive } from './live.ts';
+import { findUnpriced } from './meters.ts';
 import { type Ask, type Outcome, record, recordInNew, type Target } from './record.ts';
 
 /** Takes what an agent tells of itself: records it, meters it, and says whether it may go on. */

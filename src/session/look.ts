@@ -5,9 +5,9 @@ import type { Fact } from '../state/facts.ts';
 import type { State } from '../state/lists.ts';
 import { hasEnded } from '../state/transition.ts';
 import type { CheckpointId, Millis } from '../types.ts';
-import { findUnpriced } from './agent-meter.ts';
 import { type EpicView, readView } from './context.ts';
 import { makeStopwatch } from './due.ts';
+import { findUnpriced } from './meters.ts';
 import { record, type SessionPorts, type Target } from './record.ts';
 
 /** What is seen at a look. */
