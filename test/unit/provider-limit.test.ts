@@ -49,7 +49,8 @@ describe('waiting', () => {
 
   it('lasts until the reset, where one is given that makes sense', () => {
     expect(decideWait({ resetsAt: 5 * minute }, minute, 0)).toBe(5 * minute + 1_000);
-    expect(decideWait({ resetsAt: minute - 1 }, minute, 0)).toBe(2 * minute);
+    expect(decideWait({ resetsAt: minute - 1 }, minute, 0)).toBe(minute + 1_000);
+    expect(decideWait({ resetsAt: minute - 1 }, minute, 1)).toBe(3 * minute);
     expect(decideWait({ resetsAt: Number.MAX_SAFE_INTEGER }, minute, 0)).toBe(2 * minute);
   });
 
