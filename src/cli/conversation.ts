@@ -12,7 +12,7 @@ import type { Context } from './run.ts';
 import { type Call, textOf } from './spec.ts';
 
 /** What an agent behind `--` is to do at its provider's limit. */
-export function waitsAtLimit(call: Call): boolean {
+function waitsAtLimit(call: Call): boolean {
   const what = textOf(call, 'on-limit') ?? 'wait';
   if (what === 'wait' || what === 'fail') return what === 'wait';
   throw new OrchError('USAGE', `--on-limit is ${JSON.stringify(what)}; it can be wait or fail`, {
@@ -28,7 +28,7 @@ export async function planAgent(
   epic: EpicId,
   resumes: boolean,
 ): Promise<AgentPlan | null> {
-  if (call.rest.length === 0) return null;
+  waitsAtLimit(call); // said before anything begins, where it is wrong
   const { state } = await readView(orch, epic);
   return planConversation(orch.random, state, { argv: call.rest, cwd, homes: agentHomes(), resumes });
 }

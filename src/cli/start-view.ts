@@ -99,6 +99,12 @@ export function showEnd(
         `  Review  orch log ${epic}      Go on  ${goOn} --budget +10`,
       ];
     }
+    case 'unpriced':
+      return [
+        out.paint('red', `■ ${why.models.join(', ')} has no price, so the budget of ${epic} cannot be kept`),
+        `  Give it one under prices in .orchestration/config.yaml; without a budget it runs as it is.`,
+        `  Go on  ${goOn}`,
+      ];
     case 'signal':
       return [`‖ Paused: session ${number} of ${epic}, ${saved}.`, `  Go on  ${goOn}`];
     case 'request':

@@ -4,7 +4,7 @@ import { formatBaselineResult } from '../integration/baseline-view.ts';
 import type { Orch } from '../orch.ts';
 import { runBaseline } from '../session/baseline.ts';
 import { readView } from '../session/context.ts';
-import { type AgentPlan, agentFact } from '../session/conversation.ts';
+import type { AgentPlan } from '../session/conversation.ts';
 import { endSession, type Started, type StartRequest, startSession } from '../session/lifecycle.ts';
 import { describeEpic } from '../session/status.ts';
 import type { End } from '../session/supervisor.ts';
@@ -14,12 +14,12 @@ import { askYesNo, canAsk } from './ask.ts';
 import { attend, statusOf } from './attend.ts';
 import { goToBackground } from './background.ts';
 import { chooseEpic, rememberEpic } from './choose.ts';
-import { followCommand, planAgent, waitsAtLimit } from './conversation.ts';
 import { chooseGates, type GateChoice } from './gates.ts';
 import type { Output } from './output.ts';
 import type { Context } from './run.ts';
 import { openSessionLog, type SessionLog } from './session-log.ts';
 import { type Call, textOf } from './spec.ts';
+import { makeRequest, planCommand } from './start-request.ts';
 import { showEnd, showStart } from './start-view.ts';
 
 /** `session start` and `session resume`: begins a session, and works on it until it ends. */
@@ -29,7 +29,6 @@ export async function runStart(context: Context, call: Call, resumes: boolean): 
     throw new OrchError('USAGE', 'with a command, stdout is the command’s: --json has no place there', {
       hint: 'Have orch’s own JSON written to a file instead: --result FILE',
     });
-  waitsAtLimit(call);
   const obstacle = program === undefined ? null : explainUnrunnable(program, context.cwd);
   if (obstacle !== null)
     throw new OrchError('USAGE', `${program} cannot be run: ${obstacle}`, {
@@ -43,7 +42,7 @@ export async function runStart(context: Context, call: Call, resumes: boolean): 
     if (call.options.background && !context.settings.background) await chooseGates(context, orch, call);
     if (call.options.background && context.settings.background === undefined)
       return goToBackground(context, orch, epic);
-    const plan = await planAgent(context, orch, call, epic, goesOn(call, resumes) && !hasCheckpoint(call));
+    const plan = await planCommand(context, orch, call, epic, resumes);
     const request = await makeRequest(context, orch, call, epic, { resumes, plan });
     const { background } = context.settings;
     const log = background === undefined ? null : openSessionLog(orch, background);
@@ -61,38 +60,9 @@ function sayInto(context: Context, log: SessionLog | null): Context {
   return log === null ? context : { ...context, out: { ...context.out, tell: log.tell } };
 }
 
-function hasCheckpoint(call: Call): boolean {
-  return textOf(call, 'checkpoint') !== undefined;
-}
-
-function goesOn(call: Call, resumes: boolean): boolean {
-  return resumes || call.options.resume === true || hasCheckpoint(call);
-}
-
-async function makeRequest(
-  { settings }: Context,
-  orch: Orch,
-  call: Call,
-  epic: StartRequest['epic'],
-  { resumes, plan }: { readonly resumes: boolean; readonly plan: AgentPlan | null },
-): Promise<StartRequest> {
-  const command = call.rest.length > 0 ? call.rest : null;
-  return {
-    ...(settings.background && { session: settings.background }),
-    epic,
-    agent: textOf(call, 'agent') ?? (command ? basename(command[0] ?? '') : null),
-    budget: textOf(call, 'budget') ?? null,
-    newEpicBudget: (await orch.readConfig()).budget,
-    prices: (await orch.readConfig()).prices,
-    byAgent: settings.byAgent,
-    kind: 'supervised',
-    worktree: orch.repository.worktree,
-    command,
-    settings: await orch.readSettings(),
-    takeOver: call.options['take-over'] === true,
-    ...(plan?.session && { facts: [agentFact(plan.agent, plan.session, null)] }),
-    resume: goesOn(call, resumes) ? { checkpoint: textOf(call, 'checkpoint') ?? null } : null,
-  };
+async function follow({ out }: Context, orch: Orch, started: Started, call: Call, plan: AgentPlan | null) {
+  const { followCommand } = await import('./conversation.ts');
+  return followCommand(orch, started, call, plan, (text) => out.tell(text));
 }
 
 /** Starts it; where nobody can tell whether another still runs, somebody at the terminal is asked. */
@@ -146,8 +116,7 @@ async function workInForeground(
     tellStarted(document);
     const isBeside = gates !== null && !call.options['require-green'];
     const beside = isBeside ? gates : null;
-    const follower =
-      request.command && (await followCommand(orch, started, call, plan, (text) => out.tell(text)));
+    const follower = request.command && (await follow(context, orch, started, call, plan));
     try {
       end = await attend(context, orch, started, call, { number, signals, beside, log, follower });
     } finally {

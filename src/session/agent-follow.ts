@@ -13,9 +13,10 @@ import type { Exit } from '../system/command.ts';
 import { statIfThere } from '../system/files.ts';
 import type { Millis } from '../types.ts';
 import { type AgentLink, emptyLink, readLink, removeLink, writeLink } from './agent-link.ts';
-import { joinConversation, metersOf, readMeters } from './agent-meter.ts';
+import { joinConversation, readMeters } from './agent-meter.ts';
 import { type AgentPlan, agentFact, findTranscript, writeCommand } from './conversation.ts';
 import { decideWait } from './limit-wait.ts';
+import { metersOf } from './meters.ts';
 import type { SessionPorts, Target } from './record.ts';
 
 /** How a command goes on after its end. */

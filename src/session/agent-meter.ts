@@ -1,12 +1,12 @@
-import { addUsage, meterName, noUsage, subtractUsage, type Usage } from '../cost/ledger.ts';
+import { addUsage, noUsage, subtractUsage, type Usage } from '../cost/ledger.ts';
 import { findTranscripts } from '../integration/transcript.ts';
 import { meterTranscripts } from '../integration/transcript-meter.ts';
 import { type Keyed, lookUp, mergeKeyed } from '../keyed.ts';
 import { canonicalJson } from '../state/canonical.ts';
 import type { Fact } from '../state/facts.ts';
 import type { State } from '../state/lists.ts';
-import type { SessionId } from '../types.ts';
 import { type AgentLink, meterCache, writeLink } from './agent-link.ts';
+import { metersOf } from './meters.ts';
 import type { SessionPorts } from './record.ts';
 
 /** What the transcripts of a session's agents say they used, as far as it is not recorded yet. */
@@ -36,15 +36,6 @@ export async function meterSession(
     recorded: metersOf(state, link.session),
     before: link.before,
   });
-}
-
-/** What a session's meters read, by model. */
-export function metersOf(state: State, session: SessionId): Keyed<Usage> {
-  const prefix = meterName(session, '');
-  const own = Object.values(state.ledger).flatMap(({ value }) =>
-    Object.entries(value.meters).filter(([name]) => name.startsWith(prefix)),
-  );
-  return Object.fromEntries(own.map(([name, usage]) => [name.slice(prefix.length), usage]));
 }
 
 /** A conversation of an agent's, by its own name, and the file it is written to. */

@@ -9,7 +9,8 @@ import type { Fact } from '../state/facts.ts';
 import type { State } from '../state/lists.ts';
 import type { AgentPorts } from './agent-call.ts';
 import type { AgentLink } from './agent-link.ts';
-import { meterSession, metersOf } from './agent-meter.ts';
+import { meterSession } from './agent-meter.ts';
+import { metersOf } from './meters.ts';
 import type { Target } from './record.ts';
 
 /** What an agent's transcripts say, as far as it is not recorded yet: what it used, and how full its window is. */

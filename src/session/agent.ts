@@ -16,6 +16,7 @@ import { meteredFacts } from './import.ts';
 import { journalFolder, journalPath } from './journal.ts';
 import { endSession } from './lifecycle.ts';
 import { readLive, removeLive } from './live.ts';
+import { findUnpriced } from './meters.ts';
 import { readOrchestration } from './orchestration.ts';
 import { type Ask, type Outcome, record, recordInNew, type Target } from './record.ts';
 import { describeMoney } from './status.ts';
@@ -112,6 +113,8 @@ type Worked = {
   readonly warning: string | null;
   /** Why it must stop though there is money left. */
   readonly full: string | null;
+  /** Why its budget cannot be kept. */
+  readonly unpriced: string | null;
 };
 
 /** Records facts and what was used up meanwhile, and says what to make of it. */
@@ -133,7 +136,8 @@ async function work(
   const outcome = await recordWork(ports, link, target, all, ask, isCalledFor);
   const { state, verdict } = outcome ?? { state: view.state, verdict: { warn: [], stop: null } };
   const warning = warnOfUnpriced(view.state, state, (await ports.readConfig()).prices);
-  return { verdict, warning, full: explainFullContext(target, link, state) };
+  const unpriced = outcome && explainUnpriced(outcome, link.epic);
+  return { verdict, warning, unpriced, full: explainFullContext(target, link, state) };
 }
 
 async function recordWork(
@@ -190,10 +194,16 @@ function answer(worked: Worked, { epic }: AgentLink): AgentAnswer {
     : [];
   if (worked.warning !== null) said.push(worked.warning);
   const message = said.length === 0 ? null : said.join(' ');
-  if (stop === null) return { ...nothingToSay, message, halt: worked.full };
+  if (stop === null) return { ...nothingToSay, message, halt: worked.full ?? worked.unpriced };
   const spent = `${formatUsd(stop.spent)} of ${formatUsd(stop.limit)}`;
   const halt = `orch: the budget of ${epic} is used up (${spent}). All is saved. To go on, a person runs: orch cost budget +10 -e ${epic}`;
   return { ...nothingToSay, message, halt };
+}
+
+function explainUnpriced({ state, session }: Outcome, epic: string): string | null {
+  const models = findUnpriced(state, session);
+  if (models.length === 0) return null;
+  return `orch: ${models.join(', ')} has no price, so the budget of ${epic} cannot be kept. All is saved. To go on, a person gives it one under prices in .orchestration/config.yaml, or runs: orch cost budget none -e ${epic}`;
 }
 
 /** The agent is gone. Clearing its context is not its end: it goes on in a moment under another name. */

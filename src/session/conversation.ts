@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { resolve } from 'node:path';
 import { type AgentName, type Conversation, commandOf, identifyAgent } from '../integration/agent-command.ts';
 import {
   type AgentHomes,
@@ -66,7 +67,7 @@ function addition(session: string, isNew: boolean) {
 
 function realFolder(named: string | null, cwd: string): string {
   try {
-    return realPath(named ?? cwd);
+    return realPath(named === null ? cwd : resolve(cwd, named));
   } catch {
     return cwd; // the agent will say that there is no such folder
   }

@@ -13,7 +13,9 @@ export const mostWaits = 8;
 /** Until when to wait at a provider's limit: its reset, or longer each time; null when it was tried often enough. */
 export function decideWait({ resetsAt }: ProviderLimit, now: Millis, waits: number): Millis | null {
   if (waits >= mostWaits) return null;
-  const isTrue = resetsAt !== null && resetsAt > now && resetsAt - now <= longestLimit;
-  if (isTrue) return resetsAt + margin;
+  const isTrue = resetsAt !== null && Math.abs(resetsAt - now) <= longestLimit;
+  if (isTrue && resetsAt > now) return resetsAt + margin;
+  // It was over by the time we heard of it. Where that was in vain, the time it gave was no help.
+  if (isTrue && waits === 0) return now + margin;
   return now + Math.min(firstPause * 2 ** waits, longestPause);
 }

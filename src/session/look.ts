@@ -7,6 +7,7 @@ import { hasEnded } from '../state/transition.ts';
 import type { CheckpointId, Millis } from '../types.ts';
 import { type EpicView, readView } from './context.ts';
 import { makeStopwatch } from './due.ts';
+import { findUnpriced } from './meters.ts';
 import { record, type SessionPorts, type Target } from './record.ts';
 
 /** What is seen at a look. */
@@ -17,7 +18,11 @@ export type Sight =
   | { readonly kind: 'fault'; readonly message: string };
 
 /** Why the work cannot go on: the money is gone, or somebody else has ended the session over our head. */
-export type Halt = Stop | { readonly kind: 'taken_over' };
+export type Halt =
+  | Stop
+  | { readonly kind: 'taken_over' }
+  /** There is a budget, and models without a price. */
+  | { readonly kind: 'unpriced'; readonly models: readonly string[] };
 
 /**
  * Makes the function that looks after a session: it makes the checkpoints that are due, tells what is new since the
@@ -71,7 +76,8 @@ export function makeLook(
     }
     seen = { state: view.state, checkpoint: newest?.id ?? null };
     tell({ kind: 'look', view, nextIn: nextIn() });
-    return verdict.stop;
+    const models = findUnpriced(view.state, target.session);
+    return verdict.stop ?? (models.length > 0 ? { kind: 'unpriced', models } : null);
   }
 
   return async () => {

@@ -3,7 +3,6 @@ import { removeIfThere } from '../system/files.ts';
 import type { EpicId, Millis, SessionId } from '../types.ts';
 import { count } from '../units.ts';
 import { readLink, removeLink } from './agent-link.ts';
-import { readMeters } from './agent-meter.ts';
 import { readView } from './context.ts';
 import { type KnownSession, listSessions } from './fate.ts';
 import { createJournal, journalFolder, journalPath } from './journal.ts';
@@ -53,7 +52,7 @@ export async function recoverInterrupted(
     if (!view.journals.some(({ session }) => session === id)) await beginAgain(ports, header);
     // Its agent may have gone on for a moment after the last look.
     const link = readLink(ports.home, id);
-    const used = link ? await readMeters(ports, link, view.state) : [];
+    const used = link ? await (await import('./agent-meter.ts')).readMeters(ports, link, view.state) : [];
     const { stored } = await record(ports, target, [...used, { kind: 'session_recovered', reason }], {
       trigger: 'recovery',
       reason,

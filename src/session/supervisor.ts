@@ -159,6 +159,8 @@ async function conclude(
       return end('pause', `Stopped by ${why.signal}`);
     case 'request':
       return end(why.request.want, why.request.reason);
+    case 'unpriced':
+      return end('fail', `${why.models.join(', ')} has no price, so the budget cannot be kept`);
     case 'taken_over': {
       // Its last word was spoken by another.
       const { state } = await readView(ports, target.epic);

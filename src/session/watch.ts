@@ -17,7 +17,8 @@ export type Reason =
   /** `saved` is the number of the checkpoint that was there before anything was stopped. */
   | { readonly kind: 'budget'; readonly stop: Stop; readonly saved: number | null }
   | { readonly kind: 'request'; readonly request: StopRequest }
-  | { readonly kind: 'taken_over' };
+  | { readonly kind: 'taken_over' }
+  | { readonly kind: 'unpriced'; readonly models: readonly string[] };
 
 export type WatchOptions = {
   readonly signals: SignalWatch;
@@ -82,7 +83,7 @@ export function makeWatch(ports: SessionPorts, target: Target, options: WatchOpt
     async lookLast(why) {
       if (why.kind === 'taken_over') return why;
       const halt = await look();
-      return halt && why.kind !== 'budget' ? reasonOf(halt) : why;
+      return halt && why.kind !== 'budget' && why.kind !== 'unpriced' ? reasonOf(halt) : why;
     },
   };
 }

@@ -74,8 +74,10 @@ describe.skipIf(!claudeProgram)('orch start -- claude', () => {
     ]);
     const args = { ...options, permissionMode: 'bypassPermissions', env: { IS_SANDBOX: '1' } };
     const first = startOrchClaude(repository, ['start', '-e', 'x'], 'remember the word xylophone', args);
+    // It writes its transcript a moment after its model has spoken: what is in no file cannot be billed.
+    const hasWritten = () => JSON.stringify(readTranscripts(repository)).includes('"output_tokens":10000');
     await until(
-      () => existsSync(join(repository.folder, 'started')),
+      () => existsSync(join(repository.folder, 'started')) && hasWritten(),
       () => first.stdout(),
     );
     endGroup(first.pid);

@@ -268,6 +268,19 @@ describe('orch start -- codex', () => {
     expect(trailerOf(repository, 'x')).toBe('codex bbbbbbbb');
   });
 
+  it('is stopped where its model has no price and there is a budget, which could not be kept', async () => {
+    const repository = makeRepositoryWithCommit();
+    const codex = makeFakeAgent(repository, 'codex', ['spend 100', 'hang'], ['spend 100']);
+    const env = { FAKE_MODEL: 'unheard-of' };
+    const args = ['-e', 'x', '-b', '1', '--', codex.program, 'exec', 'Go'];
+    const orch = startSupervisor(repository, ['start', ...args], { env });
+    expect(await orch.ended).toBe(4);
+    expect(orch.stderr()).toContain('unheard-of has no price, so the budget of x cannot be kept');
+    expect(statusOf(repository, 'x').session.status).toBe('failed');
+    const free = ['start', '-e', 'y', '--', codex.program, 'exec', 'Go'];
+    expect(runOrch(repository, free, { env }).status).toBe(0);
+  });
+
   it('goes on with its conversation', () => {
     const repository = makeRepositoryWithCommit();
     const codex = makeFakeAgent(repository, 'codex', ['exit 0'], ['exit 0']);

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { noTokens } from '../../src/cost/tokens.ts';
@@ -16,6 +17,16 @@ describe('a line of Claude Code', () => {
       tokens,
       nanos: null,
     });
+  });
+
+  it('is one in a terminal too, where the session is spelled twice, but not in a stream', () => {
+    const folder = new URL('../fixtures/agents/claude/', import.meta.url);
+    const kinds = (path: string) =>
+      readFileSync(new URL(path, folder), 'utf8')
+        .split('\n')
+        .map((line) => readUsageLine(line)?.kind);
+    expect(kinds('transcripts/terminal.jsonl')).toContain('message');
+    expect(kinds('stream/work.jsonl')).not.toContain('message');
   });
 
   it('may have the agent’s own figure', () => {

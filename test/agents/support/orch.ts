@@ -37,11 +37,11 @@ export function runOrchCodex(
 }
 
 /** Writes orch's hooks into the user's own settings of a repository, as `orch init` does. */
-export function installHooks(repository: TestRepository): void {
+export function installHooks(repository: TestRepository, more: object = {}): void {
   const command = [process.execPath, orchBin];
   const settings = addOrch(null, { command, shared: false, version: '2.1.325' });
   if ('problem' in settings) throw new Error(JSON.stringify(settings.problem));
-  writeClaudeSettings(repository, JSON.parse(settings.text));
+  writeClaudeSettings(repository, { ...JSON.parse(settings.text), ...more });
 }
 
 type EpicStatus = {
