@@ -278,7 +278,7 @@ describe('the context window of an agent', () => {
   });
 });
 
-it('an agent with a model that nobody knows the price of is told once that its budget cannot be kept', () => {
+it('an agent with a model that nobody knows the price of is halted: its budget could not be kept', () => {
   const repository = makeRepositoryWithCommit();
   runOrch(repository, ['cost', 'budget', '1', '--epic', 'x']);
   const { call, transcript } = makeAgent(repository, 'agent-1', { ORCH_EPIC: 'x' });
@@ -287,6 +287,14 @@ it('an agent with a model that nobody knows the price of is told once that its b
   appendFileSync(transcript, `${JSON.stringify({ type: 'assistant', requestId: 'r', message })}\n`);
   expect(call('UserPromptSubmit', { prompt: 'Begin' })).toEqual({
     systemMessage: expect.stringContaining('no price is known for model-of-tomorrow'),
+    decision: 'block',
+    reason: expect.stringContaining('orch cost budget none -e x'),
   });
+  // Said once; the block stays until a person gives it a price, or lifts the budget.
+  expect(call('UserPromptSubmit', { prompt: 'Go on' })).toEqual({
+    decision: 'block',
+    reason: expect.any(String),
+  });
+  runOrch(repository, ['cost', 'budget', 'none', '-e', 'x']);
   expect(call('UserPromptSubmit', { prompt: 'Go on' })).toBeNull();
 });
