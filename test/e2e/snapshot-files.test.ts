@@ -169,7 +169,7 @@ describe('the kept index', () => {
     repository.write('untracked', 'x\n');
     const before = await snapshot(repository);
     damage(repository);
-    expect(await snapshot(repository)).toEqual({ ...before, isNew: false });
+    expect(await snapshot(repository)).toEqual({ ...before, before: before.tree, isNew: false });
     repository.write('untracked', 'y\n');
     expect((await snapshot(repository)).tree).toBe(treeByGit(repository));
   });
