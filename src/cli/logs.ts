@@ -1,11 +1,11 @@
 import { OrchError } from '../errors.ts';
 import type { Orch } from '../orch.ts';
 import type { KnownSession } from '../session/fate.ts';
-import { checkLive, readLive } from '../session/live.ts';
+import { checkLive, type LiveRecord, readLive } from '../session/live.ts';
 import { sleep } from '../system/clock.ts';
 import { readFrom } from '../system/files.ts';
 import { olderPart } from '../system/log-file.ts';
-import type { EpicId } from '../types.ts';
+import type { EpicId, Millis } from '../types.ts';
 import { logPath } from './background.ts';
 import { writeTo } from './output.ts';
 
@@ -27,16 +27,24 @@ export async function printLog(
   const before = older && older.inode !== found.inode ? older.bytes : Buffer.alloc(0);
   let isRead = writeTo(1, before) && writeTo(1, found.bytes);
   let place: Place = found;
+  let holder: LiveRecord | null = null;
+  let quietSince = orch.clock.elapsed();
   while (follow && isRead) {
-    const isOver = !isRunning(orch, id);
+    // A supervisor that has ended its session still has its last lines to print.
+    holder = readLive(orch.home, id) ?? holder;
+    const isOver = holder === null || checkLive(holder) !== 'alive';
     const added = readAdded(path, place);
     isRead = added.pieces.every((bytes) => writeTo(1, bytes));
     place = added.place;
-    if (isOver) break;
+    if (added.pieces.some((bytes) => bytes.length > 0)) quietSince = orch.clock.elapsed();
+    if (isOver && (holder !== null || orch.clock.elapsed() - quietSince >= lastWords)) break;
     await sleep(100);
   }
   return 0;
 }
+
+/** How long a log is watched whose session was over before anybody looked: who printed it cannot be asked any more. */
+const lastWords: Millis = 500;
 
 /** How far which file was read. */
 type Place = { readonly size: number; readonly inode: number };
@@ -49,9 +57,4 @@ function readAdded(path: string, place: Place): { pieces: Buffer[]; place: Place
   const rest = readFrom(olderPart(path), place.size);
   const anew = readFrom(path, 0) ?? next;
   return { pieces: [...(rest?.inode === place.inode ? [rest.bytes] : []), anew.bytes], place: anew };
-}
-
-function isRunning(orch: Orch, session: KnownSession['id']): boolean {
-  const live = readLive(orch.home, session);
-  return live !== null && checkLive(live) === 'alive';
 }
