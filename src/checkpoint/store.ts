@@ -9,6 +9,7 @@ import type { EpicId, Oid } from '../types.ts';
 import { formatInstant } from '../units.ts';
 import { type Composed, composeCheckpoints, type Draft } from './compose.ts';
 import type { CheckpointDocument } from './document.ts';
+import { forget } from './forgotten.ts';
 import { type Checkpoint, describeCommit } from './list.ts';
 import type { Base } from './read.ts';
 import { listEpics, readTip, remember, type StorePorts, type Tip } from './tip.ts';
@@ -129,6 +130,7 @@ export async function trashEpic(ports: StorePorts, epic: EpicId): Promise<string
   const oid = await git.readRef(epicRef(epic));
   if (oid === null) return null;
   const trash = trashRef(epic, formatInstant(clock.now()), random.id(4));
+  await forget(ports, epicRef(epic), oid);
   await git.moveRefs([
     { ref: trash, from: null, to: oid },
     { ref: epicRef(epic), from: oid, to: null },
