@@ -87,12 +87,17 @@ export async function openOrch(options: OrchOptions = {}): Promise<Orch> {
   };
 }
 
+/** Where what went on behind the scenes is written. */
+export function reportLogPath(home: string): string {
+  return join(home, 'logs', 'orch.log');
+}
+
 /** Keeps what was reported, for `doctor` and for people. */
 function log(disk: Disk, clock: Clock, home: string, what: string): void {
   try {
     for (const folder of [home, join(home, 'logs')]) if (statIfThere(folder) === null) disk.mkdir(folder);
     const { O_APPEND, O_CREAT, O_WRONLY } = constants;
-    const fd = disk.open(join(home, 'logs', 'orch.log'), O_APPEND | O_CREAT | O_WRONLY, 0o644);
+    const fd = disk.open(reportLogPath(home), O_APPEND | O_CREAT | O_WRONLY, 0o644);
     disk.write(fd, Buffer.from(`${new Date(clock.now()).toISOString()} ${what}\n`));
     disk.close(fd);
   } catch {

@@ -5,6 +5,7 @@ import { parseHookCall } from '../integration/hook-call.ts';
 import { type Orch, openOrch } from '../orch.ts';
 import { handleAgent } from '../session/agent.ts';
 import type { AgentAnswer } from '../session/agent-call.ts';
+import { forgetHookFaults, keepHookFault } from '../session/hook-faults.ts';
 import { readSettings } from './environment.ts';
 import { writeTo } from './output.ts';
 
@@ -12,31 +13,42 @@ import { writeTo } from './output.ts';
 
 /** `hook claude|codex`: takes what the agent says on stdin, and answers in its own words. */
 export async function run(argv: readonly string[], text: string = readFileSync(0, 'utf8')): Promise<number> {
-  const [, agent = ''] = argv;
+  const call = parseHookCall(argv[1] === 'codex' ? 'codex' : 'claude', text);
+  if (call === null) return 0;
+  const cwd = call.cwd ?? process.cwd();
   let orch: Orch | null = null;
   try {
-    const call = parseHookCall(agent === 'codex' ? 'codex' : 'claude', text);
-    if (call === null) return 0;
     const settings = readSettings(process.env);
-    orch = await openOrch({ ...settings, cwd: call.cwd ?? process.cwd() });
+    orch = await openOrch({ ...settings, cwd });
     const agentPid = Number(process.env.CLAUDE_PID) || process.ppid;
     const { session, epic } = settings;
     const said = format(call, await handleAgent(orch, call, { session, epic, agentPid }));
     if (said !== null) writeTo(1, `${JSON.stringify(said)}\n`);
+    await forgetHookFaults(orch, kindOf(call));
   } catch (error) {
-    keepFault(orch, agent, error);
+    // Where a setting is wrong, nothing was opened yet; that the setting is wrong is kept all the same.
+    orch ??= await openOrch({ cwd }).catch(() => null);
+    if (orch !== null) await keepFault(orch, call, error);
   } finally {
     orch?.close();
   }
   return 0;
 }
 
-/** Outside of a repository there is nothing to do, and nowhere to say so. */
-function keepFault(orch: Orch | null, agent: string, error: unknown): void {
-  if (orch === null) return;
+function kindOf({ agent, event }: HookCall) {
+  return { agent, event: event.kind };
+}
+
+/** In the log with all there is to know, and where `status` finds it. */
+async function keepFault(orch: Orch, call: HookCall, error: unknown): Promise<void> {
   const message = error instanceof Error ? error.message : String(error);
   const stack = error instanceof Error && !isOrchError(error) ? `\n${error.stack}` : '';
-  orch.report(`hook ${agent}: ${message}${stack}`);
+  orch.report(`hook ${call.agent}, ${call.event.kind}: ${message}${stack}`);
+  try {
+    await keepHookFault(orch, kindOf(call), message);
+  } catch (again) {
+    orch.report(`the fault could not be kept for status: ${again}`);
+  }
 }
 
 /** The answer in the agent's own words; null where there is nothing to say. */

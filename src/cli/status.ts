@@ -1,5 +1,6 @@
-import type { Orch } from '../orch.ts';
+import { type Orch, reportLogPath } from '../orch.ts';
 import { type EpicView, readView } from '../session/context.ts';
+import { type HookFault, readHookFaults } from '../session/hook-faults.ts';
 import { listAllEpics } from '../session/resolve.ts';
 import { describeEpic, type EpicStatus, mainSession } from '../session/status.ts';
 import { tellDamage } from './choose.ts';
@@ -29,10 +30,12 @@ export const statusSpec: CommandSpec = {
       for (const epic of await listAllEpics(orch)) views.push(await readView(orch, epic));
       views.sort((a, b) => b.state.clock - a.state.clock);
       const epics = views.map((view) => describeEpic(view, orch.home));
-      if (json) out.print(JSON.stringify({ epics }));
+      const faults = readHookFaults(orch.home, orch.clock.now());
+      if (json) out.print(JSON.stringify({ epics, faults }));
       else if (views.length === 0) {
         out.tell('no epics yet. Begin one with: orch start --epic my-feature');
       } else out.print(showEpics(out, orch, views, epics));
+      if (!json && faults.length > 0) out.print(showFaults(out, orch, faults));
       for (const view of views) tellDamage(context, view);
       return 0;
     }),
@@ -100,6 +103,16 @@ function suggest(out: Output, epics: readonly EpicStatus[]): string[] {
       ? `orch resume -e ${over.epicId} --budget +10`
       : null;
   return next === null ? [] : [out.paint('dim', `Next: ${next}`)];
+}
+
+/** What hooks could not do: the agent was not told of it, and what it did meanwhile may be missing. */
+function showFaults(out: Output, orch: Orch, faults: readonly HookFault[]): string {
+  const now = orch.clock.now();
+  const lines = faults.map(({ at, agent, event, message, count: times }) => {
+    const often = times === 1 ? '' : `, ${times} times`;
+    return `${out.paint('yellow', '!')} ${agent} hook failed (${event.replaceAll('_', ' ')}, ${showWhen(at, now)}${often}): ${message}`;
+  });
+  return [...lines, out.paint('dim', `  Log: ${reportLogPath(orch.home)}`)].join('\n');
 }
 
 export function run(argv: readonly string[]): Promise<number> {

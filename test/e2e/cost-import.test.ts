@@ -123,6 +123,6 @@ describe('importing transcripts', () => {
     const { repository, path } = makeTranscripts();
     const ran = runOrch(repository, ['cost', 'import', path('a.jsonl'), choose(path), '-e', 'x', '--json']);
     expect([ran.status, errorOf(ran).code]).toEqual([2, 'USAGE']);
-    expect(orchJson(repository, ['status'])).toEqual({ epics: [] });
+    expect(orchJson(repository, ['status'])).toEqual({ epics: [], faults: [] });
   });
 });

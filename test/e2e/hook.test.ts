@@ -1,50 +1,9 @@
 import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { makeAgent, wrote } from '../support/hooked-agent.ts';
 import { orchJson, runOrch } from '../support/orch.ts';
 import { makeRepositoryWithCommit, type TestRepository } from '../support/repository.ts';
-
-/** An agent that calls its hooks by hand: what it says of itself, and the file its messages go to. */
-function makeAgent(repository: TestRepository, id = 'agent-1', env: Record<string, string> = {}) {
-  const transcript = join(repository.home, `${id}.jsonl`);
-  writeFileSync(transcript, '');
-  let messages = 0;
-  const call = (event: string, fields: object = {}, as = id) => {
-    const input = JSON.stringify({
-      session_id: as,
-      transcript_path: transcript,
-      cwd: repository.folder,
-      hook_event_name: event,
-      ...fields,
-    });
-    // The test's own process stands for the agent's.
-    const ran = runOrch(repository, ['hook', 'claude'], {
-      input,
-      env: { CLAUDE_PID: String(process.pid), ...env },
-    });
-    expect({ status: ran.status, stderr: ran.stderr }).toEqual({ status: 0, stderr: '' });
-    return ran.stdout === '' ? null : JSON.parse(ran.stdout);
-  };
-  /** A million output tokens of Sonnet cost fifteen dollars. */
-  const spend = (output: number) => {
-    const message = {
-      id: `msg-${++messages}`,
-      model: 'claude-sonnet-4-5',
-      usage: { input_tokens: 0, output_tokens: output },
-    };
-    appendFileSync(
-      transcript,
-      `${JSON.stringify({ type: 'assistant', requestId: `r-${messages}`, message })}\n`,
-    );
-  };
-  return { call, spend, transcript };
-}
-
-const wrote = (repository: TestRepository, name: string) => ({
-  tool_name: 'Write',
-  tool_input: { file_path: join(repository.folder, name), content: 'one\n' },
-  tool_response: { type: 'create', structuredPatch: [] },
-});
 
 type Status = { session: { number: number; status: string; agent: string; costUsd: number }; epicId: string };
 
@@ -94,7 +53,7 @@ describe('an agent that runs by itself, with orch in its hooks', () => {
     call('SessionStart', { source: 'startup' });
     expect(call('PostToolUse', { tool_name: 'Read', tool_input: {}, tool_response: {} })).toBeNull();
     call('SessionEnd', { reason: 'other' });
-    expect(orchJson(repository, ['status'])).toEqual({ epics: [] });
+    expect(orchJson(repository, ['status'])).toEqual({ epics: [], faults: [] });
     expect(repository.git('for-each-ref', 'refs/orchestration')).toBe('');
   });
 

@@ -19,7 +19,7 @@ describe('orch status and orch log', () => {
       stdout: '',
       stderr: 'no epics yet. Begin one with: orch start --epic my-feature\n',
     });
-    expect(orchJson(repository, ['status'])).toEqual({ epics: [] });
+    expect(orchJson(repository, ['status'])).toEqual({ epics: [], faults: [] });
     for (const args of [['log'], ['cost'], ['brief'], ['log', 'nope'], ['brief', '-e', 'nope']])
       expect(fail(repository, args)).toMatchObject({ status: 1, code: 'EPIC_NOT_FOUND' });
   });

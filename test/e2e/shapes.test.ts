@@ -135,7 +135,7 @@ describe('the JSON of', () => {
       pendingEvents: 'number',
       context: 'null',
     };
-    expect(read('status')).toEqual({ epics: [status] });
+    expect(read('status')).toEqual({ epics: [status], faults: [] });
     expect(read('session', 'status', '-e', 'x')).toEqual(status);
     const logged = { ...checkpoint, figures: 'string', spentUsd: 'number' };
     expect(read('log', 'x')).toEqual({
