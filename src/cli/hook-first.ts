@@ -5,6 +5,7 @@ import { parseHookCall } from '../integration/hook-call.ts';
 
 /** `hook claude|codex`: reads what the agent says, and hands it on where it is of any interest. */
 export async function run(argv: readonly string[]): Promise<number> {
+  if (argv[1] === 'gates') return (await import('./hook-gates.ts')).run();
   const text = readInput();
   const call = parseHookCall(argv[1] === 'codex' ? 'codex' : 'claude', text);
   if (call === null || call.event.kind === 'unknown') return 0;

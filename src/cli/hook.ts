@@ -22,8 +22,12 @@ export async function run(argv: readonly string[], text: string = readFileSync(0
     orch = await openOrch({ ...settings, cwd });
     const agentPid = Number(process.env.CLAUDE_PID) || process.ppid;
     const { session, epic } = settings;
-    const said = format(call, await handleAgent(orch, call, { session, epic, agentPid }));
+    const answer = await handleAgent(orch, call, { session, epic, agentPid });
+    const said = format(call, answer);
     if (said !== null) writeTo(1, `${JSON.stringify(said)}\n`);
+    // Under a supervisor hooks only record.
+    if (call.event.kind === 'stop' && answer.halt === null && session === undefined)
+      await (await import('./hook-gates.ts')).startGates(orch, call, settings.trusted);
     await forgetHookFaults(orch, kindOf(call));
   } catch (error) {
     // Where a setting is wrong, nothing was opened yet; that the setting is wrong is kept all the same.

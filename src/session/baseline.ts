@@ -26,6 +26,8 @@ export type BaselineRequest = {
   readonly atStart: boolean;
   readonly onProgress?: (progress: GateProgress) => void;
   readonly signal?: AbortSignal;
+  /** Is what they said of this tree still wanted, now that they are through? Of no tree: files changed meanwhile. */
+  readonly isWanted?: (tree: Oid | null) => boolean;
 };
 
 export type Baseline = BaselineResult & { readonly tree: Oid | null; readonly outcome: Outcome | null };
@@ -40,11 +42,8 @@ export function listGates(config: Pick<Config, 'gates'>, worktree: string): read
  * they said is true of no tree. A gate that fails becomes a blocker, and no longer is one once it passes.
  */
 export async function runBaseline(ports: BaselinePorts, request: BaselineRequest): Promise<Baseline> {
-  const { place, gates, worktree, onProgress, signal, atStart } = request;
-  const readTree = async () => {
-    const tree = await ports.readTree(place.settings.maxFileBytes);
-    return tree && treeOfWork(ports, tree);
-  };
+  const { place, gates, worktree, onProgress, signal, atStart, isWanted = () => true } = request;
+  const readTree = () => readTreeOfWork(ports, place.settings.maxFileBytes);
   const before = await readTree();
   const outcomes = await runGates(gates, {
     cwd: worktree,
@@ -56,6 +55,7 @@ export async function runBaseline(ports: BaselinePorts, request: BaselineRequest
   const result = makeBaselineResult(outcomes);
   if (signal?.aborted || outcomes.length === 0) return { ...result, tree: null, outcome: null };
   const tree = before !== null && (await readTree()) === before ? before : null;
+  if (!isWanted(tree)) return { ...result, tree, outcome: null };
   const { state } = await readView(ports, place.epic);
   const session = place.kind === 'running' ? place.session : null;
   const facts = describeResults(outcomes, { state, session, tree, atStart, at: ports.clock.now() });
@@ -64,6 +64,12 @@ export async function runBaseline(ports: BaselinePorts, request: BaselineRequest
   const ask = { trigger: atStart ? ('session_start' as const) : ('manual' as const), reason };
   const outcome = await recordIn(ports, place, facts, ask);
   return { ...result, tree, outcome };
+}
+
+/** The tree that results are bound to: of the files as they are now. */
+export async function readTreeOfWork(ports: BaselinePorts, maxFileBytes: number): Promise<Oid | null> {
+  const tree = await ports.readTree(maxFileBytes);
+  return tree && treeOfWork(ports, tree);
 }
 
 type Around = {

@@ -18,12 +18,42 @@ const trustElsewhere: Millis = 5_000;
  * so a holder that is dead, or silent for too long, is passed over rather than waited for.
  */
 export async function withLock<T>(ports: LockPorts, path: string, work: () => Promise<T>): Promise<T> {
-  const release = await acquire(ports, path);
+  const letGo = await acquire(ports, path);
   try {
     return await work();
   } finally {
-    release();
+    letGo();
   }
+}
+
+/** A holder that cannot be checked, and whose work may take long, is believed this long. */
+const trustLongWork: Millis = 3_600_000;
+
+/** Runs `work` where nobody else holds the lock, and answers whether it did. Nobody waits here. */
+export async function tryLock(ports: LockPorts, path: string, work: () => Promise<void>): Promise<boolean> {
+  const { disk, clock } = ports;
+  const mine = nameHolder(ports);
+  if (!(await take(disk, path, mine))) {
+    const holder = readTextIfThere(path);
+    const unchanged = clock.now() - (statIfThere(path)?.mtimeMs ?? 0);
+    if (holder !== null && !isAbandoned(holder, unchanged, trustLongWork)) return false;
+    if (holder !== null) await clear(ports, path, holder);
+    if (!(await take(disk, path, mine))) return false;
+  }
+  try {
+    await work();
+  } finally {
+    release(disk, path, mine);
+  }
+  return true;
+}
+
+function nameHolder({ random }: LockPorts): string {
+  return `${JSON.stringify(identifyThisProcess())}\n${random.id(8)}`;
+}
+
+function release(disk: Disk, path: string, mine: string): void {
+  if (readTextIfThere(path) === mine) removeIfThere(disk, path);
 }
 
 /** How often a waiting writer looks whether the holder still lives; whether the lock is free it looks all the time. */
@@ -31,17 +61,13 @@ const holderCheckInterval: Millis = 50;
 
 async function acquire(ports: LockPorts, path: string): Promise<() => void> {
   const { disk, clock } = ports;
-  const mine = `${JSON.stringify(identifyThisProcess())}\n${ports.random.id(8)}`;
+  const mine = nameHolder(ports);
   const began = clock.elapsed();
   let checkedAt = Number.NEGATIVE_INFINITY;
   // Patience is with one holder: a lock that changes hands is in use, however long the queue.
   let seen: { holder: string | null; since: Millis } = { holder: null, since: 0 };
   for (;;) {
-    if (statIfThere(path) === null && (await take(disk, path, mine))) {
-      return () => {
-        if (readTextIfThere(path) === mine) removeIfThere(disk, path);
-      };
-    }
+    if (statIfThere(path) === null && (await take(disk, path, mine))) return () => release(disk, path, mine);
     const waited = clock.elapsed() - began;
     if (waited > patience) return () => {};
     if (waited - checkedAt > holderCheckInterval) {
@@ -72,12 +98,12 @@ async function take(disk: Disk, path: string, mine: string): Promise<boolean> {
 }
 
 /** Is nobody there any more? `unchanged` is how long this very text was seen in the lock. */
-function isAbandoned(holder: string, unchanged: Millis): boolean {
+function isAbandoned(holder: string, unchanged: Millis, trust = trustElsewhere): boolean {
   const identity = parseHolder(holder);
   // It is empty for the instant between making and writing it; empty for long, its maker died there.
   if (identity === null) return unchanged > 1_000;
   const fate = checkProcess(identity);
-  return fate === 'dead' || (fate === 'elsewhere' && unchanged > trustElsewhere);
+  return fate === 'dead' || (fate === 'elsewhere' && unchanged > trust);
 }
 
 function parseHolder(text: string): ProcessIdentity | null {
