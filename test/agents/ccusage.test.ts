@@ -8,9 +8,10 @@ import type { Tokens } from '../../src/cost/tokens.ts';
 import { findTranscripts, readTranscript, unread } from '../../src/integration/transcript.ts';
 import { cleanEnvironment, makeFolder } from '../support/repository.ts';
 import { formatMessage, pricedModels } from '../support/transcripts.ts';
+import { programOf } from './versions.mjs';
 
-/** Where the program of `@ccusage/ccusage-linux-x64` is. It is no dependency of orch: without it nothing is compared. */
-const judge = process.env.CCUSAGE ?? '';
+/** Null where it cannot be had: then nothing is compared, and the stage says so at its end. */
+const judge = programOf('ccusage');
 
 type Written = {
   readonly file: number;
@@ -63,7 +64,7 @@ function writeTranscripts(projects: string, all: readonly Written[]): string {
   return path;
 }
 
-describe.skipIf(judge === '')('ccusage', () => {
+describe.skipIf(judge === null)('ccusage', () => {
   it('finds the same tokens and, to the micro-dollar, the same cost of every model', () => {
     let compared = 0;
     fc.assert(
@@ -73,7 +74,7 @@ describe.skipIf(judge === '')('ccusage', () => {
         const path = writeTranscripts(join(claude, 'projects'), all);
         const env = cleanEnvironment(home, { CLAUDE_CONFIG_DIR: claude });
         const options = ['claude', 'session', '--json', '--offline', '--mode', 'calculate'];
-        const output = execFileSync(judge, options, { env, encoding: 'utf8' });
+        const output = execFileSync(judge ?? '', options, { env, encoding: 'utf8' });
         const { sessions } = JSON.parse(output);
         const { counted } = readTranscript(unread, findTranscripts(path)).reading;
         const theirs: Record<string, object> = {};

@@ -3,7 +3,7 @@
 import { spawnSync } from 'node:child_process';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { agents, programOf } from './versions.mjs';
+import { programOf, programs } from './versions.mjs';
 
 const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 const loopbackUp = 'ip link set lo up 2>/dev/null || ifconfig lo up 2>/dev/null';
@@ -17,8 +17,8 @@ const { status } = isolated
   ? run('unshare', ['-rn', 'sh', '-c', `${loopbackUp}; exec "$@"`, 'sh', process.execPath, vitest, ...args])
   : run(process.execPath, [vitest, ...args]);
 
-for (const [agent, { name, version }] of Object.entries(agents)) {
-  if (!programOf(agent)) process.stderr.write(`SKIPPED, not passed: the tests of ${name} ${version}\n`);
+for (const [key, { name, version }] of Object.entries(programs)) {
+  if (!programOf(key)) process.stderr.write(`SKIPPED, not passed: the tests with ${name} ${version}\n`);
 }
 process.exitCode = status ?? 1;
 

@@ -1,12 +1,12 @@
-export type Agent = 'claude' | 'codex';
+export type Program = 'claude' | 'codex' | 'ccusage';
 export const cache: string;
-export const agents: {
-  readonly [agent in Agent]: {
+export const programs: {
+  readonly [name in Program]: {
     readonly name: string;
     readonly version: string;
     readonly spec: string;
     readonly program: string;
   };
 };
-export function folderOf(agent: Agent): string;
-export function programOf(agent: Agent): string | null;
+export function folderOf(name: Program): string;
+export function programOf(name: Program): string | null;

@@ -1,4 +1,4 @@
-// Which agents the end-to-end tests run, and where they are kept.
+// Which agents the end-to-end tests run, and the judge of their cost, and where they are kept.
 import { existsSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
@@ -8,8 +8,8 @@ const machine = `${process.platform}-${process.arch}`;
 /** Outside the repository: hundreds of megabytes, and shared by all checkouts. */
 export const cache = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'orch-agents');
 
-/** The pinned agents: another version may behave differently, so a change of these is a change to test. */
-export const agents = {
+/** The pinned programs: another version may behave differently, so a change of these is a change to test. */
+export const programs = {
   claude: {
     name: 'Claude Code',
     version: '2.1.325',
@@ -21,6 +21,12 @@ export const agents = {
     version: '0.166.0',
     spec: `@openai/codex@0.166.0-${machine}`,
     program: join('node_modules', '@openai', 'codex', 'vendor', targetOf(machine), 'bin', 'codex'),
+  },
+  ccusage: {
+    name: 'ccusage',
+    version: '20.0.24',
+    spec: `@ccusage/ccusage-${machine}@20.0.24`,
+    program: join('node_modules', '@ccusage', `ccusage-${machine}`, 'bin', 'ccusage'),
   },
 };
 
@@ -34,13 +40,13 @@ function targetOf(machine) {
   return targets[machine] ?? machine;
 }
 
-/** The folder one version of an agent is kept in. */
-export function folderOf(agent) {
-  return join(cache, `${agent}-${agents[agent].version}-${machine}`);
+/** The folder one version of a program is kept in. */
+export function folderOf(name) {
+  return join(cache, `${name}-${programs[name].version}-${machine}`);
 }
 
-/** The agent's program, or null where it was not installed. */
-export function programOf(agent) {
-  const program = join(folderOf(agent), agents[agent].program);
+/** The file to run, or null where it was not installed. */
+export function programOf(name) {
+  const program = join(folderOf(name), programs[name].program);
   return existsSync(program) ? program : null;
 }
