@@ -1,6 +1,6 @@
 import { lookUp } from '../keyed.ts';
 import { readCurrent } from '../state/current.ts';
-import type { List, Note } from '../state/lists.ts';
+import type { List, Note, State } from '../state/lists.ts';
 import type { Millis } from '../types.ts';
 import { gatherChanged, gatherCode, gatherDisk, gatherReadFirst } from './brief-code.ts';
 import {
@@ -12,6 +12,7 @@ import {
   sayOnce,
   sortNewest,
 } from './brief-items.ts';
+import { findBriefSource } from './brief-source.ts';
 import { formatMoment, plainText } from './brief-text.ts';
 import { gatherDone, gatherFailing, gatherLeft, gatherRuns } from './brief-work.ts';
 
@@ -34,6 +35,7 @@ const kinds = [
   { name: 'asked', label: 'Asked', noun: 'request', style: 'line', gather: gatherAsked },
   { name: 'now', label: 'Now', noun: 'current task', style: 'line', gather: gatherNow },
   { name: 'plan', label: 'Plan', noun: 'plan', style: 'line', gather: gatherPlan },
+  { name: 'said', label: 'Last said', noun: 'last message', style: 'line', gather: gatherSaid },
   {
     name: 'blockers',
     label: 'Blocked by',
@@ -66,6 +68,7 @@ const kinds = [
     gather: ({ state }) => gatherTexts(state.tried, 10),
   },
   { name: 'decided', label: 'Decided', noun: 'decision', style: 'list', gather: gatherDecided },
+  { name: 'summary', label: 'Summed up', noun: 'summary', style: 'line', gather: gatherSummary },
   {
     name: 'read',
     label: 'Read first',
@@ -120,8 +123,28 @@ export function gatherSections(subject: BriefSubject): FullSection[] {
 }
 
 function gatherAsked({ state }: BriefSubject): Gathered {
-  const text = plainText(readCurrent(state, 'asked')?.text ?? '', 600);
-  const at = lookUp(state.current, 'asked')?.stamp[0];
+  return sayWithTime(state, 'asked', 600);
+}
+
+function gatherSaid({ state }: BriefSubject): Gathered {
+  return sayWithTime(state, 'lastMessage', 300);
+}
+
+/** Only of the session that is handed over: what was summed up before it began was told to it, and it went on. */
+function gatherSummary({ state }: BriefSubject): Gathered {
+  const at = lookUp(state.current, 'compactSummary')?.stamp[0] ?? 0;
+  const from = findBriefSource(state)?.value.startedAt ?? Number.POSITIVE_INFINITY;
+  return at < from ? sayOnce(null) : sayWithTime(state, 'compactSummary', 400);
+}
+
+/** Somebody's own words, and when they were said. */
+function sayWithTime(
+  state: State,
+  key: 'asked' | 'lastMessage' | 'compactSummary',
+  maxBytes: number,
+): Gathered {
+  const text = plainText(readCurrent(state, key)?.text ?? '', maxBytes);
+  const at = lookUp(state.current, key)?.stamp[0];
   return sayOnce(text === '' || at === undefined ? null : `${text} (${formatMoment(at, state.clock)})`);
 }
 

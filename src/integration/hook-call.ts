@@ -52,7 +52,7 @@ function readEvent(input: Fields, cwd: string | null): AgentEvent {
     case 'PreCompact':
       return { kind: 'before_compact' };
     case 'PostCompact':
-      return { kind: 'after_compact', summary: textOf(input.compact_summary) };
+      return { kind: 'after_compact', summary: readSummary(textOf(input.compact_summary)) };
     case 'Stop':
       return { kind: 'stop', lastMessage: textOf(input.last_assistant_message) };
     case 'StopFailure':
@@ -62,6 +62,12 @@ function readEvent(input: Fields, cwd: string | null): AgentEvent {
     default:
       return { kind: 'unknown', name };
   }
+}
+
+/** Of what Claude Code's model answers, only the summary is to be kept: before it, it thinks aloud at length. */
+function readSummary(answer: string | null): string | null {
+  const [, summary] = /<summary>([\s\S]*?)(?:<\/summary>|$)/.exec(answer ?? '') ?? [];
+  return summary?.trim() ?? answer;
 }
 
 /** What the use of a tool tells, as facts. */

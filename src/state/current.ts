@@ -48,6 +48,10 @@ export type Current = {
   lastGreen: LastGreen;
   /** What the user asked for last. */
   asked: { readonly text: string };
+  /** What the agent said at the end of its last turn. */
+  lastMessage: { readonly text: string };
+  /** What the agent made of its conversation when it last compacted it. */
+  compactSummary: { readonly text: string };
   contextWindow: ContextWindow;
   resumptionState: ResumptionState;
   /** What was counted of imported transcripts, by model. */
@@ -69,6 +73,8 @@ function checkFields<T>(areRight: (fields: Fields) => boolean): Check<T> {
   return (value): value is Json & T => isObject(value) && areRight(value);
 }
 
+const isSaid = checkFields<{ readonly text: string }>(({ text }) => typeof text === 'string');
+
 const checks: { readonly [K in keyof Current]: Check<Current[K]> } = {
   budget: (value): value is number => typeof value === 'number',
   currentTask: checkFields(
@@ -78,7 +84,9 @@ const checks: { readonly [K in keyof Current]: Check<Current[K]> } = {
     ({ status, failing }) => (status === 'passed' || status === 'failed') && Array.isArray(failing),
   ),
   lastGreen: checkFields(({ id, seq }) => typeof id === 'string' && typeof seq === 'number'),
-  asked: checkFields(({ text }) => typeof text === 'string'),
+  asked: isSaid,
+  lastMessage: isSaid,
+  compactSummary: isSaid,
   imported: checkFields((models) => Object.values(models).every(isObject)),
   meteredAgents: (value): value is string[] =>
     Array.isArray(value) && value.every((name) => typeof name === 'string'),

@@ -41,10 +41,30 @@ describe('an agent that runs by itself, with orch in its hooks', () => {
     const { additionalContext: brief } = hookSpecificOutput;
     expect(brief.length).toBeLessThan(2_000);
     expect(brief).toContain('Make login redirect to /home');
+    expect(brief).toContain('**Last said:** The form is there; the redirect is not.');
     expect(brief).toContain('login.ts');
     expect(brief).toContain('1 of 13 tests failed');
     const log = repository.git('log', '--format=%s', 'orchestration/epics/feat-login').split('\n');
     expect(log).toHaveLength(2); // the first thing that happened, and the end
+  });
+
+  it('hands over what it said and how it summed up, bounded, however long that was', () => {
+    const repository = makeRepositoryWithCommit();
+    const { call } = makeAgent(repository, 'agent-1', { ORCH_EPIC: 'x' });
+    call('SessionStart', { source: 'startup' });
+    const long = (text: string) => `${text} ${'and on it goes. '.repeat(2_000)}`;
+    call('UserPromptSubmit', { prompt: long('Make login redirect.') });
+    call('PostCompact', {
+      compact_summary: `<analysis>${long('Hm.')}</analysis><summary>${long('The form.')}</summary>`,
+    });
+    call('Stop', { last_assistant_message: long('The redirect is left.') });
+    call('SessionEnd', { reason: 'prompt_input_exit' });
+    const next = makeAgent(repository, 'agent-2', { ORCH_EPIC: 'x' });
+    const brief = next.call('SessionStart', { source: 'startup' }).hookSpecificOutput.additionalContext;
+    expect(brief).toContain('**Asked:** Make login redirect.');
+    expect(brief).toContain('**Last said:** The redirect is left.');
+    expect(brief).toContain('**Summed up:** The form.');
+    expect(brief.length).toBeLessThan(2_000);
   });
 
   it('leaves nothing behind where nothing happened', () => {

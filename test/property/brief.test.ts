@@ -75,7 +75,15 @@ const fact: fc.Arbitrary<Fact> = fc.oneof(
     .map((said) => facts.gate(...said)),
   fc
     .tuple(
-      fc.constantFrom('asked', 'currentTask', 'testState', 'lastGreen', 'budget'),
+      fc.constantFrom(
+        'asked',
+        'lastMessage',
+        'compactSummary',
+        'currentTask',
+        'testState',
+        'lastGreen',
+        'budget',
+      ),
       text,
       fc.constantFrom(null, 7, [], {}, 'x'),
     )

@@ -23,6 +23,29 @@ const brief = (state: State, input: Partial<BriefInput> = {}) =>
 const told = (...said: [time: string, fact: Fact][]) => tellStories({ session: first, number: 7, said });
 
 describe('a brief', () => {
+  it('leaves out what was summed up before the session that is handed over', () => {
+    const summedUp = {
+      session: first,
+      number: 1,
+      said: [
+        ['10:00', facts.running],
+        ['10:01', facts.set('compactSummary', { text: 'All so far' })],
+        ['10:02', facts.note('n', 'x')],
+      ],
+    } as const;
+    expect(brief(tellStories(summedUp)).markdown).toContain('**Summed up:** All so far (10:01)');
+    const next = {
+      session: second,
+      number: 2,
+      parent: first,
+      said: [
+        ['11:00', facts.running],
+        ['11:01', facts.note('m', 'y')],
+      ],
+    } as const;
+    expect(brief(tellStories(summedUp, next)).markdown).not.toContain('All so far');
+  });
+
   it('says all that the next agent needs, most important first', () => {
     const state = tellStories({
       session: first,
@@ -34,6 +57,8 @@ describe('a brief', () => {
         ['14:20', facts.set('asked', { text: 'make login redirect to /home' })],
         ['14:30', facts.set('currentTask', { text: 'T3 redirect after login', status: 'in_progress' })],
         ['14:31', facts.issue('T1', 'login form', 'done')],
+        ['14:31', facts.set('lastMessage', { text: 'The form is there.\n\nThe redirect is **not**.' })],
+        ['14:31', facts.set('compactSummary', { text: '1. Intent: a login\n2. Next: the redirect' })],
         ['14:32', facts.issue('T4', 'logout', 'open', 'low')],
         ['14:33', facts.issue('T3', 'redirect', 'in_progress', 'high', 'src/router.ts:12')],
         ['14:34', facts.issue('T9', 'dark mode', 'deferred', 'critical')],
@@ -75,6 +100,7 @@ describe('a brief', () => {
 **Ended:** paused 17:38 UTC. $4.10 of $20.00. Gates red. Checkpoint 58. Agent: claude-code. Reason: dinner
 **Asked:** make login redirect to /home (14:20)
 **Now:** T3 redirect after login
+**Last said:** The form is there. The redirect is \\*\\*not\\*\\*. (14:31)
 **Blocked by:** no test account
 
 **Failing:**
@@ -91,6 +117,7 @@ describe('a brief', () => {
 **Disk:** 2 files differ from the snapshot of checkpoint 58
 **Tried, failed:** middleware redirect (loops)
 **Decided:** server session, not JWT (revocation)
+**Summed up:** 1\\. Intent: a login 2. Next: the redirect (14:31)
 **Read first:** \`src/auth/login.ts\`, \`src/router.ts\` (the redirect), \`docs/flow.md\`
 
 **Code:**

@@ -35,6 +35,17 @@ describe('what an agent hands to a hook', () => {
       { kind: 'after_compact', summary: 's' },
     ],
     [
+      {
+        hook_event_name: 'PostCompact',
+        compact_summary: '<analysis>Long.\nThoughts.</analysis>\n<summary>\nAll so far.\n</summary>',
+      },
+      { kind: 'after_compact', summary: 'All so far.' },
+    ],
+    [
+      { hook_event_name: 'PostCompact', compact_summary: '<analysis>x</analysis><summary>Cut off' },
+      { kind: 'after_compact', summary: 'Cut off' },
+    ],
+    [
       { hook_event_name: 'Stop', last_assistant_message: 'Done.' },
       { kind: 'stop', lastMessage: 'Done.' },
     ],
