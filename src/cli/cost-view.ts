@@ -34,22 +34,28 @@ export function showCost(
   });
   const rows = [
     ['spent', showMoney(budget)],
+    ...(budget.estimatedUsd === undefined
+      ? []
+      : [['estimated', `${usd(budget.estimatedUsd)} of it is the agent's own figure`]]),
     ['rate', rate],
     ...(lasts ? [['lasts', lasts]] : []),
     ...(sessions.length > 0 ? [['sessions', sessions.join(' · ')]] : []),
-    ...(byModel.length > 0
-      ? [['models', byModel.map(({ model, costUsd }) => `${nameModel(model)} ${usd(costUsd)}`).join(' · ')]]
-      : []),
+    ...(byModel.length > 0 ? [['models', byModel.map(showModel).join(' · ')]] : []),
     ...(unpriced.length > 0
       ? [['unpriced', unpriced.map(({ model, tokens }) => `${model} ${count(tokens, 'token')}`).join(' · ')]]
       : []),
   ];
   const paintValue = (text: string) =>
-    text.startsWith('$') && budget.level !== 'none' && budget.level !== 'ok' && text.includes('/')
+    /^~?\$/.test(text) && budget.level !== 'none' && budget.level !== 'ok' && text.includes('/')
       ? out.paint(budgetColour(budget), text)
       : text;
   const columns = [{ paint: (text: string) => out.paint('dim', text) }, { paint: paintValue }];
   return `${out.paint('bold', epic)}\n${formatTable(rows, columns, out.columns)}`;
+}
+
+/** `claude-opus-5 $3.02`, `mine ~$1.20` */
+function showModel({ model, costUsd, estimatedUsd }: CostStatus['byModel'][number]): string {
+  return `${nameModel(model)} ${estimatedUsd === undefined ? '' : '~'}${usd(costUsd)}`;
 }
 
 /** What was recorded without a model. */
@@ -90,8 +96,16 @@ export function showReport(
   const models = report.byModel
     .map(({ model, micros }) => `${nameModel(model)} ${toUsd(micros).toFixed(2)}`)
     .join(' · ');
-  const below = by === 'model' || models === '' ? [] : [out.paint('dim', models)];
-  return [out.paint('dim', head), ...lines, ...below].join('\n');
+  const below = [...(by === 'model' || models === '' ? [] : [models]), ...listEstimated(report)];
+  return [out.paint('dim', head), ...lines, ...below.map((line) => out.paint('dim', line))].join('\n');
+}
+
+/** `estimated, by the agent itself: mine 1.20`: what nobody but the agent has a figure for. */
+function listEstimated({ byModel }: CostReport): string[] {
+  const estimated = byModel.flatMap(({ model, usage }) =>
+    usage.estimated ? [`${nameModel(model)} ${toUsd(usage.estimated).toFixed(2)}`] : [],
+  );
+  return estimated.length === 0 ? [] : [`estimated, by the agent itself: ${estimated.join(' · ')}`];
 }
 
 function describeRest({ limitUsd, remainingUsd }: Budget, burnPerHourUsd: number | null): string {

@@ -1,3 +1,4 @@
+import { describeEstimate } from '../cost/budget.ts';
 import { parseSince } from '../cost/since.ts';
 import { listUnpriced } from '../cost/unpriced.ts';
 import { OrchError } from '../errors.ts';
@@ -79,7 +80,8 @@ const report: CommandSpec = {
               return { sessionId, number: sessionNumber, costUsd: toUsd(micros) };
             }),
             byModel: found.byModel.map(({ model, micros, usage }) => {
-              return { model, costUsd: toUsd(micros), ...usage, micros: undefined };
+              const { micros: _, estimated, ...tokens } = usage;
+              return { model, costUsd: toUsd(micros), ...describeEstimate(estimated), ...tokens };
             }),
             budget,
           }),

@@ -43,16 +43,22 @@ export function showBar(percent: number | null, width = 7): string {
 
 const usd = (amount: number) => `$${amount.toFixed(2)}`;
 
+/** `$4.10`, and `~$4.10` where a part of it is only an agent's own figure. */
+function showSpent({ spentUsd, estimatedUsd }: Budget): string {
+  return `${estimatedUsd === undefined ? '' : '~'}${usd(spentUsd)}`;
+}
+
 /** `$4.10/$20.00`, `$0.80`: where there is little room. */
-export function showAmounts({ spentUsd, limitUsd }: Budget): string {
-  return limitUsd === null ? usd(spentUsd) : `${usd(spentUsd)}/${usd(limitUsd)}`;
+export function showAmounts(budget: Budget): string {
+  const { limitUsd } = budget;
+  return limitUsd === null ? showSpent(budget) : `${showSpent(budget)}/${usd(limitUsd)}`;
 }
 
 /** `$4.10/$20.00 ██░░░░░  21%`, `$0.80 no limit` */
-export function showMoney({ spentUsd, limitUsd, percent }: Budget): string {
-  if (limitUsd === null || percent === null) return `${usd(spentUsd)}  no limit`;
-  const shown = `${Math.floor(percent)}%`.padStart(4);
-  return `${usd(spentUsd)}/${usd(limitUsd)}  ${showBar(percent)} ${shown}`;
+export function showMoney(budget: Budget): string {
+  const { percent } = budget;
+  if (percent === null) return `${showAmounts(budget)}  no limit`;
+  return `${showAmounts(budget)}  ${showBar(percent)} ${`${Math.floor(percent)}%`.padStart(4)}`;
 }
 
 const learned: { readonly [S in ContextWindow['source']]: string } = {

@@ -8,6 +8,8 @@ export type BudgetLevel = 'none' | 'ok' | 'warning' | 'exceeded';
 export type Budget = {
   readonly limitUsd: number | null;
   readonly spentUsd: number;
+  /** The part of it that is an agent's own figure rather than tokens at a price; left out where there is none. */
+  readonly estimatedUsd?: number;
   /** Never below 0: what is spent past the limit is the difference of the two. */
   readonly remainingUsd: number | null;
   /** 0 to 100 and past it, in tenths, rounded down: 100 is only said when it is reached. */
@@ -19,18 +21,23 @@ export type Budget = {
 const warningPercent = 80n;
 
 /** Compares what is spent with the limit, exactly to the micro-dollar. A limit of nothing is exceeded at once. */
-export function describeBudget(spent: Micros, limit: Micros | null): Budget {
-  const spentUsd = toUsd(spent);
+export function describeBudget(spent: Micros, limit: Micros | null, estimated: Micros = 0): Budget {
+  const amounts = { spentUsd: toUsd(spent), ...describeEstimate(estimated) };
   if (limit === null) {
-    return { limitUsd: null, spentUsd, remainingUsd: null, percent: null, level: 'none' };
+    return { limitUsd: null, ...amounts, remainingUsd: null, percent: null, level: 'none' };
   }
   return {
     limitUsd: toUsd(limit),
-    spentUsd,
+    ...amounts,
     remainingUsd: toUsd(Math.max(0, limit - spent)),
     percent: limit === 0 ? 100 : Number((BigInt(spent) * 1_000n) / BigInt(limit)) / 10,
     level: levelOf(spent, limit),
   };
+}
+
+/** How much of an amount is estimated, as scripts see it. */
+export function describeEstimate(estimated: Micros | undefined): { readonly estimatedUsd?: number } {
+  return estimated ? { estimatedUsd: toUsd(estimated) } : {};
 }
 
 function levelOf(spent: Micros, limit: Micros): BudgetLevel {

@@ -1,7 +1,8 @@
 import { describeCommit, walkReadable } from '../checkpoint/list.ts';
 import { readCommitAndDocument } from '../checkpoint/read.ts';
+import { describeEstimate } from '../cost/budget.ts';
 import { burnPerHour, lastsUntil } from '../cost/forecast.ts';
-import { type Ledger, splitMeterName, totalUsage } from '../cost/ledger.ts';
+import { addUsage, type Ledger, noUsage, splitMeterName, totalUsage, type Usage } from '../cost/ledger.ts';
 import { type CostReport, makeReport, type Point } from '../cost/report.ts';
 import { parseOid } from '../ids.ts';
 import { lookUp } from '../keyed.ts';
@@ -36,7 +37,12 @@ export type CostStatus = {
     readonly number: number | null;
     readonly costUsd: number;
   }[];
-  readonly byModel: readonly { readonly model: string; readonly costUsd: number }[];
+  readonly byModel: readonly {
+    readonly model: string;
+    readonly costUsd: number;
+    /** The part of it that is the agent's own figure; left out where there is none. */
+    readonly estimatedUsd?: number;
+  }[];
   readonly burnPerHourUsd: number | null;
   /** ISO 8601, UTC; null where nothing tells, or it is used up. */
   readonly lastsUntil: string | null;
@@ -56,12 +62,12 @@ export async function readCostStatus(ports: SessionPorts, view: EpicView): Promi
   const isWorkedOn = Object.values(state.sessions).some(({ value }) => !hasEnded(value.status));
   if (isWorkedOn || spent > (points[0]?.micros ?? 0)) points.unshift({ at: now, micros: spent });
   const perHour = burnPerHour(points, now);
-  const bySession = sumMeters(state.ledger, ({ session }) => session).map(([sessionId, micros]) => {
+  const bySession = sumMeters(state.ledger, ({ session }) => session).map(([sessionId, { micros }]) => {
     const number = lookUp(state.sessions, sessionId)?.value.number ?? null;
     return { sessionId, number, costUsd: toUsd(micros) };
   });
-  const byModel = sumMeters(state.ledger, ({ model }) => model).map(([model, micros]) => {
-    return { model, costUsd: toUsd(micros) };
+  const byModel = sumMeters(state.ledger, ({ model }) => model).map(([model, { micros, estimated }]) => {
+    return { model, costUsd: toUsd(micros), ...describeEstimate(estimated) };
   });
   return {
     bySession: bySession.sort((a, b) => (b.number ?? 0) - (a.number ?? 0)),
@@ -74,12 +80,12 @@ export async function readCostStatus(ports: SessionPorts, view: EpicView): Promi
 function sumMeters(
   ledger: Ledger,
   keyOf: (meter: ReturnType<typeof splitMeterName>) => string,
-): [key: string, micros: Micros][] {
-  const sums = new Map<string, Micros>();
+): [key: string, usage: Usage][] {
+  const sums = new Map<string, Usage>();
   for (const { value } of Object.values(ledger)) {
-    for (const [name, { micros }] of Object.entries(value.meters)) {
+    for (const [name, usage] of Object.entries(value.meters)) {
       const key = keyOf(splitMeterName(name));
-      sums.set(key, (sums.get(key) ?? 0) + micros);
+      sums.set(key, addUsage(sums.get(key) ?? noUsage, usage));
     }
   }
   return [...sums];

@@ -22,7 +22,8 @@ export type EpicStatus = {
 };
 
 export function describeMoney(state: State): Budget {
-  return describeBudget(totalUsage(state.ledger).micros, budgetOf(state));
+  const { micros, estimated } = totalUsage(state.ledger);
+  return describeBudget(micros, budgetOf(state), estimated);
 }
 
 /** The session that is meant where none is named. */
