@@ -11,7 +11,7 @@ import { type InitFacts, readInitFacts, type UserFolders } from '../session/init
 import { type FileChange, planInit, planUndo } from '../session/init-plan.ts';
 import { writeChanges } from '../session/init-write.ts';
 import { readIfThere, realPath } from '../system/files.ts';
-import { onSignals } from '../system/signals.ts';
+import { catchSignals, statusOfSignal } from '../system/signals.ts';
 import { askYesNo, canAsk } from './ask.ts';
 import { showApproval, showDiffs, showFound, showSummary } from './init-view.ts';
 import { type Context, runCommands } from './run.ts';
@@ -60,7 +60,8 @@ async function init(context: Context, orch: Orch, call: Call): Promise<number> {
     if (!mayWrite && changes.length > 0) out.print(`${showDiffs(out, changes)}\n`);
     showPlan(context, facts, { changes, unapproved, isUndo });
   }
-  const isWanted = isNeeded && (mayWrite || (!json && (await askToWrite())));
+  const answer = isNeeded && (mayWrite || (!json && (await askToWrite())));
+  const isWanted = answer === true;
   if (isWanted) {
     await writeChanges(orch, changes);
     if (unapproved.length > 0) await approve(orch.disk, orch.home, unapproved, orch.random);
@@ -68,7 +69,8 @@ async function init(context: Context, orch: Orch, call: Call): Promise<number> {
   if (json) out.print(JSON.stringify(describe(facts, changes, isWanted)));
   if (isNeeded && !mayWrite && (json || !canAsk())) throw needsYes(isUndo);
   if (!json) tellEnd(context, facts, { changes, isNeeded, isWanted, isUndo, isShared: wishes.shared });
-  return 0;
+  if (typeof answer === 'string') return statusOfSignal(answer);
+  return isWanted || !isNeeded ? 0 : 1;
 }
 
 /** The folders in which agents keep what is the user's, as their own variables say. */
@@ -116,11 +118,12 @@ function showPlan({ out }: Context, facts: InitFacts, { changes, unapproved, isU
     out.print(`${out.paint('dim', 'nothing')}  in tracked files, .git/config or your branches`);
 }
 
-async function askToWrite(): Promise<boolean> {
+/** The answer, or the signal that came instead of one. */
+async function askToWrite(): Promise<boolean | NodeJS.Signals> {
   if (!canAsk()) return false;
-  const stop = new AbortController();
-  const off = onSignals(['SIGINT', 'SIGTERM', 'SIGHUP'], () => stop.abort());
-  return askYesNo('Write?', stop.signal, { enterIs: 'yes' }).finally(off);
+  const signals = catchSignals();
+  const isYes = await askYesNo('Write?', signals.aborted, { enterIs: 'yes' }).finally(signals.release);
+  return signals.caught()?.signal ?? isYes;
 }
 
 function needsYes(isUndo: boolean): OrchError {

@@ -9,7 +9,7 @@ import { endSession, type Started, type StartRequest, startSession } from '../se
 import { describeEpic } from '../session/status.ts';
 import type { End } from '../session/supervisor.ts';
 import { explainUnrunnable } from '../system/command.ts';
-import { catchSignals, type SignalWatch } from '../system/signals.ts';
+import { catchSignals, type SignalWatch, statusOfSignal } from '../system/signals.ts';
 import { askYesNo, canAsk } from './ask.ts';
 import { attend, statusOf } from './attend.ts';
 import { goToBackground } from './background.ts';
@@ -65,19 +65,24 @@ async function follow({ out }: Context, orch: Orch, started: Started, call: Call
   return followCommand(orch, started, call, plan, (text) => out.tell(text));
 }
 
-/** Starts it; where nobody can tell whether another still runs, somebody at the terminal is asked. */
+/**
+ * Starts it; where nobody can tell whether another still runs, somebody at the terminal is asked. Null where a signal
+ * came instead of an answer.
+ */
 async function startOrAsk(
   { out }: Context,
   orch: Orch,
   request: StartRequest,
   signals: SignalWatch,
-): Promise<Started> {
+): Promise<Started | null> {
   try {
     return await startSession(orch, request);
   } catch (error) {
     if (!hasCode(error, 'SESSION_ACTIVE') || error.data.reason !== 'elsewhere' || !canAsk()) throw error;
     out.tell(error.message);
-    if (!(await askYesNo('Take over?', signals.aborted))) throw error;
+    const isYes = await askYesNo('Take over?', signals.aborted);
+    if (signals.caught() !== null) return null;
+    if (!isYes) throw error;
     return startSession(orch, { ...request, takeOver: true });
   }
 }
@@ -96,6 +101,7 @@ async function workInForeground(
   const { out, json } = context;
   const { log, signals, plan } = around;
   const started = await startOrAsk(context, orch, request, signals);
+  if (started === null) return statusOfSignal(signals.caught()?.signal ?? 'SIGINT');
   const { session, epic } = started.target;
   const number = started.state.sessions[session]?.value.number ?? 0;
   if (orch.takeSnapshot === null && request.settings.snapshot)

@@ -30,15 +30,15 @@ describe.runIf(hasTmux)('orch init, asked on a terminal', () => {
   });
 
   it.each([
-    ['n', ['n', 'Enter']],
-    ['anything else', ['x', 'Enter']],
-    ['the end of input', ['C-d']],
-    ['Ctrl+C', ['C-c']],
-  ])('writes nothing at %s', async (_, keys) => {
+    ['n', ['n', 'Enter'], 1],
+    ['anything else', ['x', 'Enter'], 1],
+    ['the end of input', ['C-d'], 1],
+    ['Ctrl+C', ['C-c'], 130],
+  ])('writes nothing at %s', async (_, keys, status) => {
     const { terminal, isWritten } = await open();
     terminal.press(...keys);
     await terminal.shows('Nothing was changed.');
-    await terminal.shows('ended with 0');
+    await terminal.shows(`ended with ${status}`);
     expect(isWritten()).toBe(false);
   });
 });

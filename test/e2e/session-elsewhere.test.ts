@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { hasTmux, openTerminal } from '../agents/support/terminal.ts';
 import { errorOf, runOrch } from '../support/orch.ts';
 import { cleanEnvironment, makeRepositoryWithCommit, type TestRepository } from '../support/repository.ts';
 import { callOrch, isAlive, liveFiles, startSupervisor, statusOf, waitUntil } from '../support/supervised.ts';
@@ -76,6 +77,24 @@ describe('a session that cannot be seen', () => {
     expect(statusOf(repository, 'a').session).toMatchObject({ number: 2, status: 'paused' });
     expect(await orch.ended).toBe(5);
     expect(orch.stderr()).not.toContain('could not be ended');
+  });
+
+  it.runIf(hasTmux).each([
+    ['a no', ['n', 'Enter'], 5],
+    ['Ctrl+C', ['C-c'], 130],
+  ])('is left alone at %s to whoever is asked on a terminal', async (_, keys, status) => {
+    const repository = makeRepositoryWithCommit();
+    const orch = await startOn(repository, 'a');
+    editHolder(repository, { pidNamespace: 'pid:[1]' });
+    const line = `${callOrch('resume -e a -- true')}; echo "ended with $?"; exec cat`;
+    const env = { ...cleanEnvironment(repository.home), TERM: 'xterm-256color', LANG: 'C.UTF-8' };
+    const terminal = openTerminal(repository, 'sh', ['-c', line], env);
+    await terminal.shows('Take over? [y/N]');
+    terminal.press(...keys);
+    await terminal.shows(`ended with ${status}`);
+    expect(statusOf(repository, 'a').session).toMatchObject({ number: 1 });
+    orch.signal('SIGTERM');
+    await orch.ended;
   });
 
   it('in another clone is taken over once, and asked about again only when there is news of it', async () => {
