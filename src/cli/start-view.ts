@@ -1,9 +1,10 @@
 import type { Warning } from '../checkpoint/policy.ts';
 import type { Started } from '../session/lifecycle.ts';
+import { describeRecovered } from '../session/recover.ts';
 import { describeMoney } from '../session/status.ts';
 import type { End, SupervisorEvent } from '../session/supervisor.ts';
 import type { EpicId, Millis } from '../types.ts';
-import { count, formatUsd } from '../units.ts';
+import { formatUsd } from '../units.ts';
 import type { Output } from './output.ts';
 
 const usd = (amount: number) => `$${amount.toFixed(2)}`;
@@ -33,10 +34,11 @@ export function showStart(
       ? `${usd(spentUsd)} spent, no budget`
       : `${usd(spentUsd)} spent, stops at ${usd(limitUsd)}`;
   const lines = [`orch: ${out.paint('bold', target.epic)}, session ${number}, ${money}.`];
-  for (const { number: dead, events, seenAt, leftovers } of recovered) {
-    const what = events === 0 ? 'nothing was lost' : `${count(events, 'event')} recovered`;
-    lines.push(`      Session ${dead} was interrupted at ${timeOfDay(seenAt)}: ${what}.`);
-    if (leftovers > 0) lines.push('      Its command still ran, with nobody watching over it: it was ended.');
+  for (const dead of recovered) {
+    const when = timeOfDay(dead.seenAt);
+    lines.push(`      Session ${dead.number} was interrupted at ${when}: ${describeRecovered(dead)}.`);
+    if (dead.leftovers > 0)
+      lines.push('      Its command still ran, with nobody watching over it: it was ended.');
   }
   const sessions = Object.keys(state.sessions).length;
   if (handover === null && sessions > 1)

@@ -2,7 +2,7 @@ import { parseEpicId } from '../ids.ts';
 import type { HookCall } from '../integration/agent-event.ts';
 import { identifyProcess } from '../system/process.ts';
 import type { SessionId } from '../types.ts';
-import { count } from '../units.ts';
+import { formatAge } from '../units.ts';
 import { type AgentAnswer, type AgentPorts, type Around, nothingToSay } from './agent-call.ts';
 import { type AgentLink, emptyLink, findLink, readLink } from './agent-link.ts';
 import { type AgentConversation, joinConversation } from './agent-meter.ts';
@@ -13,7 +13,7 @@ import { makeSessionId } from './here.ts';
 import { journalFolder, readJournal } from './journal.ts';
 import { checkLive, listLive, writeLive } from './live.ts';
 import { readOrchestration, withFacts } from './orchestration.ts';
-import { recoverInterrupted } from './recover.ts';
+import { describeRecovered, recoverInterrupted } from './recover.ts';
 import { type EpicChoice, resolveEpic } from './resolve.ts';
 import { describeMoney } from './status.ts';
 
@@ -39,9 +39,10 @@ export async function startAgent(
   const aware = await withFacts(ports, view, link.session, told);
   const isWorthTelling = link.parentSessionId !== null || told.length > 0;
   const context = isWorthTelling ? await briefOf(ports, aware) : null;
-  const lost = recovered.map(
-    ({ number, events }) => `Session ${number} was interrupted: ${count(events, 'event')} recovered.`,
-  );
+  const lost = recovered.map((dead) => {
+    const age = formatAge(Math.max(1_000, ports.clock.now() - dead.seenAt));
+    return `Session ${dead.number} was interrupted ${age} ago: ${describeRecovered(dead)}.`;
+  });
   const message = [describeStart(view, choice), ...lost].join(' ');
   return { ...nothingToSay, context, message };
 }

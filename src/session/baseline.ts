@@ -7,7 +7,7 @@ import type { Fact } from '../state/facts.ts';
 import type { State } from '../state/lists.ts';
 import { inheritedEnvironment } from '../system/spawn.ts';
 import { cutToEnd, maxTextBytes } from '../text.ts';
-import type { Millis, Oid, SessionId } from '../types.ts';
+import type { Millis, Oid, SessionId, Trigger } from '../types.ts';
 import { readView } from './context.ts';
 import { type Place, recordIn } from './here.ts';
 import { treeOfWork } from './orchestration.ts';
@@ -26,6 +26,8 @@ export type BaselineRequest = {
   readonly atStart: boolean;
   readonly onProgress?: (progress: GateProgress) => void;
   readonly signal?: AbortSignal;
+  /** Why the checkpoint with the results is made, where not by hand; null: it waits for the next one. */
+  readonly trigger?: Trigger | null;
   /** Is what they said of this tree still wanted, now that they are through? Of no tree: files changed meanwhile. */
   readonly isWanted?: (tree: Oid | null) => boolean;
 };
@@ -61,8 +63,8 @@ export async function runBaseline(ports: BaselinePorts, request: BaselineRequest
   const facts = describeResults(outcomes, { state, session, tree, atStart, at: ports.clock.now() });
   const colour = result.passed ? 'green' : 'red';
   const reason = `Gates ${colour}: ${outcomes.map(({ name, status }) => `${name} ${status}`).join(', ')}`;
-  const ask = { trigger: atStart ? ('session_start' as const) : ('manual' as const), reason };
-  const outcome = await recordIn(ports, place, facts, ask);
+  const { trigger = atStart ? 'session_start' : 'manual' } = request;
+  const outcome = await recordIn(ports, place, facts, trigger && { trigger, reason });
   return { ...result, tree, outcome };
 }
 

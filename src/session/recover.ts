@@ -25,6 +25,11 @@ export type Recovered = {
   readonly checkpoint: Stored | null;
 };
 
+/** What became of what it had recorded: `9 events recovered`. */
+export function describeRecovered({ events }: Pick<Recovered, 'events'>): string {
+  return events === 0 ? 'nothing was lost' : `${count(events, 'event')} recovered`;
+}
+
 /**
  * Brings in what interrupted sessions of this clone left. It is an ordinary save: the end of the session is one more
  * fact in its journal, and a checkpoint takes the journal in. Doing it twice is doing it once.
@@ -39,13 +44,13 @@ export async function recoverInterrupted(
   const isGone = ({ id, fate }: KnownSession) => fate === 'interrupted' || alsoThese.includes(id);
   const recovered: Recovered[] = [];
   for (const { id, value, fate, live } of listSessions(before, ports.home).filter(isGone).reverse()) {
-    const leftovers =
-      fate === 'interrupted' && live?.command ? await endLeftovers(id, settings.stopGrace) : 0;
+    // Its command; or gates that run after its turns, should what ran them have been killed.
+    const mayHaveLeft = live?.command || live?.kind === 'hooked';
+    const leftovers = fate === 'interrupted' && mayHaveLeft ? await endLeftovers(id, settings.stopGrace) : 0;
     // What they recorded on their way out is brought in too.
     const view = await readView(ports, epic);
     const events = view.pending.filter(({ session }) => session === id).length;
-    const what = events === 0 ? 'all of it was saved' : `${count(events, 'event')} recovered`;
-    const reason = `Session ${value.number} was interrupted; ${what}`;
+    const reason = `Session ${value.number} was interrupted; ${describeRecovered({ events })}`;
     // The files may have changed since it died; a snapshot of them now would not be what it left.
     const target = { epic, session: id, settings: { ...settings, snapshot: false } };
     const header = { epic, session: id, writer: value.writer };

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { join } from 'node:path';
+import { isOn } from '../checkpoint/policy.ts';
 import { parseSessionId } from '../ids.ts';
 import type { HookCall } from '../integration/agent-event.ts';
 import type { Gate } from '../integration/gate.ts';
@@ -107,6 +108,8 @@ async function runOnce(
       worktree,
       gates,
       atStart: false,
+      // A turn is a piece of work that is over.
+      trigger: isOn(settings.policy, 'task') ? 'task' : null,
       signal: AbortSignal.any([signal, stop.signal]),
       isWanted: (bound) => bound !== null && readAtWork(ports, session) !== null,
     });

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { listTree } from '../../src/system/tree.ts';
@@ -8,7 +8,10 @@ import { makeAgent, wrote } from '../support/hooked-agent.ts';
 import { orchJson, runOrch } from '../support/orch.ts';
 import { makeRepositoryWithCommit, type TestRepository } from '../support/repository.ts';
 
-type Status = { session: { id: string; status: string }; checkpoint: { seq: number; gates: string } };
+type Status = {
+  session: { id: string; status: string };
+  checkpoint: { seq: number; gates: string; trigger: string; summary: string };
+};
 
 const statusOf = (repository: TestRepository) =>
   orchJson<Status>(repository, ['session', 'status', '--epic', 'x']);
@@ -57,6 +60,10 @@ describe.runIf(process.platform === 'linux')('the gates after a turn', () => {
     call('Stop', { last_assistant_message: 'Done.' });
     await waitForQuiet();
     expect([runs(), gatesOf(repository)]).toEqual([2, 'green']);
+    expect(statusOf(repository).checkpoint).toMatchObject({
+      trigger: 'task',
+      summary: 'Gates green: check passed',
+    });
     repository.write('broken', '');
     call('Stop', { last_assistant_message: 'Now it is broken.' });
     await waitForQuiet();
@@ -170,6 +177,35 @@ describe.runIf(process.platform === 'linux')('the gates after a turn', () => {
     await waitForQuiet();
   });
 });
+
+it.runIf(process.platform === 'linux')(
+  'a gate whose runner was killed is ended when the session that died is recovered',
+  async () => {
+    const repository = makeGated({ run: 'echo ran >> "$HOME/runs"; exec sleep 1000' });
+    const { call, running, waitForQuiet } = beginAgent(repository);
+    call('Stop', { last_assistant_message: 'Done.' });
+    await until(
+      () => linesOf(join(repository.home, 'runs')).length === 1,
+      () => 'the gate never began',
+    );
+    for (const { pid } of running()) if (!isSleep(pid)) process.kill(pid, 'SIGKILL');
+    await until(
+      () => running().every(({ pid }) => isSleep(pid)),
+      () => JSON.stringify(running()),
+    );
+    expect(running()).not.toEqual([]);
+    const live = join(repository.folder, '.git', 'orchestration', 'live');
+    const [name = ''] = readdirSync(live);
+    const record = JSON.parse(readFileSync(join(live, name), 'utf8'));
+    const dead = { ...record, holder: { ...record.holder, startedAt: '1' } };
+    writeFileSync(join(live, name), JSON.stringify(dead));
+    const next = makeAgent(repository, 'agent-2', { ORCH_EPIC: 'x' });
+    expect(next.call('SessionStart', { source: 'startup' }).systemMessage).toMatch(
+      /^orch: x, session 2, no budget\. Session 1 was interrupted \d+s ago: \d+ events? recovered\.$/,
+    );
+    await waitForQuiet();
+  },
+);
 
 /** The gate of the test sleeps a little at a time: each of these is another process. */
 function isSleep(pid: number): boolean {
