@@ -85,7 +85,7 @@ const warmUps = {
       says('Stop', { last_assistant_message: 'Done' }),
       says('SessionEnd', { reason: 'other' }),
     ],
-    loaded: [],
+    loaded: ['cli/hook-gates.cjs'],
   },
   statusline: {
     // The session it tells of is there before.
