@@ -6,7 +6,7 @@ import { type AnthropicTurn, startAnthropicModel } from './support/anthropic.ts'
 import { claudeProgram } from './support/claude.ts';
 import { priceOf } from './support/cost.ts';
 import { installHooks, statusOf } from './support/orch.ts';
-import { type Asked, bashTool } from './support/script.ts';
+import { type Asked, bashTool, writeTool } from './support/script.ts';
 import { hasTmux, openClaude } from './support/terminal.ts';
 import { until } from './support/until.ts';
 
@@ -67,6 +67,36 @@ describe.skipIf(!claudeProgram || !hasTmux)('Claude Code in a terminal, with orc
     expect(runOrch(repository, ['cost', 'budget', '+5', '-e', epic]).status).toBe(0);
     await terminal.type('and now go on');
     await terminal.shows('Went on.');
+  });
+
+  it('is judged by the gates after its turns, and hands over what it said when it is killed', async () => {
+    const { repository, model, begin, comes } = await open((folder) => [
+      { tools: [writeTool(folder, 'login.ts', 'export const form = 1;\n')] },
+      { text: 'The form is there; left: the redirect.' },
+      { tools: [bashTool('touch broken')] },
+      { text: 'Something broke.' },
+      { text: 'I go on.' },
+    ]);
+    repository.write('package.json', JSON.stringify({ name: 'x', scripts: { test: 'test ! -e broken' } }));
+    // Approved by hand, for another epic: nobody runs them for this one.
+    expect(runOrch(repository, ['baseline', '-e', 'other']).status).toBe(0);
+    const gates = () => statusOf(repository, epic).checkpoint.gates;
+    const terminal = await begin();
+    await terminal.type('make a login form');
+    await terminal.shows('left: the redirect.');
+    await comes('green', () => gates() === 'green');
+    await terminal.type('and now break it');
+    await terminal.shows('Something broke.');
+    await comes('red', () => gates() === 'red');
+    process.kill(terminal.pid, 'SIGKILL');
+    await comes('its end', () => statusOf(repository, epic).session.status === 'interrupted');
+    const next = await begin();
+    await next.shows('Session 1 was interrupted');
+    await next.type('go on');
+    await next.shows('I go on.');
+    const brief = JSON.stringify(model.asked.at(-1)?.body.messages);
+    expect(brief).toContain('**Last said:** Something broke.');
+    expect(brief).toContain('**Blocked by:** gate test fails');
   });
 
   it('keeps its session through /compact and /clear, and counts all of it', async () => {

@@ -47,6 +47,7 @@ export function installHooks(repository: TestRepository, more: object = {}): voi
 type EpicStatus = {
   readonly session: { readonly number: number; readonly status: string; readonly costUsd: number };
   readonly budget: { readonly spentUsd: number };
+  readonly checkpoint: { readonly gates: string };
   readonly epicId: string;
 };
 
