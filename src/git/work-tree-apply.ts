@@ -102,7 +102,7 @@ function keep(
 ): WorkTree {
   const untracked = new Set(changes.untracked);
   for (const { path } of refused) untracked.delete(path);
-  keepIndex(ports, work, { basis, tree, untracked });
+  keepIndex(ports, work, { basis, tree, untracked, gone: changes.gone });
   const notTaken = refused.map(({ path, reason }) => describe(path, reason));
   return { tree, leftOut: [...changes.leftOut, ...unreadable, ...notTaken] };
 }
