@@ -30,18 +30,25 @@ function holdsOthers(worktree: string, folder: string, removed: ReadonlySet<stri
   });
 }
 
-/** The tracked files git was told not to look at, each with why. What is on disk there is in no snapshot. */
-export async function listUnseen(repository: Repository): Promise<Map<string, string>> {
+/**
+ * What the user's index holds, and which of it git was told not to look at, each with why: what is on disk there is in
+ * no snapshot.
+ */
+export async function listTrackedAndUnseen(
+  repository: Repository,
+): Promise<{ tracked: Set<string>; unseen: Map<string, string> }> {
   const args = ['ls-files', '-z', '-v'];
   const result = await runOnIndex(repository, args, {});
   if (result.status !== 0) throw gitFailed(args, result);
+  const tracked = new Set<string>();
   const unseen = new Map<string, string>();
   for (const line of result.stdout.split('\0')) {
-    const letter = line[0] ?? '';
-    if (letter === 'S') unseen.set(line.slice(2), 'outside the sparse checkout');
-    else if (/[a-z]/.test(letter)) unseen.set(line.slice(2), 'git is told to assume it unchanged');
+    const [letter = '', path] = [line[0], line.slice(2)];
+    tracked.add(path);
+    if (letter === 'S') unseen.set(path, 'outside the sparse checkout');
+    else if (/[a-z]/.test(letter)) unseen.set(path, 'git is told to assume it unchanged');
   }
-  return unseen;
+  return { tracked, unseen };
 }
 
 /** Which of these objects are not here. */

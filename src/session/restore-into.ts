@@ -8,7 +8,7 @@ import { submoduleMode } from '../git/tree.ts';
 import { diffTrees, emptyTree } from '../git/tree-diff.ts';
 import { listFolder, makeFolder, realPath, statIfThere } from '../system/files.ts';
 import { seqOf } from './restore-plan.ts';
-import { codeNotHere, type RestorePorts, type RestoreTarget } from './restore-target.ts';
+import { codeNotHere, needsGit, type RestorePorts, type RestoreTarget } from './restore-target.ts';
 
 /** Puts the code of a target into a folder that is new or empty, and gives the paths. The working tree has no part in it. */
 export async function restoreInto(
@@ -17,15 +17,7 @@ export async function restoreInto(
   folder: string,
 ): Promise<string[]> {
   const { git, repository, disk, random, home } = ports;
-  if (git.name !== 'native') {
-    throw new OrchError(
-      'REPOSITORY_UNSUPPORTED',
-      'nothing can be restored here: that needs the git program',
-      {
-        hint: 'Install git, or leave ORCH_ENGINE unset',
-      },
-    );
-  }
+  if (git.name !== 'native') throw needsGit();
   refuseUnfit(ports, folder);
   const files = (await diffTrees(repository, emptyTree(git.format), tree)).filter(({ path }) =>
     isWithin(path, scope),

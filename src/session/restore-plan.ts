@@ -2,11 +2,12 @@ import { foldersAbove, isWithin, planRestore, type RestorePlan } from '../checkp
 import { OrchError } from '../errors.ts';
 import { findEntry } from '../git/read.ts';
 import { showPath } from '../git/restore.ts';
-import { findMissing, listUnseen, lookForObstacles } from '../git/restore-look.ts';
+import { changesRules, listIgnoredBy } from '../git/restore-ignored.ts';
+import { findMissing, listTrackedAndUnseen, lookForObstacles } from '../git/restore-look.ts';
 import { type LeftOut, readWorkTree, whyNoSnapshot } from '../git/snapshot.ts';
 import { diffTrees, type TreeChange } from '../git/tree-diff.ts';
 import type { Oid } from '../types.ts';
-import { codeNotHere, type RestorePorts, type RestoreTarget } from './restore-target.ts';
+import { codeNotHere, needsGit, type RestorePorts, type RestoreTarget } from './restore-target.ts';
 
 /** What a restore would do here, and what it was decided from. */
 export type Proposal = {
@@ -30,18 +31,22 @@ export async function proposeRestore(ports: RestorePorts, target: RestoreTarget)
   const isMeant = ({ path }: TreeChange) => isWithin(path, target.scope);
   const changes = (await diffTrees(repository, tree, target.tree)).filter(isMeant);
   refuseForbidden(changes);
+  const written = await listWritten(ports, target);
   const known = new Set(changes.filter(({ from }) => from).map(({ path }) => path));
-  const ours = await listOurs(ports, target, known);
+  const ours = new Set([...written].filter((path) => !known.has(path)));
   const appearing = changes.filter(({ from }) => from === null).map(({ path }) => path);
   const removed = new Set(changes.filter(({ to }) => to === null).map(({ path }) => path));
   const paths = [...appearing, ...ours];
   const looked = new Set([...paths, ...paths.flatMap(foldersAbove)]);
+  const { tracked, unseen } = await listTrackedAndUnseen(repository);
+  const untracked = [...removed].filter((path) => !tracked.has(path) && !written.has(path));
   const plan = planRestore({
     ...lookForObstacles(worktree, looked, removed),
     changes,
     leftOutNow: byPath(leftOut),
     leftOutThen: byPath(target.leftOut),
-    unseen: changes.length === 0 ? new Map() : await listUnseen(repository),
+    unseen,
+    ignoredThen: changesRules(changes) ? await listIgnoredBy(ports, target.tree, untracked) : new Set(),
     ours,
     maxFileBytes,
   });
@@ -61,12 +66,12 @@ function requireWorktree(ports: RestorePorts): string {
   const { worktree } = ports.repository;
   const problem = whyNoSnapshot(ports);
   if (worktree !== null && problem === null) return worktree;
-  throw new OrchError('REPOSITORY_UNSUPPORTED', `nothing can be restored here: ${problem}`, {
-    hint:
-      worktree === null
-        ? 'Put the code into a folder of its own instead: orch restore NAME --to DIR'
-        : 'Install git, or leave ORCH_ENGINE unset',
-  });
+  if (worktree === null) {
+    throw new OrchError('REPOSITORY_UNSUPPORTED', `nothing can be restored here: ${problem}`, {
+      hint: 'Put the code into a folder of its own instead: orch restore NAME --to DIR',
+    });
+  }
+  throw needsGit();
 }
 
 /** What is left out is named as text; trees name paths in bytes. */
@@ -94,18 +99,17 @@ async function refuseUnknownPaths({ git }: RestorePorts, target: RestoreTarget, 
   }
 }
 
-/** The files the restore that is undone wrote where nothing was: the present tree has them not if they are ignored. */
-async function listOurs(
+/** The files the restore that is undone wrote where nothing was. They may be ignored by now, and in no tree. */
+async function listWritten(
   { repository }: RestorePorts,
   { source, tree, scope }: RestoreTarget,
-  known: ReadonlySet<string>,
 ): Promise<Set<string>> {
-  const ours = new Set<string>();
-  if (source.kind !== 'undo') return ours;
+  const written = new Set<string>();
+  if (source.kind !== 'undo') return written;
   for (const restored of source.undo.restored) {
     for (const { path, from, to } of await diffTrees(repository, restored, tree)) {
-      if (from && to === null && !known.has(path) && isWithin(path, scope)) ours.add(path);
+      if (from && to === null && isWithin(path, scope)) written.add(path);
     }
   }
-  return ours;
+  return written;
 }

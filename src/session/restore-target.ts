@@ -52,6 +52,16 @@ async function readSnapshotTree({ git }: RestorePorts, checkpoint: Checkpoint, s
   }
 }
 
+export function needsGit(): OrchError {
+  return new OrchError(
+    'REPOSITORY_UNSUPPORTED',
+    'restoring needs the git program, and it is not in use here',
+    {
+      hint: 'Nothing was changed. Install git, or leave ORCH_ENGINE unset',
+    },
+  );
+}
+
 /** Its snapshot, or a part of it, is in another clone only. */
 export function codeNotHere(seq: number | null, data: Record<string, unknown>, cause?: unknown): OrchError {
   const whose = seq === null ? 'what was there' : `ckpt ${seq}`;
