@@ -23,6 +23,15 @@ export * from './library/checkpoints.ts';
 export * from './library/gates.ts';
 export * from './library/recording.ts';
 export {
+  type DiffInput,
+  type DiffResult,
+  diffCheckpoints,
+  type RestoreInput,
+  type RestoreResult,
+  restoreCheckpoint,
+  undoRestore,
+} from './library/restore.ts';
+export {
   checkCheckpointTrigger,
   completeSession,
   type EndedSession,

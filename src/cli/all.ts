@@ -1,6 +1,7 @@
 import { baselineSpec } from './baseline.ts';
 import { briefSpec } from './brief.ts';
 import { checkpointGroup } from './checkpoint.ts';
+import { diffSpec, restoreSpec } from './code-spec.ts';
 import { makeCompletion } from './completion.ts';
 import { costGroup } from './cost.ts';
 import { demoSpec } from './demo.ts';
@@ -20,6 +21,8 @@ const specs: readonly Spec[] = [
   statusSpec,
   ...shortSpecs,
   logSpec,
+  diffSpec,
+  restoreSpec,
   briefSpec,
   costGroup,
   recordGroup,

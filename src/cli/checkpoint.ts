@@ -4,6 +4,7 @@ import { loadCheckpoint, verifyCheckpoints } from '../library/checkpoints.ts';
 import { recordIn } from '../session/here.ts';
 import { parseLimit, showCheckpoint, showList, showTitle, showVerification } from './checkpoint-view.ts';
 import { chooseEpic, choosePlace, epicOption, rememberEpic } from './choose.ts';
+import { diffSpec, restoreSpec } from './code-spec.ts';
 import { listOrTell } from './listing.ts';
 import { runCommands } from './run.ts';
 import { type CommandSpec, type GroupSpec, textOf } from './spec.ts';
@@ -92,9 +93,9 @@ const verify: CommandSpec = {
 
 export const checkpointGroup: GroupSpec = {
   name: 'checkpoint',
-  summary: 'create, list, show and verify checkpoints',
+  summary: 'create, list, show, compare, restore and verify checkpoints',
   description: 'Checkpoints: commits on refs/orchestration/epics/<epic>, beside your branches.',
-  commands: [create, list, show, verify],
+  commands: [create, list, show, diffSpec, restoreSpec, verify],
 };
 
 export function run(argv: readonly string[]): Promise<number> {

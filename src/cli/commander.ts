@@ -36,12 +36,15 @@ export async function runWithCommander(
     }
     addDetails(made, spec);
     made.action(async () => {
-      const words = made.args;
+      const [words, paths] = spec.takesPaths ? splitAtDashes(made.args, argv) : [made.args, []];
       refuseFlagAsValue(argv, spec);
       if (spec.takesCommand && words.length > 0 && !argv.includes('--')) throw withoutDashes(spec, words);
+      if (spec.takesPaths && !spec.argument?.several && words.length > 1)
+        throw pathWithoutDashes(spec, words);
       status = await runCommand(spec, program.opts<Globals>(), {
         argument: spec.takesCommand ? undefined : words[0],
         rest: words,
+        paths,
         options: readOptions(made, spec),
       });
     });
@@ -92,7 +95,20 @@ function withoutDashes({ name }: CommandSpec, words: readonly string[]): OrchErr
   });
 }
 
-function addDetails(made: Command, { argument, options, takesCommand, examples }: CommandSpec): void {
+/** Commander drops the `--`; what stood behind it are the last of its words. */
+function splitAtDashes(words: readonly string[], argv: readonly string[]): [string[], string[]] {
+  const behind = argv.includes('--') ? argv.length - argv.indexOf('--') - 1 : 0;
+  return [words.slice(0, words.length - behind), words.slice(words.length - behind)];
+}
+
+function pathWithoutDashes({ name }: CommandSpec, [first = '', ...paths]: readonly string[]): OrchError {
+  return new OrchError('USAGE', `a path stands behind --, and ${paths[0]} does not`, {
+    hint: `Try: orch ${name} ${first} -- ${paths.join(' ')}`,
+  });
+}
+
+function addDetails(made: Command, spec: CommandSpec): void {
+  const { argument, options, takesCommand, takesPaths, examples } = spec;
   if (takesCommand) made.argument('[command...]', 'behind --: a command to run in the session');
   if (argument) {
     const name = argument.several ? `${argument.name}...` : argument.name;
@@ -100,6 +116,8 @@ function addDetails(made: Command, { argument, options, takesCommand, examples }
     const added = new Argument(syntax, argument.description);
     made.addArgument(argument.choices ? added.choices(argument.choices) : added);
   }
+  if (takesPaths && !argument?.several)
+    made.argument('[paths...]', 'behind --: only these files and folders');
   for (const { flags, description, initial } of options) made.option(flags, description, initial);
   made.addHelpText('after', `\nExamples:\n${examples.map((example) => `  ${example}`).join('\n')}`);
 }

@@ -8,6 +8,8 @@ export type Call = {
   readonly argument: string | undefined;
   /** Every word of an argument that takes several, or the command behind `--`. */
   readonly rest: readonly string[];
+  /** The paths behind `--`, where the command takes some. */
+  readonly paths: readonly string[];
   readonly options: { readonly [name: string]: string | true | undefined };
 };
 
@@ -27,6 +29,8 @@ export type CommandSpec = {
   readonly options: readonly OptionSpec[];
   /** Is everything behind `--` a command to run? */
   readonly takesCommand?: true;
+  /** Is everything behind `--` a path? */
+  readonly takesPaths?: true;
   readonly examples: readonly string[];
   /** Gives an exit status; none is 0. */
   run(context: Context, call: Call): Promise<number | undefined>;
@@ -81,7 +85,7 @@ export function parseSimple(argv: readonly string[], specs: readonly Spec[]): Si
   let below: readonly Spec[] = specs;
   let command: CommandSpec | null = null;
   const words: string[] = [];
-  let rest: readonly string[] = [];
+  let behind: readonly string[] = [];
   let initial: CommandSpec | null = null;
   const values: { [name: string]: string | true } = {};
   for (let index = 0; index < argv.length; index++) {
@@ -97,8 +101,8 @@ export function parseSimple(argv: readonly string[], specs: readonly Spec[]): Si
       else return null;
       continue;
     }
-    if (word === '--' && command?.takesCommand) {
-      rest = argv.slice(index + 1);
+    if (word === '--' && (command?.takesCommand || command?.takesPaths)) {
+      behind = argv.slice(index + 1);
       break;
     }
     const known = [...globalOptions, ...((command ?? initial)?.options ?? [])].map(parseFlags);
@@ -116,7 +120,8 @@ export function parseSimple(argv: readonly string[], specs: readonly Spec[]): Si
   if (command.argument?.choices && !command.argument.choices.includes(argument ?? '')) return null;
   const call = {
     argument,
-    rest: command.takesCommand ? rest : words,
+    rest: command.takesCommand ? behind : words,
+    paths: command.takesPaths ? behind : [],
     options: withInitial(command, values),
   };
   return { command, call, globals: readGlobals(values) };

@@ -17,7 +17,7 @@ export function timeOfDay(at: Millis): string {
 }
 
 /** The time of day, and the day too where it is another. */
-function describeTime(at: Millis, now: Millis): string {
+export function describeTime(at: Millis, now: Millis): string {
   const day = new Date(at).toDateString();
   return day === new Date(now).toDateString() ? timeOfDay(at) : `${timeOfDay(at)} on ${day}`;
 }

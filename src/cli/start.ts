@@ -15,7 +15,6 @@ import { attend, statusOf } from './attend.ts';
 import { goToBackground } from './background.ts';
 import { chooseEpic, rememberEpic } from './choose.ts';
 import { chooseGates, type GateChoice } from './gates.ts';
-import type { Output } from './output.ts';
 import type { Context } from './run.ts';
 import { openSessionLog, type SessionLog } from './session-log.ts';
 import { type Call, textOf } from './spec.ts';
@@ -110,7 +109,10 @@ async function workInForeground(
   if (!json) {
     for (const line of showStart(out, started, number)) out.tell(line);
     if (brief !== null && request.command === null) out.print(brief);
-    if (started.handover?.document) tellCode(out, started.handover.document.snapshot);
+    if (started.handover?.document) {
+      const { offerCode } = await import('./start-code.ts');
+      await offerCode(context, orch, started, signals.aborted);
+    }
   }
   await rememberEpic(orch, epic);
   let end: End;
@@ -138,14 +140,6 @@ async function workInForeground(
 /** To the process that sent this one to the background. */
 function tellStarted(document: object): void {
   if (process.connected) process.send?.({ started: document }, () => process.disconnect?.());
-}
-
-function tellCode(out: Output, snapshot: string | null): void {
-  out.tell(
-    snapshot === null
-      ? '      The code of that checkpoint was not kept; your files stay as they are.'
-      : `      Your files stay as they are. That code: git restore --source=${snapshot.slice(0, 12)} -- .`,
-  );
 }
 
 async function describeNow(orch: Orch, { target }: Started) {

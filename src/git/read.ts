@@ -34,3 +34,16 @@ export async function readPath(git: GitEngine, tree: Oid, path: readonly string[
   const found = entries?.find((entry) => entry.name === path.at(-1) && entry.mode !== folderMode);
   return found === undefined ? null : (await git.readObject(found.oid)).bytes;
 }
+
+/** What is at a path of a tree, folders too; the path in bytes, one to a character. Null where nothing is. */
+export async function findEntry(git: GitEngine, tree: Oid, path: string): Promise<TreeEntry | null> {
+  let entries = await readTree(git, tree, 'latin1');
+  const names = path.split('/');
+  for (const [index, name] of names.entries()) {
+    const found = entries.find((entry) => entry.name === name);
+    if (found === undefined || index === names.length - 1) return found ?? null;
+    if (found.mode !== folderMode) return null;
+    entries = await readTree(git, found.oid, 'latin1');
+  }
+  return null;
+}

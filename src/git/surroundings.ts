@@ -1,3 +1,6 @@
+import { join } from 'node:path';
+import { statIfThere } from '../system/files.ts';
+import type { Oid } from '../types.ts';
 import type { Repository } from './repository.ts';
 import { finished, gitFailed, runGit, startGit } from './spawn.ts';
 
@@ -33,4 +36,32 @@ export async function listRemotes(repository: Repository): Promise<string[]> {
 export async function listWorktrees(repository: Repository): Promise<string[]> {
   const listed = await runGit(repository, ['worktree', 'list', '--porcelain']);
   return [...listed.matchAll(/^worktree (.+)$/gm)].map(([, path = '']) => path);
+}
+
+/** How many commits each of two has that the other has not; null where one of them is not here. */
+export async function countApart(
+  repository: Repository,
+  one: Oid,
+  other: Oid,
+): Promise<{ readonly one: number; readonly other: number } | null> {
+  if (one === other) return { one: 0, other: 0 };
+  const child = startGit(repository, ['rev-list', '--left-right', '--count', `${one}...${other}`]);
+  child.stdin.end();
+  const { status, stdout } = await finished(child);
+  const [, left, right] = /^(\d+)\t(\d+)$/.exec(stdout.trim()) ?? [];
+  return status === 0 ? { one: Number(left), other: Number(right) } : null;
+}
+
+const operations: readonly (readonly [file: string, name: string])[] = [
+  ['rebase-merge', 'rebase'],
+  ['rebase-apply', 'rebase'],
+  ['MERGE_HEAD', 'merge'],
+  ['CHERRY_PICK_HEAD', 'cherry-pick'],
+  ['REVERT_HEAD', 'revert'],
+  ['BISECT_LOG', 'bisect'],
+];
+
+/** What the user is in the middle of, as git remembers it. */
+export function findOperation({ gitDir }: Repository): string | null {
+  return operations.find(([file]) => statIfThere(join(gitDir, file)) !== null)?.[1] ?? null;
 }

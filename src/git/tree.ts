@@ -7,6 +7,9 @@ export type TreeEntry = { readonly mode: string; readonly name: string; readonly
 
 export const folderMode = '40000';
 export const fileMode = '100644';
+export const linkMode = '120000';
+/** A submodule: a commit of another repository. */
+export const submoduleMode = '160000';
 
 /** How names, which are bytes, are read: as text, or one byte to a character where they need not be text. */
 export type NameEncoding = 'utf8' | 'latin1';

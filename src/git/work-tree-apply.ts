@@ -7,6 +7,7 @@ import type { GitEngine } from './engine.ts';
 import { findInIndex, isReadableIndex } from './index-entries.ts';
 import { syncLooseObjects } from './object-sync.ts';
 import { openQuarantine } from './quarantine.ts';
+import { submoduleMode } from './tree.ts';
 import { type Changes, describe, type LeftOut } from './work-tree-changes.ts';
 import { type Refused, removeFromIndex, updateIndex, writeTree } from './work-tree-git.ts';
 import { type IndexPorts, type KeptIndex, keepIndex } from './work-tree-index.ts';
@@ -22,9 +23,6 @@ export type Reading = { readonly changes: Changes; readonly unreadable: readonly
 const manyPaths = 500;
 
 const nothing = Buffer.alloc(0);
-
-/** What a submodule is in a tree: a commit of another repository. */
-const submoduleMode = '160000';
 
 /**
  * Carries the changes out on a copy of the kept index, then on the tree that goes with it: one git less than by
@@ -104,7 +102,7 @@ function keep(
 ): WorkTree {
   const untracked = new Set(changes.untracked);
   for (const { path } of refused) untracked.delete(path);
-  keepIndex(ports, work, { basis, tree, untracked });
+  keepIndex(ports, work, { basis, tree, untracked, gone: changes.gone });
   const notTaken = refused.map(({ path, reason }) => describe(path, reason));
   return { tree, leftOut: [...changes.leftOut, ...unreadable, ...notTaken] };
 }

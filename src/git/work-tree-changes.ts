@@ -38,7 +38,14 @@ export type Changes = {
   readonly leftOut: readonly LeftOut[];
   /** The untracked files the index holds afterwards. */
   readonly untracked: ReadonlySet<string>;
+  /** The tracked files it holds no more, because they are not on disk. */
+  readonly gone: ReadonlySet<string>;
 };
+
+/** How an index differs from the user's own, after an earlier snapshot. */
+export type Known = { readonly untracked: ReadonlySet<string>; readonly gone: ReadonlySet<string> };
+
+export const nothingKnown: Known = { untracked: new Set(), gone: new Set() };
 
 /** Reads `git ls-files -z -v -m -o`: a letter, a space, a path. A small letter: the user wants no look at it. */
 export function parseListing(text: string): Listing {
@@ -49,20 +56,20 @@ export function parseListing(text: string): Listing {
 }
 
 /** The paths whose state on disk decides: what changed, and what is untracked and not in the index yet, or no more. */
-export function pathsToLookAt({ changed, untracked }: Listing, known: ReadonlySet<string>): Set<string> {
-  const appeared = [...untracked].filter((path) => !known.has(path));
-  const disappeared = [...known].filter((path) => !untracked.has(path));
-  return new Set([...changed, ...appeared, ...disappeared]);
+export function pathsToLookAt({ changed, untracked }: Listing, known: Known): Set<string> {
+  const appeared = [...untracked].filter((path) => !known.untracked.has(path));
+  const disappeared = [...known.untracked].filter((path) => !untracked.has(path));
+  return new Set([...changed, ...appeared, ...disappeared, ...known.gone]);
 }
 
 /**
- * What has to be done to an index that holds the user's tracked files and `known`, untracked ones of an earlier
- * snapshot. Null: it cannot be had from this index, only from a new copy of the user's.
+ * What has to be done to an index that holds the user's tracked files, with what an earlier snapshot added and removed.
+ * Null: it cannot be had from this index, only from a new copy of the user's.
  */
 export function decideChanges(
   listing: Listing,
   found: ReadonlyMap<string, Found>,
-  known: ReadonlySet<string>,
+  { untracked: known, gone }: Known,
   maxFileBytes: number,
 ): Changes | null {
   const at = (path: string): Found => found.get(path) ?? { kind: 'missing', bytes: 0 };
@@ -71,6 +78,7 @@ export function decideChanges(
   const removeBlindly: string[] = [];
   const leftOut: LeftOut[] = [];
   const untracked = new Set<string>();
+  const goneNow = new Set(gone);
 
   for (const path of listing.untracked) {
     if (path.endsWith('/')) leftOut.push(describe(path, 'nested repository'));
@@ -89,17 +97,21 @@ export function decideChanges(
     if (problem && known.has(path)) return null; // it must not stay as it was, as a tracked file would
     if (problem) leftOut.push(problem);
     else if (isStorable(at(path))) store.push(path);
-    else if (at(path).kind === 'behind link') {
-      if (!hasParentIn(path, untracked)) removeBlindly.push(path);
-    } else if (!isSubmodule(path, at(path), listing)) remove.push(path);
+    else if (!isSubmodule(path, at(path), listing)) {
+      if (!known.has(path)) goneNow.add(path);
+      if (at(path).kind !== 'behind link') remove.push(path);
+      else if (!hasParentIn(path, untracked)) removeBlindly.push(path);
+    }
   }
   // Ignored by now, or in a nested repository by now: git would not remove it, since it is there.
   const nowIgnored = [...known].some((path) => !listing.untracked.has(path) && isThere(at(path)));
+  // Tracked, so not listed as untracked; and not in this index, so not listed as changed.
+  const cameBack = [...gone].some((path) => isThere(at(path)) || at(path).kind === 'repository');
   const rulesChanged = [...store, ...remove, ...removeBlindly].some((path) =>
     /(^|\/)\.gitattributes$/.test(path),
   );
-  if (nowIgnored || (rulesChanged && known.size > 0)) return null;
-  return { store, remove, removeBlindly, leftOut, untracked };
+  if (nowIgnored || cameBack || (rulesChanged && known.size > 0)) return null;
+  return { store, remove, removeBlindly, leftOut, untracked, gone: goneNow };
 }
 
 function isStorable({ kind }: Found): boolean {

@@ -19,7 +19,8 @@ const settings = [
   'core.fsync=none', // this process waits for the disk, for all of them at once
 ].flatMap((setting) => ['-c', setting]);
 
-function run(
+/** Runs a git on an index of ours; what it reads and prints is bytes, one to a character. */
+export function runOnIndex(
   repository: Repository,
   args: readonly string[],
   environment: Environment,
@@ -42,7 +43,7 @@ export async function listChanges(
     untracked: what.includes('untracked') ? ['--others', '--exclude-standard'] : [],
   };
   const args = ['ls-files', '-z', '-v', ...wanted.changed, ...wanted.untracked];
-  const result = await run(repository, args, environment);
+  const result = await runOnIndex(repository, args, environment);
   if (result.status !== 0) throw gitFailed(args, result);
   const closed = result.stderr.matchAll(/^warning: could not open directory '(.*)': /gm);
   return {
@@ -71,7 +72,7 @@ export async function updateIndex(
   const leftOut: Refused[] = [];
   let rest = paths;
   while (rest.length > 0) {
-    const result = await run(repository, updateArgs, environment, joinPaths(rest));
+    const result = await runOnIndex(repository, updateArgs, environment, joinPaths(rest));
     const { refused, failed } = findUndone(rest, result);
     for (const path of refused) leftOut.push({ path, reason: 'refused by git' });
     if (result.status === 0) break;
@@ -111,13 +112,13 @@ export async function removeFromIndex(
   environment: Environment,
 ): Promise<void> {
   const args = ['update-index', '-z', '--force-remove', '--stdin'];
-  const result = await run(repository, args, environment, joinPaths(paths));
+  const result = await runOnIndex(repository, args, environment, joinPaths(paths));
   if (result.status !== 0) throw gitFailed(args, result);
 }
 
 /** The tree of an index; null where paths of it are in conflict. */
 export async function writeTree(repository: Repository, environment: Environment): Promise<Oid | null> {
-  const result = await run(repository, ['write-tree'], environment);
+  const result = await runOnIndex(repository, ['write-tree'], environment);
   if (result.status === 0) return parseOid(result.stdout.trim());
   if (/: unmerged \(/.test(result.stderr)) return null;
   throw gitFailed(['write-tree'], result);
@@ -125,12 +126,12 @@ export async function writeTree(repository: Repository, environment: Environment
 
 /** Does the repository have an object, packed or borrowed from another? */
 export async function isStored(repository: Repository, oid: Oid): Promise<boolean> {
-  return (await run(repository, ['cat-file', '-e', oid], {})).status === 0;
+  return (await runOnIndex(repository, ['cat-file', '-e', oid], {})).status === 0;
 }
 
 /** Takes, for each path in conflict, one side as if it were the result: ours, else theirs, else what both began with. */
 export async function settleConflicts(repository: Repository, environment: Environment): Promise<void> {
-  const listed = await run(repository, ['ls-files', '-z', '--unmerged'], environment);
+  const listed = await runOnIndex(repository, ['ls-files', '-z', '--unmerged'], environment);
   if (listed.status !== 0) throw gitFailed(['ls-files'], listed);
   const chosen = new Map<string, { mode: string; oid: string; rank: number }>();
   for (const line of listed.stdout.split('\0')) {
@@ -141,7 +142,7 @@ export async function settleConflicts(repository: Repository, environment: Envir
   }
   const lines = [...chosen].map(([path, { mode, oid }]) => `${mode} ${oid} 0\t${path}\0`);
   const args = ['update-index', '-z', '--index-info'];
-  const result = await run(repository, args, environment, lines.join(''));
+  const result = await runOnIndex(repository, args, environment, lines.join(''));
   if (result.status !== 0) throw gitFailed(args, result);
 }
 

@@ -37,6 +37,8 @@ export type KeptIndex = {
   readonly tree: Oid;
   /** The paths in it that the user's index has not. */
   readonly untracked: ReadonlySet<string>;
+  /** The paths the user's index has and it has not. */
+  readonly gone: ReadonlySet<string>;
 };
 
 /** A crashed snapshot leaves its copy of the index behind; nobody works on one for longer than this. */
@@ -98,7 +100,7 @@ export async function copyIndex(
 export function keepIndex(
   ports: IndexPorts,
   work: string,
-  { basis, tree, untracked }: Pick<KeptIndex, 'basis' | 'tree' | 'untracked'>,
+  { basis, tree, untracked, gone }: Pick<KeptIndex, 'basis' | 'tree' | 'untracked' | 'gone'>,
 ): void {
   const { disk, random } = ports;
   const folder = folderOf(ports);
@@ -108,7 +110,7 @@ export function keepIndex(
   const temporary = join(folder, `work-${random.id(8)}`);
   const fd = disk.open(temporary, 'wx', 0o644);
   try {
-    const text = JSON.stringify({ mark, basis, tree, untracked: [...untracked] });
+    const text = JSON.stringify({ mark, basis, tree, untracked: [...untracked], gone: [...gone] });
     writeAll(disk, fd, Buffer.from(text));
   } finally {
     disk.close(fd);
@@ -131,11 +133,15 @@ function parseKept(text: string | null): Omit<KeptIndex, 'path'> | null {
   try {
     const said: unknown = JSON.parse(text ?? 'null');
     if (typeof said !== 'object' || said === null) return null;
-    const { mark, basis, tree, untracked } = said as Record<string, unknown>; // an object, as was just asked
+    const { mark, basis, tree, untracked, gone } = said as Record<string, unknown>; // an object, as was just asked
     if (typeof mark !== 'string' || typeof basis !== 'string' || typeof tree !== 'string') return null;
-    if (!Array.isArray(untracked) || !untracked.every((path) => typeof path === 'string')) return null;
-    return { mark, basis, tree: parseOid(tree), untracked: new Set<string>(untracked) };
+    if (!isListOfPaths(untracked) || !isListOfPaths(gone)) return null;
+    return { mark, basis, tree: parseOid(tree), untracked: new Set(untracked), gone: new Set(gone) };
   } catch {
     return null; // torn: a new one is as good
   }
+}
+
+function isListOfPaths(value: unknown): value is string[] {
+  return Array.isArray(value) && value.every((path) => typeof path === 'string');
 }

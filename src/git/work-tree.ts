@@ -10,7 +10,14 @@ import {
   type WorkTree,
   type WorkTreePorts,
 } from './work-tree-apply.ts';
-import { decideChanges, type LeftOut, type Listing, pathsToLookAt } from './work-tree-changes.ts';
+import {
+  decideChanges,
+  type Known,
+  type LeftOut,
+  type Listing,
+  nothingKnown,
+  pathsToLookAt,
+} from './work-tree-changes.ts';
 import { isGitFailure, isStored, listChanges, settleConflicts } from './work-tree-git.ts';
 import {
   copyIndex,
@@ -59,7 +66,7 @@ async function continueFrom(ports: WorkTreePorts, wanted: Wanted, kept: KeptInde
   const work = await copyIndex(ports, kept);
   try {
     const listing = await list(ports.repository, kept.path, kept.untracked);
-    const reading = decide(listing, wanted, kept.untracked);
+    const reading = decide(listing, wanted, kept);
     const isSame = isStillKept(kept) && readBasis(ports, wanted.maxFileBytes) === kept.basis;
     if (!isSame || work.copied !== kept.mark) return null;
     if (reading === null) return await beginAnew(ports, wanted);
@@ -89,7 +96,7 @@ async function beginAnew(ports: WorkTreePorts, wanted: Wanted, hasConflicts = fa
   try {
     if (hasConflicts) await settleConflicts(ports.repository, { GIT_INDEX_FILE: work.path });
     const basis = readBasis(ports, wanted.maxFileBytes, work.copied);
-    const reading = decide(await list(ports.repository, work.path, new Set()), wanted, new Set());
+    const reading = decide(await list(ports.repository, work.path, new Set()), wanted, nothingKnown);
     const result = reading && (await applyByGit(ports, work.path, basis, reading));
     if (result) return result;
   } finally {
@@ -103,7 +110,7 @@ async function beginAnew(ports: WorkTreePorts, wanted: Wanted, hasConflicts = fa
 function decide(
   { listing, unreadable }: Listed,
   { worktree, maxFileBytes }: Wanted,
-  known: ReadonlySet<string>,
+  known: Known,
 ): Reading | null {
   const found = lookAt(worktree, pathsToLookAt(listing, known));
   const changes = decideChanges(listing, found, known, maxFileBytes);

@@ -108,6 +108,23 @@ describe('a snapshot of unusual files', () => {
     expectSound(repository);
   });
 
+  it('has a tracked file again that was gone for a while, also one that is ignored', async () => {
+    const repository = makeRepositoryWithCommit();
+    repository.write('.gitignore', 'forced\n');
+    repository.write('forced', 'tracked though ignored\n');
+    repository.git('add', '--force', '.');
+    repository.write('untracked', 'known to the next one\n');
+    for (const name of ['README', 'forced']) rmSync(join(repository.folder, name));
+    expect(Object.keys(filesOf(repository, (await snapshot(repository)).tree))).toEqual([
+      '.gitignore',
+      'untracked',
+    ]);
+    repository.write('README', 'back\n');
+    expect((await snapshot(repository)).tree).toBe(treeByGit(repository));
+    repository.write('forced', 'back\n');
+    expect((await snapshot(repository)).tree).toBe(treeByGit(repository));
+  });
+
   it('sees a file of the same size that is changed in the same instant', async () => {
     const repository = makeRepositoryWithCommit();
     for (let turn = 0; turn < 10; turn++) {

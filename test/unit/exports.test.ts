@@ -11,6 +11,7 @@ it('the library exports exactly this', () => {
     'decide',
     'defaultPolicy',
     'deleteEpicCheckpoints',
+    'diffCheckpoints',
     'exitStatuses',
     'formatBaselineResult',
     'formatCheckpointSummary',
@@ -35,12 +36,14 @@ it('the library exports exactly this', () => {
     'recordTests',
     'recordTried',
     'resolveBlocker',
+    'restoreCheckpoint',
     'resumeSession',
     'runBaseline',
     'saveCheckpoint',
     'shouldCheckpoint',
     'startSession',
     'transition',
+    'undoRestore',
     'verifyCheckpoints',
   ]);
 });

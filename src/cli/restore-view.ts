@@ -1,0 +1,121 @@
+import type { RestorePlan } from '../checkpoint/restore.ts';
+import { showPath } from '../git/restore.ts';
+import type { RestoreSetting } from '../session/restore-facts.ts';
+import type { Proposal } from '../session/restore-plan.ts';
+import type { RestoreTarget } from '../session/restore-target.ts';
+import { cleanLine } from '../text.ts';
+import type { Millis } from '../types.ts';
+import { count } from '../units.ts';
+import type { Output } from './output.ts';
+import { describeTime } from './start-view.ts';
+
+/** So many files are named; `--dry-run` names all. */
+const mostNamed = 10;
+
+const shortOid = (oid: string) => oid.slice(0, 7);
+
+/** A file's name on one line, whatever is in it. */
+function quoteName(path: string): string {
+  const name = showPath(path);
+  return cleanLine(name) === name ? name : JSON.stringify(name);
+}
+
+/** What would be restored, what that does, and what somebody should know first. */
+export function showProposal(
+  out: Output,
+  { target, plan }: Proposal,
+  setting: RestoreSetting,
+  around: { readonly name: string | null; readonly now: Millis; readonly namesAll: boolean },
+): string[] {
+  return [
+    showSource(target, around.name, around.now),
+    `  ${showCounts(plan)}`,
+    ...showFiles(out, plan, around.namesAll ? Number.POSITIVE_INFINITY : mostNamed),
+    ...showKept(plan, around.namesAll ? Number.POSITIVE_INFINITY : mostNamed),
+    ...showHead(target, setting),
+    ...showOthers(out, setting),
+  ];
+}
+
+const gateWords = {
+  green: 'the gates ran on exactly this tree',
+  red: 'the gates were red on exactly this tree',
+  unknown: 'no gates ran on this tree',
+} as const;
+
+function showSource({ source, label }: RestoreTarget, name: string | null, now: Millis): string {
+  if (source.kind === 'undo') return `${label}, ${describeTime(source.at, now)}`;
+  const { seq, timestamp, gates } = source.checkpoint;
+  const said = name === null || name === String(seq) ? label : `${name} is ${label}`;
+  return `${said}, ${describeTime(Date.parse(timestamp), now)}; ${gateWords[gates]}`;
+}
+
+/** `11 files change, 3 are deleted, 2 come back`. */
+export function showCounts({ write, remove, comesBack }: RestorePlan): string {
+  const changing = write.size - comesBack.size;
+  const is = (amount: number) => (amount === 1 ? 'is' : 'are');
+  const parts = [
+    changing > 0 && `${count(changing, 'file')} ${changing === 1 ? 'changes' : 'change'}`,
+    remove.size > 0 && `${remove.size} ${is(remove.size)} deleted`,
+    comesBack.size > 0 && `${comesBack.size} ${comesBack.size === 1 ? 'comes' : 'come'} back`,
+  ];
+  return parts.filter(Boolean).join(', ') || 'nothing has to change';
+}
+
+function showFiles(out: Output, { write, remove, comesBack, save }: RestorePlan, most: number): string[] {
+  const mark = (path: string) => (comesBack.has(path) ? 'A' : write.has(path) ? 'M' : 'D');
+  const colours = { A: 'green', M: 'yellow', D: 'red' } as const;
+  const paths = [...new Set([...write.keys(), ...remove])].sort();
+  const lines = paths.slice(0, most).map((path) => {
+    const note = save.has(path) ? ' (ignored; saved for the undo, in this clone only)' : '';
+    return `    ${out.paint(colours[mark(path)], mark(path))} ${quoteName(path)}${note}`;
+  });
+  const more = paths.length - lines.length;
+  return more > 0 ? [...lines, `    … and ${more} more: --dry-run names all`] : lines;
+}
+
+function showKept({ kept }: RestorePlan, most: number): string[] {
+  if (kept.length === 0) return [];
+  const lines = kept.slice(0, most).map(({ path, reason }) => `    ${quoteName(path)} (${reason})`);
+  const more = kept.length - lines.length;
+  const stays = `  ${count(kept.length, 'file')} ${kept.length === 1 ? 'stays' : 'stay'} as ${kept.length === 1 ? 'it is' : 'they are'}:`;
+  return [stays, ...lines, ...(more > 0 ? [`    … and ${more} more: --dry-run names all`] : [])];
+}
+
+/** Where HEAD is, how far it went since, and how it could be moved without losing a thing. */
+function showHead({ label }: RestoreTarget, { head, earlier }: RestoreSetting): string[] {
+  if (head.commit === null) return ['  HEAD and index stay as they are.'];
+  const stays = `  HEAD and index stay, HEAD at ${shortOid(head.commit)}`;
+  if (earlier === null || earlier.commit === null) return [`${stays}.`];
+  const branch =
+    earlier.branch !== null && earlier.branch !== head.branch
+      ? ` That was on ${quoteName(earlier.branch)}; this is ${head.branch === null ? 'no branch' : quoteName(head.branch)}.`
+      : '';
+  if (earlier.moved === null) return [`${stays}; the commit of ${label} is not here.${branch}`];
+  const { gained, lost } = earlier.moved;
+  if (gained === 0 && lost === 0) return [`${stays}, where it was.${branch}`];
+  if (lost === 0) {
+    const move = `To move ${head.branch === null ? 'it' : 'the branch'} too: git reset --soft ${shortOid(earlier.commit)}`;
+    return [`${stays}, ${count(gained, 'commit')} after ${label}.${branch === '' ? ` ${move}` : branch}`];
+  }
+  const commit = shortOid(earlier.commit);
+  if (gained === 0)
+    return [`${stays}, ${count(lost, 'commit')} before that of ${label} (${commit}).${branch}`];
+  return [
+    `${stays}, which went another way than ${label}: ${count(gained, 'commit')} here, ${lost} there (${commit}).${branch}`,
+  ];
+}
+
+function showOthers(out: Output, { workers, operation }: RestoreSetting): string[] {
+  return [
+    ...workers.map(({ name, pid }) =>
+      out.paint(
+        'yellow',
+        `  ${cleanLine(name, 80)} (pid ${pid}) works here and will see files change under it.`,
+      ),
+    ),
+    ...(operation === null
+      ? []
+      : [out.paint('yellow', `  A ${operation} is in progress, and stays so: only files change.`)]),
+  ];
+}

@@ -1,0 +1,108 @@
+import type { CheckpointDocument } from '../checkpoint/document.ts';
+import { type Checkpoint, walkEpic } from '../checkpoint/list.ts';
+import { findCheckpoint } from '../checkpoint/names.ts';
+import { readSaved } from '../checkpoint/read.ts';
+import { hasCode, OrchError } from '../errors.ts';
+import { readCommit, readTree } from '../git/read.ts';
+import type { Repository } from '../git/repository.ts';
+import { type FoundUndo, nothingToUndo, readUndo, readUndoCommit } from '../git/undo.ts';
+import type { EpicId, Oid } from '../types.ts';
+import type { SessionPorts } from './record.ts';
+import type { SessionSettings } from './settings.ts';
+
+export type RestorePorts = SessionPorts & {
+  readonly repository: Repository;
+  readonly readSettings: () => Promise<SessionSettings>;
+};
+
+/** What is to be brought back. */
+export type RestoreTarget = {
+  readonly epic: EpicId;
+  readonly tree: Oid;
+  /** In words: `ckpt 51`. */
+  readonly label: string;
+  /** What was on disk then and is not in the tree. */
+  readonly leftOut: readonly { readonly path: string; readonly reason: string }[];
+  /** The paths it is about, in bytes, one to a character; null: all. */
+  readonly scope: readonly string[] | null;
+  readonly source:
+    | { readonly kind: 'checkpoint'; readonly checkpoint: Checkpoint; readonly document: CheckpointDocument }
+    | ({ readonly kind: 'undo' } & FoundUndo);
+};
+
+/** The code of a checkpoint, by its name. */
+export async function findCode(ports: RestorePorts, epic: EpicId, name: string): Promise<RestoreTarget> {
+  const { checkpoint, commit } = await findCheckpoint(ports, epic, name);
+  const { document } = await readSaved(ports.git, epic, commit);
+  const { snapshot, leftOut = [] } = document;
+  if (snapshot === null) throw await hasNoCode(ports, checkpoint);
+  const tree = await readSnapshotTree(ports, checkpoint, snapshot);
+  const label = `ckpt ${checkpoint.seq}`;
+  return { epic, tree, label, leftOut, scope: null, source: { kind: 'checkpoint', checkpoint, document } };
+}
+
+async function readSnapshotTree({ git }: RestorePorts, checkpoint: Checkpoint, snapshot: Oid): Promise<Oid> {
+  try {
+    const { tree } = await readCommit(git, snapshot);
+    await readTree(git, tree);
+    return tree;
+  } catch (error) {
+    if (!hasCode(error, 'INTEGRITY')) throw error;
+    throw codeNotHere(checkpoint.seq, { snapshot }, error);
+  }
+}
+
+export function needsGit(): OrchError {
+  return new OrchError(
+    'REPOSITORY_UNSUPPORTED',
+    'restoring needs the git program, and it is not in use here',
+    {
+      hint: 'Nothing was changed. Install git, or leave ORCH_ENGINE unset',
+    },
+  );
+}
+
+/** Its snapshot, or a part of it, is in another clone only. */
+export function codeNotHere(seq: number | null, data: Record<string, unknown>, cause?: unknown): OrchError {
+  const whose = seq === null ? 'what was there' : `ckpt ${seq}`;
+  return new OrchError('INTEGRITY', `the code of ${whose} is not in this clone, or not all of it`, {
+    hint: 'Nothing was changed. Fetch it from where it was saved with: orch sync',
+    data,
+    cause,
+  });
+}
+
+async function hasNoCode(ports: RestorePorts, { seq, epicId, id }: Checkpoint): Promise<OrchError> {
+  let passed = false;
+  let nearest: Checkpoint | null = null;
+  for await (const { checkpoint } of walkEpic(ports, epicId, () => {})) {
+    if (passed && checkpoint.snapshot !== null) {
+      nearest = checkpoint;
+      break;
+    }
+    passed ||= checkpoint.id === id;
+  }
+  return new OrchError('CHECKPOINT_NOT_FOUND', `ckpt ${seq} of ${epicId} was saved without the code`, {
+    hint: nearest
+      ? `The nearest older one with code: orch restore ${nearest.seq} --epic ${epicId} --dry-run`
+      : 'No older one has code either. See what there is with: orch checkpoint list',
+    data: { epicId, seq, nearest: nearest?.seq ?? null },
+  });
+}
+
+/** What was there before the last restore in this worktree. An undo that was cut short is gone on with. */
+export async function findUndo(ports: RestorePorts): Promise<RestoreTarget> {
+  const newest = await readUndo(ports);
+  if (newest === null) throw nothingToUndo();
+  const { isFinished, undoes } = newest.undo;
+  const found = !isFinished && undoes ? await readUndoCommit(ports.git, undoes) : newest;
+  const { epic, tree, leftOut, scope, over } = found.undo;
+  return {
+    epic,
+    tree,
+    label: `what was there before ${over}`,
+    leftOut,
+    scope,
+    source: { kind: 'undo', ...found },
+  };
+}

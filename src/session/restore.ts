@@ -1,0 +1,143 @@
+import { join } from 'node:path';
+import type { Checkpoint } from '../checkpoint/list.ts';
+import { isPlainFile, type RestorePlan } from '../checkpoint/restore.ts';
+import { OrchError } from '../errors.ts';
+import { editTree, type TreeEdit } from '../git/edit-tree.ts';
+import { findEntry } from '../git/read.ts';
+import { carryOut, type Prepared, prepareRestore } from '../git/restore.ts';
+import { bringBytesBack, keepBytes } from '../git/restore-bytes.ts';
+import { diffTrees, emptyTree } from '../git/tree-diff.ts';
+import { readUndo, type Undo, writeUndo } from '../git/undo.ts';
+import { removeIfThere } from '../system/files.ts';
+import { withLock } from '../system/lock.ts';
+import type { Oid } from '../types.ts';
+import { placeFor, recordIn } from './here.ts';
+import { type Proposal, proposeRestore } from './restore-plan.ts';
+import type { RestorePorts, RestoreTarget } from './restore-target.ts';
+
+export type Restored = {
+  readonly plan: RestorePlan;
+  /** The checkpoint that holds what was there before. */
+  readonly saved: Checkpoint;
+  /** The commit that `--undo` goes back to; null where nothing had to be changed after all. */
+  readonly undo: Oid | null;
+};
+
+/**
+ * Brings the code of a target into the working tree. What is there is saved first, as a checkpoint and as the undo of
+ * this worktree, both on disk before the first file changes. HEAD, branches and index stay as they are.
+ */
+export function restore(ports: RestorePorts, target: RestoreTarget): Promise<Restored> {
+  const lock = join(ports.home, 'locks', 'restore.lock');
+  return withLock(ports, lock, async () => {
+    const saved = await saveFirst(ports, target);
+    // Looked at again: files may have changed since it was shown, and a checkpoint may write one itself.
+    const proposal = await proposeRestore(ports, target);
+    const { plan, present, worktree } = proposal;
+    if (isNothing(plan)) return { plan, saved: saved.checkpoint, undo: null };
+    const prepared = await prepareRestore(ports, present, plan);
+    try {
+      const undo = await describeUndo(ports, proposal, prepared, saved.snapshot);
+      await writeUndo(ports, undo);
+      await carryOut(ports, worktree, prepared, plan);
+      await giveBytesBack(ports, proposal);
+      return { plan, saved: saved.checkpoint, undo: await writeUndo(ports, { ...undo, isFinished: true }) };
+    } finally {
+      removeIfThere(ports.disk, prepared.index);
+    }
+  });
+}
+
+/** Is everything as it is wanted already? */
+export function isNothing({ write, remove }: RestorePlan): boolean {
+  return write.size + remove.size === 0;
+}
+
+/** What is done, in words; an undo of an undo of an undo is an undo. */
+function describeWork({ source, label }: RestoreTarget): string {
+  return source.kind === 'undo' ? 'undoing a restore' : `restoring ${label}`;
+}
+
+async function saveFirst(
+  ports: RestorePorts,
+  target: RestoreTarget,
+): Promise<{ checkpoint: Checkpoint; snapshot: Oid }> {
+  const { epic } = target;
+  const place = placeFor(ports, epic, await ports.readSettings(), null);
+  const withSnapshot = { ...place, settings: { ...place.settings, snapshot: true } };
+  const ask = { trigger: 'manual' as const, reason: `Before ${describeWork(target)}` };
+  const { stored } = await recordIn(ports, withSnapshot, [], ask);
+  const snapshot = stored?.checkpoint.snapshot ?? null;
+  if (stored && snapshot) return { checkpoint: stored.checkpoint, snapshot };
+  throw new OrchError('WRITE_FAILED', 'what is there now could not be saved, so nothing was restored', {
+    hint: `Nothing was changed. See why with: orch checkpoint create --epic ${epic}`,
+  });
+}
+
+/** What has to be known to undo this restore, and, where one before it was cut short, that one with it. */
+async function describeUndo(
+  ports: RestorePorts,
+  { target, present, worktree }: Proposal,
+  { from, to }: Prepared,
+  saved: Oid,
+): Promise<Undo> {
+  const { epic, scope, source } = target;
+  const touched = await diffTrees(ports.repository, from, to);
+  const files = touched.flatMap(({ path, from: entry }) =>
+    entry && isPlainFile(entry) ? [[path, entry] as const] : [],
+  );
+  const bytes = await keepBytes(ports, worktree, new Map(files));
+  const leftOut = present.leftOut.map(({ path, reason }) => ({ path, reason }));
+  const undoes = source.kind === 'undo' ? source.commit : null;
+  const undo = {
+    epic,
+    tree: from,
+    restored: [to],
+    bytes,
+    over: describeWork(target),
+    scope,
+    leftOut,
+    isFinished: false,
+    saved,
+    undoes,
+  };
+  const before = (await readUndo(ports))?.undo;
+  if (before === undefined || before.isFinished) return undo;
+  return {
+    ...undo,
+    tree: await addSaved(ports, before, { from: present.tree, to: from }),
+    restored: [...before.restored, to],
+    bytes: before.bytes ?? bytes,
+    scope: scope === null || before.scope === null ? null : [...before.scope, ...scope],
+    leftOut: [...before.leftOut, ...leftOut],
+  };
+}
+
+/** What a restore that was cut short began from, with the ignored files that only this one replaces. */
+async function addSaved(
+  { git, repository }: RestorePorts,
+  before: Undo,
+  saved: { readonly from: Oid; readonly to: Oid },
+): Promise<Oid> {
+  const edits = new Map<string, TreeEdit>();
+  for (const { path, to } of await diffTrees(repository, saved.from, saved.to)) {
+    const entries = await Promise.all(before.restored.map((tree) => findEntry(git, tree, path)));
+    if (entries.every((entry) => entry === null)) edits.set(path, to);
+  }
+  if (edits.size === 0) return before.tree;
+  const { tree, objects } = await editTree(git, before.tree, edits);
+  await git.writeObjects(objects);
+  return tree;
+}
+
+/** Where an undo has to give back bytes that git's conversion would not. */
+async function giveBytesBack(ports: RestorePorts, { target, plan, worktree }: Proposal): Promise<void> {
+  const bytes = target.source.kind === 'undo' ? target.source.undo.bytes : null;
+  if (bytes === null) return;
+  const files = await diffTrees(ports.repository, emptyTree(ports.git.format), bytes);
+  await bringBytesBack(
+    ports,
+    worktree,
+    files.filter(({ path }) => plan.write.has(path)),
+  );
+}

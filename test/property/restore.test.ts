@@ -1,0 +1,51 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { restoreCheckpoint, undoRestore } from '../../src/index.ts';
+import { expectSound, save } from '../support/checkpoints.ts';
+import { makeRepositoryWithCommit } from '../support/repository.ts';
+import { checkOutByGit, lookAtFiles, lookAtGit } from '../support/restored.ts';
+import { snapshot as takeSnapshot } from '../support/snapshots.ts';
+import { perform, step } from '../support/steps.ts';
+
+const steps = fc.array(step, { minLength: 2, maxLength: 8 });
+
+it('I1: a restore gives the files as git would, leaves the rest alone, and its undo gives back what was there', async () => {
+  await fc.assert(
+    fc.asyncProperty(steps, steps, async (before, after) => {
+      const repository = makeRepositoryWithCommit();
+      const where = { cwd: repository.folder };
+      for (const one of before) await perform(repository, one);
+      const [{ snapshot }] = await save(repository, ['then']);
+      for (const one of after) await perform(repository, one);
+
+      const files = lookAtFiles(repository.folder);
+      const own = lookAtGit(repository);
+      const { tree } = await takeSnapshot(repository); // which is what git would add: property of its own
+      const present = repository.git('ls-tree', '-r', '-z', '--name-only', tree).split('\0');
+      const result = await restoreCheckpoint({ epicId: 'x', name: '1' }, where);
+
+      const restored = lookAtFiles(repository.folder);
+      const wanted = checkOutByGit(repository, snapshot ?? '');
+      const stays = new Set(result.kept.map(({ path }) => path));
+      for (const [path, content] of Object.entries(wanted)) {
+        if (!stays.has(path)) expect([path, restored[path]]).toEqual([path, content]);
+      }
+      for (const [path, content] of Object.entries(restored)) {
+        if (path in wanted) continue;
+        expect([path, content]).toEqual([path, files[path]]); // it was ignored, or could not be replaced
+        if (present.includes(path)) expect(stays).toContain(path);
+      }
+      expect(lookAtGit(repository)).toEqual(own);
+
+      if (result.undo !== null) {
+        await undoRestore({}, where);
+        expect(lookAtFiles(repository.folder)).toEqual(files);
+        expect(lookAtGit(repository)).toEqual(own);
+        await undoRestore({}, where);
+        expect(lookAtFiles(repository.folder)).toEqual(restored);
+      }
+      expectSound(repository);
+    }),
+    { numRuns: Number(process.env.RESTORE_RUNS ?? 15), endOnFailure: true },
+  );
+}, 600_000);
