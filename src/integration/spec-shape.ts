@@ -16,9 +16,9 @@ const taskId = value(
   readTaskId,
 );
 
-const text = value('a text', readWord);
-const textOrNone = value('a text', (given) => (given == null ? null : readWord(given)));
-const listOrNone = <Item extends z.core.$ZodType>(allowed: string, item: Item) =>
+export const text = value('a text', readWord);
+export const textOrNone = value('a text', (given) => (given == null ? null : readWord(given)));
+export const listOrNone = <Item extends z.core.$ZodType>(allowed: string, item: Item) =>
   z.pipe(
     z.transform((given: unknown): unknown => given ?? []),
     list(allowed, item),
@@ -56,8 +56,8 @@ const status = value('pending, in_progress, completed', (given): TaskStatus | un
     : undefined;
 });
 
-/** A mapping in which other keys may be; `read` takes them for missing values where they are not there. */
-function row<Shape extends z.core.$ZodShape>(shape: Shape) {
+/** A mapping in which other keys may be. A key that is missing is a value that is: whoever reads it says what is allowed. */
+export function row<Shape extends z.core.$ZodShape>(shape: Shape) {
   const missing = Object.fromEntries(Object.keys(shape).map((key) => [key, undefined]));
   return z.pipe(
     value(`a mapping with ${Object.keys(shape).join(', ')}`, (given) =>
