@@ -1,12 +1,13 @@
 import type { CompletedBatch } from '../library/batches.ts';
 import type { BatchStatus, NextBatch, TaskFromGit, TaskView } from '../plan/batch.ts';
+import { cleanLine } from '../text.ts';
 import { count } from '../units.ts';
 import type { Output } from './output.ts';
 import type { Context } from './run.ts';
 
 /** `T003 Add session management (src/auth/session.py)` */
 function showTask({ id, name, file, status }: TaskView): string {
-  const files = [file ?? []].flat().join(', ');
+  const files = cleanLine([file ?? []].flat().join(', '));
   return `${id} ${name}${files && ` (${files})`}${status === 'in_progress' ? ', in progress' : ''}`;
 }
 
@@ -35,13 +36,15 @@ export function showStatus(out: Output, status: BatchStatus): string {
   const all = tasks.completed.length + tasks.in_progress.length + tasks.pending.length;
   const waits = blocked.map(({ id, name, waitsFor }) => `  ${id} ${name}, waits for ${waitsFor.join(', ')}`);
   const issues = deferredIssues.map(({ batch, severity, description, location }) => {
-    return `  ${severity}: ${description}${location === null ? '' : ` (${location})`}, from batch ${batch}`;
+    return cleanLine(
+      `${severity}: ${description}${location === null ? '' : ` (${location})`}, from batch ${batch}`,
+    );
   });
   return [
     `${out.paint('bold', spec.name)}: ${tasks.completed.length} of ${all} tasks completed, ${lastBatch} of ${total} batches`,
     showNext(out, status),
     ...(waits.length > 0 ? ['blocked', ...waits] : []),
-    ...(issues.length > 0 ? ['left for later', ...issues] : []),
+    ...(issues.length > 0 ? ['left for later', ...issues.map((issue) => `  ${issue}`)] : []),
   ].join('\n');
 }
 
@@ -50,13 +53,13 @@ export function showCompleted(out: Output, completed: CompletedBatch): string {
   const { batch, next, deferredIssues, spec } = completed;
   const ids = completed.completed.join(', ');
   const already = completed.alreadyCompleted.join(', ');
+  const comes = showNext(out, { total: batch.total, batch: next, spec });
   const lines = [
     ids &&
       `${out.paint('green', '✓')} ${ids} completed (batch ${batch.number} of ${batch.total}): tasks.yaml updated, checkpoint.yaml written`,
     already && `${already}: completed before`,
     deferredIssues.length > 0 && `${count(deferredIssues.length, 'issue')} carried along`,
-    (ids || !already || next === null) &&
-      `${next === null ? '' : 'Next: '}${showNext(out, { total: batch.total, batch: next, spec })}`,
+    next === null ? comes : `Next: ${comes}`,
   ];
   return lines.filter((line) => line !== false && line !== '').join('\n');
 }
@@ -74,7 +77,7 @@ export function showFromGit(fromGit: readonly TaskFromGit[], isWritten: boolean)
 /** Says what is not as it was, and what to do about it. */
 export function tellDifferences({ out }: Context, differs: NextBatch['differs']): void {
   for (const { message, hint } of differs) {
-    out.tell(out.paint('yellow', `▲ ${message}`));
-    out.tell(`  ${hint}`);
+    out.tell(out.paint('yellow', `▲ ${cleanLine(message)}`));
+    out.tell(`  ${cleanLine(hint)}`);
   }
 }

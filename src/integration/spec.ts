@@ -73,7 +73,7 @@ export function parseSpec(texts: SpecTexts): ReadSpec {
   const indexOf = new Map(rows.map(({ id, path }) => [id, Number(path[1])]));
   return {
     spec: {
-      name: top?.spec ?? folder.split('/').at(-1) ?? folder,
+      name: cleanLine(top?.spec ?? folder.split('/').at(-1) ?? folder, 200),
       tasks: rows.map((row) => makeTask(row, orders)),
       batches: order && order.batches.length > 0 ? order.batches : null,
     },

@@ -12,14 +12,10 @@ import {
 } from '../integration/spec.ts';
 import { checkpointName, parseSpecCheckpoint, type SpecCheckpoint } from '../integration/spec-checkpoint.ts';
 import { readUserFile, type UserFile } from '../integration/user-file.ts';
-import type { BaselinePorts } from '../session/baseline.ts';
-import type { SessionSettings } from '../session/settings.ts';
+import type { SessionPorts } from '../session/record.ts';
 import { findPosition, layOutBatches, type Position } from './batches.ts';
 
-export type BatchPorts = BaselinePorts & {
-  readonly repository: Repository;
-  readonly readSettings: () => Promise<SessionSettings>;
-};
+export type BatchPorts = SessionPorts & { readonly repository: Repository };
 
 /** A spec as it stands in the working tree. */
 export type Situation = {

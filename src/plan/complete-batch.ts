@@ -1,8 +1,8 @@
 import { isOn } from '../checkpoint/policy.ts';
 import { OrchError } from '../errors.ts';
+import { listUncommitted } from '../git/user-commit.ts';
 import type { SpecTask } from '../integration/spec.ts';
 import type { DeferredIssue, FoundIssue } from '../integration/spec-checkpoint.ts';
-import { listSessionChanges } from '../session/changes.ts';
 import { type EpicView, readView } from '../session/context.ts';
 import { type Place, recordIn } from '../session/here.ts';
 import type { Outcome } from '../session/record.ts';
@@ -11,7 +11,7 @@ import { formatInstant } from '../units.ts';
 import { withSpec } from './batch.ts';
 import { chooseTasks } from './batch-choice.ts';
 import { type Difference, findDifferences, readSince } from './batch-differences.ts';
-import { findProofs, markCompleted, shortenCommit } from './batch-evidence.ts';
+import { findProofs, isOfTasks, markCompleted, shortenCommit } from './batch-evidence.ts';
 import { writeCheckpoint, writeTasks } from './batch-files.ts';
 import { carryIssues, recordDeferred, refuseSevere } from './batch-issues.ts';
 import { describeProgress, isRecorded } from './batch-record.ts';
@@ -96,9 +96,8 @@ async function tryToWrite(
   if (newly.length > 0 && !request.anyway) refuseDifferences(differences);
   refuseSevere(request.found, view.state.issues, newly.length > 0);
   if (newly.length > 0) {
-    const changed = (await listSessionChanges(ports, null)).map(({ path }) => path);
-    const all = [...new Set([...since.changed, ...changed])];
-    if (!(await writeTasks(ports, situation, findProofs(situation, newly, all)))) return null;
+    const changed = await listWork(ports, since.changed, newly);
+    if (!(await writeTasks(ports, situation, findProofs(situation, newly, changed)))) return null;
   }
   const after = markCompleted(situation, newly);
   const uncommitted = after.spec.tasks.filter(
@@ -127,6 +126,17 @@ function refuseDifferences(differences: readonly Difference[]): void {
     hint: `Nothing was changed. ${first.hint}`,
     data: { differs: blocking },
   });
+}
+
+/** What changed since the last batch: committed, staged, or named by the tasks. Other changes may be about anything. */
+async function listWork(
+  { git, repository }: BatchPorts,
+  committed: readonly string[],
+  tasks: readonly SpecTask[],
+): Promise<string[]> {
+  const changed = git.name === 'native' ? await listUncommitted(repository) : [];
+  const meant = changed.filter(({ path, isStaged }) => isStaged || isOfTasks(tasks, path));
+  return [...new Set([...committed, ...meant.map(({ path }) => path)])].sort();
 }
 
 /** Does checkpoint.yaml say all this already? */
@@ -170,7 +180,8 @@ async function recordProgress(
 ): Promise<Outcome | null> {
   const { folder, spec, position } = situation;
   const progress = { folder, tasks: spec.tasks, position, deferred };
-  const completed = [...new Set([...newly, ...uncommitted])];
+  const ids = new Set([...newly, ...uncommitted].map(({ id }) => id));
+  const completed = spec.tasks.filter(({ id }) => ids.has(id));
   if (completedOf(spec.tasks).size === 0 && deferred.length === 0) return null;
   const isKnown = isRecorded(view.state, progress);
   const isSaved = view.saved !== null && isRecorded(view.saved.document.state, progress);
