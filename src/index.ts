@@ -19,6 +19,14 @@ export type { Usage } from './cost/ledger.ts';
 export { type ErrorCode, exitStatuses, OrchError } from './errors.ts';
 export { formatBaselineResult } from './integration/baseline-view.ts';
 export { type BaselineResult, baselinePassed, type Gate, type GateOutcome } from './integration/gate.ts';
+export {
+  batchStatus,
+  type CompleteBatchOptions,
+  type CompletedBatch,
+  completeBatch,
+  nextBatch,
+  type SpecOptions,
+} from './library/batches.ts';
 export * from './library/checkpoints.ts';
 export * from './library/gates.ts';
 export * from './library/recording.ts';
@@ -47,6 +55,7 @@ export {
 export type { Where } from './library/where.ts';
 export type { Orch, OrchOptions } from './orch.ts';
 export { openOrch } from './orch.ts';
+export type { BatchStatus, NextBatch } from './plan/batch.ts';
 export type { SessionInfo as Session } from './session/fate.ts';
 export type { SessionSettings } from './session/settings.ts';
 export type { EpicStatus } from './session/status.ts';

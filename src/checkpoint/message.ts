@@ -1,3 +1,4 @@
+import { readTrailers } from '../git/trailers.ts';
 import { parseCheckpointId, parseEpicId, parseOid, parseSessionId, seqOf } from '../ids.ts';
 import { cleanLine, cleanText, cutColumns } from '../text.ts';
 import {
@@ -71,7 +72,7 @@ function unfoldText(text: string): string {
 
 /** What a message of ours says, or null where it is somebody else's. */
 export function parseMessage(message: string): MessageContent | null {
-  const trailers = parseTrailers(message);
+  const trailers = new Map(readTrailers(message).map(({ name, value }) => [name, value]));
   const get = (name: string) => trailers.get(`Orch-${name}`) ?? null;
   try {
     const [sessionId = '', sessionNumber = ''] = get('Session')?.split(' ') ?? [];
@@ -97,21 +98,6 @@ export function parseMessage(message: string): MessageContent | null {
   } catch {
     return null; // a trailer is not of our making
   }
-}
-
-/** The last paragraph's trailers, with their continuation lines. */
-function parseTrailers(message: string): Map<string, string> {
-  const paragraph = message.trimEnd().split('\n\n').at(-1) ?? '';
-  const trailers = new Map<string, string>();
-  let name = '';
-  for (const line of paragraph.split('\n')) {
-    const trailer = /^(Orch-[A-Za-z]+): ?(.*)$/.exec(line);
-    if (trailer) {
-      name = trailer[1] ?? '';
-      trailers.set(name, trailer[2] ?? '');
-    } else if (/^\s/.test(line) && name !== '') trailers.set(name, `${trailers.get(name)}\n${line}`);
-  }
-  return trailers;
 }
 
 function parseColour(text: string | null): GateColour {

@@ -1,4 +1,5 @@
 import { baselineSpec } from './baseline.ts';
+import { batchGroup } from './batch.ts';
 import { briefSpec } from './brief.ts';
 import { checkpointGroup } from './checkpoint.ts';
 import { diffSpec, restoreSpec } from './code-spec.ts';
@@ -31,6 +32,7 @@ const specs: readonly Spec[] = [
   baselineSpec,
   hookSpec,
   statuslineSpec,
+  batchGroup,
   demoSpec,
   makeCompletion(() => specs),
 ];

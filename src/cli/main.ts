@@ -8,6 +8,7 @@ type Group = { run(argv: readonly string[]): Promise<number> };
 /** The commands and the bundle each is in. A command that is not here is looked for, and suggested, in all of them. */
 const groups: { readonly [command: string]: () => Promise<Group> } = {
   baseline: () => import('./baseline.ts'),
+  batch: () => import('./batch.ts'),
   brief: () => import('./brief.ts'),
   checkpoint: () => import('./checkpoint.ts'),
   cost: () => import('./cost.ts'),

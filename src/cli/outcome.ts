@@ -18,7 +18,7 @@ export function showWarning({ out }: Context, { verdict }: Outcome): void {
 /** Prints what came of a record, as text or as its document; past the budget it ends with 4. */
 export function showOutcome(context: Context, epic: EpicId, outcome: Outcome, said: string): number {
   const { out, json } = context;
-  const { session, state, stored, verdict, events } = outcome;
+  const { session, state, stored, events } = outcome;
   const shown = events.map(({ at, fact }) => ({
     epicId: epic,
     sessionId: session,
@@ -40,7 +40,13 @@ export function showOutcome(context: Context, epic: EpicId, outcome: Outcome, sa
     if (stored) out.print(showTitle(out, stored.checkpoint, '◆ '));
   }
   showWarning(context, outcome);
-  if (verdict.stop === null) return 0;
+  refuseOverBudget(epic, outcome);
+  return 0;
+}
+
+/** Ends with 4 where the money is gone: what was recorded is, and that was all. */
+export function refuseOverBudget(epic: EpicId, { verdict }: Outcome): void {
+  if (verdict.stop === null) return;
   const { spent, limit } = verdict.stop;
   throw new OrchError(
     'BUDGET_EXCEEDED',

@@ -1,11 +1,11 @@
 import { isUtf8 } from 'node:buffer';
-import { join, sep } from 'node:path';
 import { writeFailed } from '../errors.ts';
 import type { Random } from '../system/clock.ts';
-import { type Disk, listFolder, readIfThere, realPath, statIfThere } from '../system/files.ts';
+import { type Disk, listFolder } from '../system/files.ts';
 import { removeLeftovers, replaceFile } from '../system/replace-file.ts';
 import type { Millis } from '../types.ts';
 import { type Resumption, readResumption } from './orchestration-state.ts';
+import { findProtection, type Refused, readUserFile } from './user-file.ts';
 import { setYamlValues } from './yaml-edit.ts';
 
 export const orchestrationFile = 'ORCHESTRATION.yaml';
@@ -20,9 +20,6 @@ export type CheckpointMark = {
 
 export type WriteBack = { readonly written: true } | { readonly written: false; readonly reason: string };
 
-type Located = { readonly path: string; readonly bytes: Buffer };
-type Refused = { readonly problem: string };
-
 /** Far more than a person or an agent keeps in such a file. */
 const mostBytes = 256 * 1024;
 /** Each time, somebody else wrote the file while it was being replaced. */
@@ -36,7 +33,7 @@ export function hasOrchestrationYaml(root: string): boolean {
 /** Reads where the work stands by the ORCHESTRATION.yaml of a working tree; null where there is none. */
 export function readOrchestrationYaml(root: string, now: Millis): Resumption | Refused | null {
   try {
-    const located = locate(root);
+    const located = readUserFile(root, orchestrationFile, mostBytes);
     if (located === null || 'problem' in located) return located;
     return readResumption(located.bytes.toString('utf8'), now);
   } catch (error) {
@@ -55,7 +52,7 @@ export async function writeBack(
 ): Promise<WriteBack> {
   try {
     for (let attempt = 1; attempt <= mostAttempts; attempt++) {
-      const located = locate(root);
+      const located = readUserFile(root, orchestrationFile, mostBytes);
       if (located === null) return refuse('there is none');
       if ('problem' in located) return refuse(located.problem);
       const edited = setYamlValues(located.bytes.toString('utf8'), 'resumption', valuesOf(mark));
@@ -98,26 +95,4 @@ function valuesOf({ id, fillPercentage, tier, at }: CheckpointMark) {
     tier,
     checkpoint_timestamp: new Date(at).toISOString(),
   };
-}
-
-/** The file itself, behind links: they stay links, but lead nowhere outside the working tree. */
-function locate(root: string): Located | Refused | null {
-  const path = join(root, orchestrationFile);
-  const stats = statIfThere(path);
-  if (stats === null) return null;
-  if (!stats.isFile()) return { problem: 'it is no file' };
-  if (stats.size > mostBytes) return { problem: `it is larger than ${mostBytes / 1024} KB` };
-  const real = realPath(path);
-  if (!real.startsWith(`${realPath(root)}${sep}`))
-    return { problem: 'it is a link that leads out of the repository' };
-  const bytes = readIfThere(real);
-  if (bytes === null) return null;
-  // What is decoded and encoded again has to be the same bytes.
-  return isUtf8(bytes) ? { path: real, bytes } : { problem: 'it is not UTF-8' };
-}
-
-/** A file without any write permission is not to be replaced either, though its folder would allow that. */
-function findProtection(path: string): string | null {
-  const mode = statIfThere(path)?.mode ?? 0;
-  return (mode & 0o222) === 0 ? 'it is write-protected' : null;
 }

@@ -6,13 +6,13 @@ export type YamlValue = string | number | null;
 export type YamlValues = { readonly [key: string]: YamlValue };
 
 /** Texts to be put in place of what stands between two offsets. */
-type Edit = { readonly start: number; readonly end: number; readonly text: string };
+export type Edit = { readonly start: number; readonly end: number; readonly text: string };
 type Edits = readonly Edit[] | { readonly problem: string };
 
 /** What new lines have to look like in this file. */
 type Layout = { readonly lineEnd: string; readonly step: string };
 
-type Section = YAMLMap<unknown, unknown>;
+export type Section = YAMLMap<unknown, unknown>;
 
 /**
  * Sets values in a section at the top of a YAML text, and leaves every other byte as it is;
@@ -39,11 +39,11 @@ export function setYamlValues(
   return { text: edited };
 }
 
-function isRecord(value: unknown): value is { readonly [key: string]: unknown } {
+export function isRecord(value: unknown): value is { readonly [key: string]: unknown } {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-function applyEdits(text: string, edits: readonly Edit[]): string {
+export function applyEdits(text: string, edits: readonly Edit[]): string {
   let edited = text;
   for (const { start, end, text: put } of edits.toSorted((a, b) => b.start - a.start))
     edited = edited.slice(0, start) + put + edited.slice(end);
@@ -57,7 +57,7 @@ function findEdits(text: string, section: string, values: YamlValues): Edits {
     keepSourceTokens: true,
   });
   const root = isMap(contents) ? contents : null;
-  const layout = { lineEnd: /\r?\n/.exec(text)?.[0] ?? '\n', step: findStep(text, root) };
+  const layout = { lineEnd: lineEndOf(text), step: findStep(text, root) };
   const pair = root ? findPair(root, section) : null;
   if (!pair) return addSection(text, root, section, values, layout);
   if (isAlias(pair.value)) return { problem: `${section} is an alias of another part of the file` };
@@ -68,7 +68,7 @@ function findEdits(text: string, section: string, values: YamlValues): Edits {
   return fillSection(text, pair, columnOf(text, startOf(pair.key)), values, layout);
 }
 
-function findPair(map: Section, key: string): Pair<unknown, unknown> | null {
+export function findPair(map: Section, key: string): Pair<unknown, unknown> | null {
   return map.items.find((item) => isScalar(item.key) && item.key.value === key) ?? null;
 }
 
@@ -98,7 +98,7 @@ function editSection(
   return [...edits, { start: at, end: at, text: lines.join('') }];
 }
 
-function editValue(pair: Pair<unknown, unknown>, value: YamlValue): Edit | 'unfit' | null {
+export function editValue(pair: Pair<unknown, unknown>, value: YamlValue): Edit | 'unfit' | null {
   const { key, value: node } = pair;
   if (isAlias(node)) return { ...placeOf(node), text: writeValue(value, null) };
   if (isCollection(node)) return 'unfit';
@@ -149,14 +149,14 @@ function addSection(
   return [{ start: text.length, end: text.length, text: added }];
 }
 
-function addToFlow(text: string, brace: number, pairs: string): Edit {
+export function addToFlow(text: string, brace: number, pairs: string): Edit {
   const rest = text.slice(brace + 1);
   const comma = /^\s*(#.*\s*)*\}/.test(rest) ? '' : ',';
   const spaced = /^\s/.test(rest) ? ` ${pairs}${comma}` : `${pairs}${comma}${comma && ' '}`;
   return { start: brace + 1, end: brace + 1, text: spaced };
 }
 
-function writePair([key, value]: readonly [string, YamlValue]): string {
+export function writePair([key, value]: readonly [string, YamlValue]): string {
   return `${key}: ${writeValue(value, null)}`;
 }
 
@@ -164,7 +164,7 @@ function writePair([key, value]: readonly [string, YamlValue]): string {
 const plain = /^(?!(?:y|n|yes|no|on|off|true|false|null|nan|inf)$)[a-z][\w-]*$|^\d{4}-\d\d-\d\dT[\d:.]+Z$/i;
 
 /** In the quotes the old value has; a new one gets double quotes, for YAML 1.1 reads a bare time as a date. */
-function writeValue(value: YamlValue, old: { type?: string; value: unknown } | null): string {
+export function writeValue(value: YamlValue, old: { type?: string; value: unknown } | null): string {
   if (value === null || typeof value === 'number') return String(value);
   const isPlain = old?.type === 'PLAIN' && typeof old.value === 'string' && plain.test(value);
   if (isPlain) return value;
@@ -184,26 +184,30 @@ function findStep(text: string, root: Section | null): string {
   return ' '.repeat(column > 0 ? column : 2);
 }
 
-function placeOf(node: unknown): { start: number; end: number } {
+export function placeOf(node: unknown): { start: number; end: number } {
   const range = isScalar(node) || isCollection(node) || isAlias(node) ? node.range : null;
   return { start: range?.[0] ?? 0, end: range?.[1] ?? 0 };
 }
 
-function startOf(node: unknown): number {
+export function startOf(node: unknown): number {
   return placeOf(node).start;
 }
 
-function colonOf({ srcToken }: Pair<unknown, unknown>): number {
+export function colonOf({ srcToken }: Pair<unknown, unknown>): number {
   return srcToken?.sep?.find(({ type }) => type === 'map-value-ind')?.offset ?? 0;
 }
 
-function columnOf(text: string, offset: number): number {
+export function columnOf(text: string, offset: number): number {
   const before = text.slice(text.lastIndexOf('\n', offset - 1) + 1, offset);
   return before.replace(/^\uFEFF/, '').length;
 }
 
-function endOfLine(text: string, offset: number): number {
+export function endOfLine(text: string, offset: number): number {
   const end = text.indexOf('\n', offset);
   if (end === -1) return text.length;
   return text[end - 1] === '\r' ? end - 1 : end;
+}
+
+export function lineEndOf(text: string): string {
+  return /\r?\n/.exec(text)?.[0] ?? '\n';
 }

@@ -16,22 +16,22 @@ const longestWrite: Millis = 60_000;
 
 /**
  * Puts new bytes in the place of a file of the user's, in one step, with its mode and owner;
- * only if it still holds what is expected. Says whether it did.
+ * only if it still holds what is expected, or, where null is, is not there. Says whether it did.
  */
 export async function replaceFile(
   disk: Disk,
   path: string,
-  { expected, bytes }: { readonly expected: Uint8Array; readonly bytes: Uint8Array },
+  { expected, bytes }: { readonly expected: Uint8Array | null; readonly bytes: Uint8Array },
   random: string,
 ): Promise<boolean> {
   const before = statIfThere(path);
-  if (!before) return false;
+  if ((before === null) !== (expected === null)) return false;
   const temporary = `${temporaryPrefix(path)}${random}`;
   let isReplaced = false;
   try {
     await writeLike(disk, temporary, bytes, before);
     // Nothing is waited for in between: whoever writes the file now has the shortest time to be overwritten.
-    if (readIfThere(path)?.equals(expected)) {
+    if (expected === null ? statIfThere(path) === null : readIfThere(path)?.equals(expected)) {
       disk.rename(temporary, path);
       isReplaced = true;
     }
@@ -56,13 +56,15 @@ function temporaryPrefix(path: string): string {
   return join(dirname(path), `.${basename(path)}.orch-`);
 }
 
-async function writeLike(disk: Disk, path: string, bytes: Uint8Array, model: Stats): Promise<void> {
-  const fd = disk.open(path, 'wx', 0o600);
+async function writeLike(disk: Disk, path: string, bytes: Uint8Array, model: Stats | null): Promise<void> {
+  const fd = disk.open(path, 'wx', model ? 0o600 : 0o666);
   try {
-    const { uid, gid } = fstatSync(fd);
-    // The owner first: changing it takes bits off the mode.
-    if (uid !== model.uid || gid !== model.gid) fchownSync(fd, model.uid, model.gid);
-    fchmodSync(fd, model.mode & 0o7777);
+    if (model) {
+      const { uid, gid } = fstatSync(fd);
+      // The owner first: changing it takes bits off the mode.
+      if (uid !== model.uid || gid !== model.gid) fchownSync(fd, model.uid, model.gid);
+      fchmodSync(fd, model.mode & 0o7777);
+    }
     writeAll(disk, fd, bytes);
     await disk.sync(fd);
   } finally {

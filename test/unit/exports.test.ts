@@ -6,7 +6,9 @@ it('the library exports exactly this', () => {
   expect(Object.keys(library).sort()).toEqual([
     'OrchError',
     'baselinePassed',
+    'batchStatus',
     'checkCheckpointTrigger',
+    'completeBatch',
     'completeSession',
     'decide',
     'defaultPolicy',
@@ -21,6 +23,7 @@ it('the library exports exactly this', () => {
     'listCheckpoints',
     'loadCheckpoint',
     'loadLatestCheckpoint',
+    'nextBatch',
     'openOrch',
     'pauseSession',
     'readListing',

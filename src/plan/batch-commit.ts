@@ -1,0 +1,59 @@
+import {
+  type ChangedFile,
+  commitCommands,
+  commitForUser,
+  listUncommitted,
+  refuseUnderway,
+} from '../git/user-commit.ts';
+import { quoteForShell } from '../integration/orch-command.ts';
+import { dependenciesName, tasksName } from '../integration/spec.ts';
+import { checkpointName } from '../integration/spec-checkpoint.ts';
+import { cleanLine, cutColumns } from '../text.ts';
+import type { Oid } from '../types.ts';
+import { isOfTasks } from './batch-evidence.ts';
+import type { BatchPorts } from './batch-situation.ts';
+import type { Completed } from './complete-batch.ts';
+
+/** The commit of a batch: what is run for it, and what of the user's changes is not in it. */
+export type BatchCommit = {
+  readonly commands: readonly (readonly string[])[];
+  /** The same for a shell. */
+  readonly line: string;
+  readonly leftOut: readonly string[];
+};
+
+/**
+ * The commit that belongs to what is completed and not committed; null where nothing is. It takes the spec's own files,
+ * the changed files that its tasks name as theirs, and what the user has staged: nothing that nobody named.
+ */
+export async function planCommit(ports: BatchPorts, completed: Completed): Promise<BatchCommit | null> {
+  const { uncommitted, number, situation } = completed;
+  if (uncommitted.length === 0) return null;
+  const { folder, position } = situation;
+  const own = [tasksName, checkpointName, dependenciesName].map((name) => `${folder}/${name}`);
+  const changed: readonly ChangedFile[] =
+    ports.git.name === 'native'
+      ? await listUncommitted(ports.repository)
+      : own.slice(0, 2).map((path) => ({ path, isStaged: false }));
+  const isIn = ({ path }: ChangedFile) => own.includes(path) || isOfTasks(uncommitted, path);
+  const paths = changed.filter(isIn).map(({ path }) => path);
+  const ids = uncommitted.map(({ id }) => id).join(', ');
+  const subject = cutColumns(cleanLine(`${ids}: ${uncommitted.map(({ name }) => name).join('; ')}`), 72);
+  const trailers = [`Tasks: ${ids}`, `Batch: ${number}/${position.total}`];
+  const commands = commitCommands(paths, subject, trailers);
+  return {
+    commands,
+    line: commands.map((args) => quoteForShell(['git', ...args])).join(' && '),
+    leftOut: changed.filter((file) => !file.isStaged && !isIn(file)).map(({ path }) => path),
+  };
+}
+
+/** Refuses, before anything is changed, what could not be committed afterwards. */
+export function checkCommit({ repository }: BatchPorts): void {
+  refuseUnderway(repository);
+}
+
+/** Commits a batch on the user's branch. */
+export function runCommit({ repository }: BatchPorts, { commands }: BatchCommit): Promise<Oid> {
+  return commitForUser(repository, commands);
+}

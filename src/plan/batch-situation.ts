@@ -1,0 +1,99 @@
+import { OrchError } from '../errors.ts';
+import type { Head } from '../git/engine.ts';
+import { readCommit, readPath } from '../git/read.ts';
+import type { Repository } from '../git/repository.ts';
+import {
+  dependenciesName,
+  parseSpec,
+  type ReadSpec,
+  type Spec,
+  type SpecTask,
+  tasksName,
+} from '../integration/spec.ts';
+import { checkpointName, parseSpecCheckpoint, type SpecCheckpoint } from '../integration/spec-checkpoint.ts';
+import { readUserFile, type UserFile } from '../integration/user-file.ts';
+import type { SessionPorts } from '../session/record.ts';
+import { findPosition, layOutBatches, type Position } from './batches.ts';
+
+export type BatchPorts = SessionPorts & { readonly repository: Repository };
+
+/** A spec as it stands in the working tree. */
+export type Situation = {
+  readonly worktree: string;
+  /** `specs/active/auth-system` */
+  readonly folder: string;
+  readonly spec: Spec;
+  readonly batches: readonly (readonly SpecTask[])[];
+  readonly position: Position;
+  /** What was written after the last batch; null before the first. */
+  readonly checkpoint: SpecCheckpoint | null;
+  readonly files: { readonly tasks: UserFile; readonly checkpoint: UserFile | null };
+  readonly head: Head;
+};
+
+/** Far more than anybody plans. */
+const mostBytes = 4 * 1024 * 1024;
+
+/** Reads a spec, its checkpoint, and where the repository stands. */
+export async function readSituation(ports: BatchPorts, folder: string): Promise<Situation> {
+  const worktree = requireWorktree(ports);
+  const read = (name: string) => readSpecFile(worktree, `${folder}/${name}`);
+  const tasks = read(tasksName) ?? missing(`${folder}/${tasksName}`);
+  const dependencies = read(dependenciesName) ?? missing(`${folder}/${dependenciesName}`);
+  const checkpoint = read(checkpointName);
+  const parsed = parseSpec({ folder, tasks: textOf(tasks), dependencies: textOf(dependencies) });
+  const batches = layOutBatches(parsed);
+  return {
+    worktree,
+    folder,
+    spec: parsed.spec,
+    batches,
+    position: findPosition(batches),
+    checkpoint: checkpoint && parseSpecCheckpoint(`${folder}/${checkpointName}`, textOf(checkpoint)),
+    files: { tasks, checkpoint },
+    head: await ports.git.readHead(),
+  };
+}
+
+export function requireWorktree({ repository }: BatchPorts): string {
+  if (repository.worktree !== null) return repository.worktree;
+  throw new OrchError('REPOSITORY_UNSUPPORTED', 'a bare repository has no files, and so no spec', {
+    hint: 'Run it in a working tree',
+  });
+}
+
+function textOf({ bytes }: UserFile): string {
+  return bytes.toString('utf8');
+}
+
+function readSpecFile(worktree: string, path: string): UserFile | null {
+  const found = readUserFile(worktree, path, mostBytes);
+  if (found === null || !('problem' in found)) return found;
+  throw new OrchError('PLAN_INVALID', `${path} cannot be read: ${found.problem}`, {
+    hint: 'Make it a readable text file in the repository, then run the same command again',
+    data: { file: path },
+  });
+}
+
+function missing(path: string): never {
+  throw new OrchError('PLAN_INVALID', `there is no ${path}`, {
+    hint: path.endsWith(tasksName)
+      ? 'A spec is a folder with tasks.yaml and dependencies.yaml; name it with --spec DIR'
+      : 'Write one; "phases: []" is enough where tasks.yaml says what depends on what',
+    data: { file: path },
+  });
+}
+
+/** The tasks that are completed by the tasks.yaml of HEAD; none where it has no such file, or one nobody can read. */
+export async function readCommitted(
+  { git }: BatchPorts,
+  { head, folder }: Pick<Situation, 'head' | 'folder'>,
+): Promise<ReadonlySet<string>> {
+  if (head.commit === null) return new Set();
+  const { tree } = await readCommit(git, head.commit);
+  const bytes = await readPath(git, tree, [...folder.split('/'), tasksName]);
+  const read: ReadSpec | null =
+    bytes && parseSpec({ folder, tasks: bytes.toString('utf8'), dependencies: 'phases: []' });
+  const done = read?.spec.tasks.filter(({ status }) => status === 'completed') ?? [];
+  return new Set(done.map(({ id }) => id));
+}
