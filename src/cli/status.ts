@@ -33,7 +33,9 @@ export const statusSpec: CommandSpec = {
       const faults = readHookFaults(orch.home, orch.clock.now());
       if (json) out.print(JSON.stringify({ epics, faults }));
       else if (views.length === 0) {
-        out.tell('no epics yet. Begin one with: orch start --epic my-feature');
+        out.tell(
+          'no epics yet. Agents that orch init hooked into begin one; by hand: orch start --epic my-feature',
+        );
       } else out.print(showEpics(out, orch, views, epics));
       if (!json && faults.length > 0) out.print(showFaults(out, orch, faults));
       for (const view of views) tellDamage(context, view);

@@ -17,7 +17,8 @@ describe('orch status and orch log', () => {
     expect(runOrch(repository, ['status'])).toEqual({
       status: 0,
       stdout: '',
-      stderr: 'no epics yet. Begin one with: orch start --epic my-feature\n',
+      stderr:
+        'no epics yet. Agents that orch init hooked into begin one; by hand: orch start --epic my-feature\n',
     });
     expect(orchJson(repository, ['status'])).toEqual({ epics: [], faults: [] });
     for (const args of [['log'], ['cost'], ['brief'], ['log', 'nope'], ['brief', '-e', 'nope']])
