@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { OrchError } from '../errors.ts';
 import { describeRestore } from '../library/restore.ts';
 import type { Orch } from '../orch.ts';
-import { isNothing, restore } from '../session/restore.ts';
+import { finishLast, isNothing, restore } from '../session/restore.ts';
 import { readSetting } from '../session/restore-facts.ts';
 import { restoreInto } from '../session/restore-into.ts';
 import { scopeOf, showPaths } from '../session/restore-paths.ts';
@@ -46,6 +46,7 @@ async function restoreHere(context: Context, orch: Orch, call: Call): Promise<nu
     const around = { name: call.argument ?? null, now: orch.clock.now(), namesAll: isDryRun };
     for (const line of showProposal(out, proposal, setting, around)) show(line);
   }
+  if (!isDryRun && isNothing(proposal.plan)) await finishLast(orch);
   if (isDryRun || isNothing(proposal.plan)) {
     if (json) out.print(JSON.stringify(describeRestore(target, proposal.plan, null)));
     else if (!isDryRun) out.tell('Nothing to do.');

@@ -3,7 +3,7 @@ import type { RestorePlan } from '../checkpoint/restore.ts';
 import { parseEpicId } from '../ids.ts';
 import type { Orch } from '../orch.ts';
 import { compareSides, readSide, type Side } from '../session/diff.ts';
-import { isNothing, restore } from '../session/restore.ts';
+import { finishLast, isNothing, restore } from '../session/restore.ts';
 import { scopeOf, showPaths } from '../session/restore-paths.ts';
 import { proposeRestore } from '../session/restore-plan.ts';
 import { findCode, findUndo, type RestoreTarget } from '../session/restore-target.ts';
@@ -52,6 +52,7 @@ export function undoRestore(
 
 async function runRestore(orch: Orch, target: RestoreTarget, dryRun: boolean): Promise<RestoreResult> {
   const { plan } = await proposeRestore(orch, target);
+  if (!dryRun && isNothing(plan)) await finishLast(orch);
   if (dryRun || isNothing(plan)) return describeRestore(target, plan, null);
   const done = await restore(orch, target);
   return describeRestore(target, done.plan, done);

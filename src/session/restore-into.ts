@@ -2,7 +2,7 @@ import { join, relative, resolve, sep } from 'node:path';
 import { isWithin } from '../checkpoint/restore.ts';
 import { OrchError, systemCode, writeFailed } from '../errors.ts';
 import { editTree } from '../git/edit-tree.ts';
-import { checkOutInto } from '../git/restore.ts';
+import { checkOutInto, showPath } from '../git/restore.ts';
 import { findMissing } from '../git/restore-look.ts';
 import { submoduleMode } from '../git/tree.ts';
 import { diffTrees, emptyTree } from '../git/tree-diff.ts';
@@ -22,8 +22,9 @@ export async function restoreInto(
   const files = (await diffTrees(repository, emptyTree(git.format), tree)).filter(({ path }) =>
     isWithin(path, scope),
   );
-  if (files.length === 0 && scope !== null) {
-    throw new OrchError('USAGE', `${label} has no such file`, {
+  const unknown = scope?.find((each) => !files.some(({ path }) => isWithin(path, [each])));
+  if (unknown !== undefined) {
+    throw new OrchError('USAGE', `${showPath(unknown)} is not in ${label}`, {
       hint: 'Nothing was written. Check the paths.',
     });
   }

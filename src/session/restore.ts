@@ -48,6 +48,12 @@ export function restore(ports: RestorePorts, target: RestoreTarget): Promise<Res
   });
 }
 
+/** Notes that the last restore came to its end, where it was cut short with nothing left to do. */
+export async function finishLast(ports: RestorePorts): Promise<void> {
+  const last = await readUndo(ports);
+  if (last && !last.undo.isFinished) await writeUndo(ports, { ...last.undo, isFinished: true });
+}
+
 /** Is everything as it is wanted already? */
 export function isNothing({ write, remove }: RestorePlan): boolean {
   return write.size + remove.size === 0;

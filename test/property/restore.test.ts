@@ -4,7 +4,7 @@ import { restoreCheckpoint, undoRestore } from '../../src/index.ts';
 import { expectSound, save } from '../support/checkpoints.ts';
 import { makeRepositoryWithCommit } from '../support/repository.ts';
 import { checkOutByGit, lookAtFiles, lookAtGit } from '../support/restored.ts';
-import { snapshot as takeSnapshot } from '../support/snapshots.ts';
+import { filesOf, snapshot as takeSnapshot } from '../support/snapshots.ts';
 import { perform, step } from '../support/steps.ts';
 
 const steps = fc.array(step, { minLength: 2, maxLength: 8 });
@@ -20,20 +20,21 @@ it('I1: a restore gives the files as git would, leaves the rest alone, and its u
 
       const files = lookAtFiles(repository.folder);
       const own = lookAtGit(repository);
-      const { tree } = await takeSnapshot(repository); // which is what git would add: property of its own
-      const present = repository.git('ls-tree', '-r', '-z', '--name-only', tree).split('\0');
+      const { tree } = await takeSnapshot(repository); // which is what git would add: a property of its own
+      const [present, target] = [filesOf(repository, tree), filesOf(repository, snapshot ?? '')];
       const result = await restoreCheckpoint({ epicId: 'x', name: '1' }, where);
 
       const restored = lookAtFiles(repository.folder);
       const wanted = checkOutByGit(repository, snapshot ?? '');
       const stays = new Set(result.kept.map(({ path }) => path));
       for (const [path, content] of Object.entries(wanted)) {
-        if (!stays.has(path)) expect([path, restored[path]]).toEqual([path, content]);
+        if (result.changed.includes(path)) expect([path, restored[path]]).toEqual([path, content]);
+        else if (!stays.has(path)) expect([path, present[path]]).toEqual([path, target[path]]);
       }
       for (const [path, content] of Object.entries(restored)) {
-        if (path in wanted) continue;
-        expect([path, content]).toEqual([path, files[path]]); // it was ignored, or could not be replaced
-        if (present.includes(path)) expect(stays).toContain(path);
+        if (result.changed.includes(path)) continue;
+        expect([path, content]).toEqual([path, files[path]]); // the same there, or ignored, or not to be replaced
+        if (path in present && !(path in wanted)) expect(stays).toContain(path);
       }
       expect(lookAtGit(repository)).toEqual(own);
 

@@ -1,0 +1,143 @@
+import { spawn } from 'node:child_process';
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it, vi } from 'vitest';
+import { type Orch, openOrch, restoreCheckpoint, undoRestore } from '../../src/index.ts';
+import { expectSound, listFiles, save } from '../support/checkpoints.ts';
+import { makeCrashingDisk } from '../support/crash-disk.ts';
+import { orchBin } from '../support/orch.ts';
+import { cleanEnvironment, makeRepositoryWithCommit, type TestRepository } from '../support/repository.ts';
+import { lookAtFiles, lookAtGit } from '../support/restored.ts';
+
+const restore = { epicId: 'x', name: '1' };
+
+/** Files that all differ between then and now, some of them ignored by now. */
+async function makeWork(files: number): Promise<TestRepository> {
+  const repository = makeRepositoryWithCommit();
+  const write = (from: number, to: number, text: string) => {
+    for (let index = from; index < to; index++) {
+      const folder = join(repository.folder, `f${index % 10}`);
+      mkdirSync(folder, { recursive: true });
+      writeFileSync(join(folder, `${index}`), `${text} ${index}\n`.repeat(20));
+    }
+  };
+  write(0, files, 'then');
+  await save(repository, ['then']);
+  rmSync(join(repository.folder, 'f0'), { recursive: true });
+  repository.write('f0', 'a file now\n');
+  repository.write('.gitignore', 'f1\n');
+  write(files, files + 9, 'made since');
+  for (let index = 1; index < files; index++) if (index % 10 !== 0) write(index, index + 1, 'now');
+  return repository;
+}
+
+/** Locks of a dead process are passed over after ten seconds; no test waits for that. */
+function removeLocks({ folder }: TestRepository): void {
+  rmSync(join(folder, '.git/orchestration/locks'), { recursive: true, force: true });
+  for (const refs of ['refs/orchestration', 'refs/orchestration-local']) {
+    const top = join(folder, '.git', refs);
+    for (const path of listFiles(top)) if (path.endsWith('.lock')) rmSync(path);
+  }
+}
+
+/** Does work on a disk that dies; says whether it did. */
+async function dieAt(
+  repository: TestRepository,
+  at: number,
+  work: (orch: Orch) => Promise<unknown>,
+): Promise<boolean> {
+  const crashing = makeCrashingDisk({ at, torn: false });
+  const orch = await openOrch({
+    cwd: repository.folder,
+    disk: crashing.disk,
+    wrapEngine: crashing.wrapEngine,
+  });
+  await work(orch).catch((error: unknown) => {
+    if (!crashing.hasDied()) throw error;
+  });
+  orch.close();
+  removeLocks(repository);
+  return crashing.hasDied();
+}
+
+/** Kills a restore, and the git it started, a moment after the first file is gone. */
+async function killHalfWay(
+  repository: TestRepository,
+  args: readonly string[],
+  first: string,
+  later: number,
+) {
+  const child = spawn(process.execPath, [orchBin, 'restore', ...args, '-y'], {
+    cwd: repository.folder,
+    env: cleanEnvironment(repository.home),
+    stdio: 'ignore',
+    detached: true, // a group of its own, to be killed whole
+  });
+  const ended = new Promise((resolve) => child.on('close', resolve));
+  const path = join(repository.folder, first);
+  await vi.waitFor(() => expect(existsSync(path) && child.exitCode === null).toBe(false), {
+    timeout: 60_000,
+    interval: 1,
+  });
+  const until = performance.now() + later;
+  while (performance.now() < until);
+  if (child.pid !== undefined && child.exitCode === null) process.kill(-child.pid, 'SIGKILL');
+  await ended;
+  removeLocks(repository);
+}
+
+it('I3: dead at any operation on the disk, a restore and its undo can be run again, and undone', async () => {
+  const repository = await makeWork(12);
+  const where = { cwd: repository.folder };
+  const own = lookAtGit(repository);
+  const before = lookAtFiles(repository.folder);
+  await restoreCheckpoint(restore, where);
+  const wanted = lookAtFiles(repository.folder);
+  await undoRestore({}, where);
+  const step = Number(process.env.CRASH_STEP ?? 41);
+  for (let at = 1, died = true; died; at += step) {
+    died = await dieAt(repository, at, (orch) => restoreCheckpoint(restore, orch));
+    expect([before, wanted]).toContainEqual(lookAtFiles(repository.folder));
+    await restoreCheckpoint(restore, where);
+    expect([at, lookAtFiles(repository.folder)]).toEqual([at, wanted]);
+    await undoRestore({}, where);
+    expect([at, lookAtFiles(repository.folder)]).toEqual([at, before]);
+  }
+  for (let at = 1, died = true; died; at += step) {
+    await restoreCheckpoint(restore, where);
+    died = await dieAt(repository, at, (orch) => undoRestore({}, orch));
+    expect([before, wanted]).toContainEqual(lookAtFiles(repository.folder));
+    if (died) await undoRestore({}, where);
+    expect([at, lookAtFiles(repository.folder)]).toEqual([at, before]);
+  }
+  expect(lookAtGit(repository)).toEqual(own);
+  expectSound(repository);
+}, 600_000);
+
+it('I2: killed while files change, a second run and an undo both come to the right end', async () => {
+  const repository = await makeWork(2_000);
+  const where = { cwd: repository.folder };
+  const before = lookAtFiles(repository.folder);
+  await restoreCheckpoint(restore, where);
+  const wanted = lookAtFiles(repository.folder);
+  await undoRestore({}, where);
+  const isHalfWay = () => {
+    const after = JSON.stringify(lookAtFiles(repository.folder));
+    return after !== JSON.stringify(before) && after !== JSON.stringify(wanted);
+  };
+  let halfWay = 0;
+  for (let round = 0; round < 3; round++) {
+    await killHalfWay(repository, ['1', '-e', 'x'], 'f9/2009', round * 10);
+    if (isHalfWay()) halfWay++;
+    if (round === 1) {
+      await restoreCheckpoint(restore, where);
+      expect(lookAtFiles(repository.folder)).toEqual(wanted);
+      await killHalfWay(repository, ['--undo'], 'f9/9', 10);
+      if (isHalfWay()) halfWay++;
+    }
+    await undoRestore({}, where);
+    expect(lookAtFiles(repository.folder)).toEqual(before);
+  }
+  expect(halfWay).toBeGreaterThan(0);
+  expectSound(repository);
+}, 600_000);

@@ -1,0 +1,316 @@
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { hasTmux, openTerminal } from '../agents/support/terminal.ts';
+import { repositoryAt, save } from '../support/checkpoints.ts';
+import { errorOf, orchBin, orchJson, runOrch } from '../support/orch.ts';
+import {
+  cleanEnvironment,
+  makeFolder,
+  makeRepositoryWithCommit,
+  type TestRepository,
+} from '../support/repository.ts';
+import { lookAtFiles, lookAtGit } from '../support/restored.ts';
+
+type Result = { restored: { seq: number } | null; changed: string[]; deleted: string[]; undo: string | null };
+
+/** A checkpoint of three files, one of them untracked; then one is changed, one deleted, and one made. */
+async function makeWrecked(): Promise<TestRepository> {
+  const repository = makeRepositoryWithCommit();
+  mkdirSync(join(repository.folder, 'src'));
+  repository.write('src/a.ts', 'a\n');
+  repository.write('.gitignore', '*.log\n');
+  repository.git('add', '.');
+  repository.git('commit', '--quiet', '--message', 'second');
+  repository.write('untracked', 'untracked\n');
+  await save(repository, ['good']);
+  repository.write('src/a.ts', 'wrecked\n');
+  repository.write('made', 'made since\n');
+  repository.write('kept.log', 'ignored\n');
+  rmSync(join(repository.folder, 'untracked'));
+  return repository;
+}
+
+const good = { README: '644 hello\n', 'src/a.ts': '644 a\n', untracked: '644 untracked\n' };
+const always = { '.gitignore': '644 *.log\n', 'kept.log': '644 ignored\n' };
+
+function commit(repository: TestRepository, text: string): string {
+  repository.git('commit', '--quiet', '--allow-empty', '--message', text);
+  return repository.git('rev-parse', '--short=7', 'HEAD');
+}
+
+describe('orch restore', () => {
+  it('says first what it would do, and without anybody to ask does nothing', async () => {
+    const repository = await makeWrecked();
+    const before = lookAtFiles(repository.folder);
+    const ran = runOrch(repository, ['restore', '1', '-e', 'x', '--no-color'], { env: { TZ: 'UTC' } });
+    expect(ran.status).toBe(2);
+    expect(ran.stdout).toBe('');
+    const head = repository.git('rev-parse', '--short=7', 'HEAD');
+    expect(ran.stderr.replace(/\d\d:\d\d/, 'TIME').split('\n')).toEqual([
+      'ckpt 1, TIME; no gates ran on this tree',
+      '  1 file changes, 1 is deleted, 1 comes back',
+      '    D made',
+      '    M src/a.ts',
+      '    A untracked',
+      `  HEAD and index stay, HEAD at ${head}, where it was.`,
+      'error: nothing was changed: there is nobody to ask',
+      '       If that is what you want: orch restore 1 -e x --no-color -y',
+      '',
+    ]);
+    expect(lookAtFiles(repository.folder)).toEqual(before);
+    expect(repository.git('for-each-ref', 'refs/orchestration-local')).toBe('');
+  });
+
+  it('brings the files back, leaves HEAD, index and ignored files, and its undo brings back what was there', async () => {
+    const repository = await makeWrecked();
+    const before = lookAtFiles(repository.folder);
+    const own = lookAtGit(repository);
+    const ran = runOrch(repository, ['restore', 'latest', '-y']);
+    expect(ran.stderr).toContain('latest is ckpt 1, ');
+    expect(ran.stderr).toMatch(/restored\. What was there is ckpt 2\. Undo: orch restore --undo\n$/);
+    expect(lookAtFiles(repository.folder)).toEqual({ ...good, ...always });
+    const { checkpoints } = orchJson<{ checkpoints: { reason: string }[] }>(repository, [
+      'checkpoint',
+      'list',
+    ]);
+    expect(checkpoints.map(({ reason }) => reason)).toEqual(['Before restoring ckpt 1', 'good']);
+    const undone = runOrch(repository, ['restore', '--undo', '-y']);
+    expect(undone.stderr).toContain('what was there before restoring ckpt 1, ');
+    expect(lookAtFiles(repository.folder)).toEqual(before);
+    const redone = runOrch(repository, ['restore', '--undo', '-y']);
+    expect(redone.stderr).toContain('what was there before undoing a restore, ');
+    expect(lookAtFiles(repository.folder)).toEqual({ ...good, ...always });
+    expect(lookAtGit(repository)).toEqual(own);
+    expect(runOrch(repository, ['restore', '1']).stderr).toContain('nothing has to change');
+  });
+
+  it('prints one document with --json, and with --dry-run all files, changing nothing', async () => {
+    const repository = await makeWrecked();
+    const names = Array.from({ length: 12 }, (_, index) => `n${String(index).padStart(2, '0')}`);
+    for (const name of names) repository.write(name, 'new\n');
+    const before = lookAtFiles(repository.folder);
+    expect(runOrch(repository, ['restore', '1']).stderr).toContain('    … and 5 more: --dry-run names all');
+    const dry = runOrch(repository, ['restore', '1', '--dry-run']);
+    for (const name of names) expect(dry.stdout).toContain(`    D ${name}\n`);
+    const planned = orchJson<Result>(repository, ['restore', '1', '--dry-run']);
+    expect(planned).toMatchObject({
+      changed: ['src/a.ts', 'untracked'],
+      deleted: ['made', ...names],
+      undo: null,
+    });
+    expect(errorOf(runOrch(repository, ['restore', '1', '--json'])).code).toBe('USAGE');
+    expect(lookAtFiles(repository.folder)).toEqual(before);
+    const done = orchJson<Result>(repository, ['checkpoint', 'restore', '1', '-y']);
+    expect(done).toMatchObject({ restored: { seq: 1 }, changed: planned.changed, deleted: planned.deleted });
+    expect(done.undo).toBe(repository.git('rev-parse', 'refs/orchestration-local/undo/main-worktree'));
+    expect(orchJson<Result>(repository, ['restore', '1', '-y'])).toMatchObject({ changed: [], undo: null });
+  });
+
+  it('takes single paths, from any folder, and undoes those only', async () => {
+    const repository = await makeWrecked();
+    const cwd = join(repository.folder, 'src');
+    const run = (...args: string[]) => runOrch(repository, ['restore', ...args], { cwd });
+    expect(run('1', '-y', '--', 'nowhere').stderr).toContain(
+      'src/nowhere is neither in ckpt 1 nor in the working',
+    );
+    expect(run('1', '-y', '--', '../../x').stderr).toContain('../../x is outside the working tree');
+    expect(run('1', 'a.ts', '-y').stderr).toContain('Try: orch restore 1 -- a.ts');
+    expect(run('1', '--', 'a.ts').stderr).toContain('orch restore 1 -y -- a.ts');
+    expect(run('1', '-y', '--', 'a.ts', '../untracked').status).toBe(0);
+    expect(lookAtFiles(repository.folder)).toEqual({ ...good, ...always, made: '644 made since\n' });
+    repository.write('made', 'changed after\n');
+    expect(run('--undo', '-y').status).toBe(0);
+    expect(lookAtFiles(repository.folder)).toEqual({
+      ...always,
+      README: '644 hello\n',
+      'src/a.ts': '644 wrecked\n',
+      made: '644 changed after\n',
+    });
+  });
+
+  it('refuses what it cannot mean', async () => {
+    const repository = await makeWrecked();
+    const said = (...args: string[]) => {
+      const ran = runOrch(repository, ['restore', ...args, '--json']);
+      const { code, message, hint } = errorOf(ran);
+      return `${ran.status} ${code}: ${message}. ${hint}`;
+    };
+    expect(said()).toContain('2 USAGE: which checkpoint?. Name one, such as: orch restore green.');
+    expect(said('1', '--undo')).toContain('2 USAGE: --undo stands alone');
+    expect(said('--undo')).toContain('1 CHECKPOINT_NOT_FOUND: there is nothing to undo');
+    expect(said('7')).toContain('1 CHECKPOINT_NOT_FOUND: x has no checkpoint "7"');
+    expect(said('green')).toContain('1 CHECKPOINT_NOT_FOUND: x has no green checkpoint yet');
+  });
+});
+
+describe('what is said before', () => {
+  const dryRun = (repository: TestRepository, ...args: string[]) =>
+    runOrch(repository, ['restore', '1', '--dry-run', ...args]).stdout;
+
+  it('is how far HEAD moved, with a command that loses nothing', async () => {
+    const repository = await makeWrecked();
+    const before = repository.git('rev-parse', '--short=7', 'HEAD');
+    commit(repository, 'third');
+    const head = commit(repository, 'fourth');
+    const move = `git reset --soft ${before}`;
+    expect(dryRun(repository)).toContain(
+      `HEAD at ${head}, 2 commits after ckpt 1. To move the branch too: ${move}\n`,
+    );
+    repository.git('checkout', '--quiet', '-b', 'other');
+    const other = dryRun(repository);
+    expect(other).toContain(`2 commits after ckpt 1. That was on main; this is other.\n`);
+    expect(other).not.toContain('git reset');
+    const files = lookAtFiles(repository.folder);
+    repository.git('checkout', '--quiet', 'main');
+    repository.git(...move.split(' ').slice(1));
+    expect(lookAtFiles(repository.folder)).toEqual(files);
+    repository.git('reset', '--soft', 'HEAD~1');
+    expect(dryRun(repository)).toContain(`, 1 commit before that of ckpt 1 (${before}).\n`);
+    commit(repository, 'another way');
+    expect(dryRun(repository)).toContain(
+      `which went another way than ckpt 1: 1 commit here, 1 there (${before}).\n`,
+    );
+  });
+
+  it('is who works here, and what git is in the middle of', async () => {
+    const repository = await makeWrecked();
+    repository.write('.git/MERGE_HEAD', `${repository.git('rev-parse', 'HEAD')}\n`);
+    runOrch(repository, ['start', '-e', 'y', '--background', '--no-baseline', '--', 'sleep', '600']);
+    try {
+      const said = dryRun(repository, '-e', 'x');
+      expect(said).toMatch(/ {2}sleep \(pid \d+\) works here and will see files change under it\.\n/);
+      expect(said).toContain('  A merge is in progress, and stays so: only files change.\n');
+    } finally {
+      orchJson(repository, ['session', 'pause', '-e', 'y']);
+    }
+    expect(dryRun(repository, '-e', 'x')).not.toContain('works here');
+  });
+
+  it('is whether the gates ran on exactly this tree', async () => {
+    const repository = makeRepositoryWithCommit();
+    mkdirSync(join(repository.folder, '.orchestration'));
+    repository.write('.orchestration/config.yaml', 'gates: [{name: test, run: "test -f README"}]\n');
+    orchJson(repository, ['baseline', '-e', 'x'], { env: { ORCH_TRUST: '1' } });
+    rmSync(join(repository.folder, 'README'));
+    const said = runOrch(repository, ['restore', 'green', '--dry-run']).stdout;
+    expect(said).toMatch(/^green is ckpt \d+, .*; the gates ran on exactly this tree\n/);
+  });
+});
+
+describe('code that is not there', () => {
+  it('names the nearest older checkpoint that has code', async () => {
+    const repository = await makeWrecked();
+    await save(repository, ['without'], { settings: { snapshot: false } });
+    const { code, message, hint } = errorOf(runOrch(repository, ['restore', '2', '--json']));
+    expect([code, message]).toEqual(['CHECKPOINT_NOT_FOUND', 'ckpt 2 of x was saved without the code']);
+    expect(hint).toContain('orch restore 1 --epic x --dry-run');
+  });
+
+  it('says to sync where the snapshot was not fetched', async () => {
+    const repository = await makeWrecked();
+    const clone = repositoryAt(repository.home, join(makeFolder(), 'clone'));
+    repository.git('clone', '--quiet', '--no-local', repository.folder, clone.folder);
+    clone.git('fetch', '--quiet', 'origin', 'refs/orchestration/epics/*:refs/orchestration/epics/*');
+    const ran = runOrch(clone, ['restore', '1', '-y', '--json', '-e', 'x']);
+    expect(ran.status).toBe(6);
+    expect(errorOf(ran).message).toBe('the code of ckpt 1 is not in this clone, or not all of it');
+    expect(errorOf(ran).hint).toContain('orch sync');
+  });
+});
+
+describe('orch restore --to', () => {
+  it('puts the code into a folder of its own, and touches nothing else', async () => {
+    const repository = await makeWrecked();
+    const before = lookAtFiles(repository.folder);
+    const own = lookAtGit(repository);
+    const folder = join(makeFolder(), 'new/one');
+    expect(runOrch(repository, ['restore', '1', '--to', folder]).stderr).toContain(
+      'restored 4 files of ckpt 1 into',
+    );
+    expect(lookAtFiles(folder)).toEqual({ ...good, '.gitignore': '644 *.log\n' });
+    const part = makeFolder();
+    expect(runOrch(repository, ['restore', '1', '--to', part, '--', 'src', 'made']).stderr).toContain(
+      'made is not in ckpt 1',
+    );
+    expect(runOrch(repository, ['restore', '1', '--to', part, '--', 'src']).status).toBe(0);
+    expect(lookAtFiles(part)).toEqual({ 'src/a.ts': '644 a\n' });
+    expect(lookAtFiles(repository.folder)).toEqual(before);
+    expect(lookAtGit(repository)).toEqual(own);
+    expect(existsSync(join(folder, '.git'))).toBe(false);
+  });
+
+  it('refuses a folder with something in it, a file, and the repository itself', async () => {
+    const repository = await makeWrecked();
+    const said = (folder: string) =>
+      errorOf(runOrch(repository, ['restore', '1', '--to', folder, '--json'])).message;
+    expect(said('src')).toContain('src is not empty');
+    expect(said('made')).toContain('made is a file');
+    expect(said('.git/new')).toContain("is inside the repository's own folder");
+  });
+
+  it('is what is left in a bare repository, where nothing else can be restored', async () => {
+    const repository = await makeWrecked();
+    const bare = repositoryAt(repository.home, join(makeFolder(), 'bare.git'));
+    repository.git('clone', '--quiet', '--bare', repository.folder, bare.folder);
+    bare.git('fetch', '--quiet', repository.folder, 'refs/orchestration/*:refs/orchestration/*');
+    const refused = errorOf(runOrch(bare, ['restore', '1', '-y', '--json']));
+    expect(refused.code).toBe('REPOSITORY_UNSUPPORTED');
+    expect(refused.hint).toContain('orch restore NAME --to DIR');
+    const folder = makeFolder();
+    expect(runOrch(bare, ['restore', '1', '--to', folder]).status).toBe(0);
+    expect(lookAtFiles(folder)).toEqual({ ...good, '.gitignore': '644 *.log\n' });
+  });
+});
+
+describe.runIf(hasTmux)('on a terminal', () => {
+  const open = async (repository: TestRepository, ...args: string[]) => {
+    const script = `'${process.execPath}' '${orchBin}' ${args.join(' ')}; echo "ended with $?"; exec cat`;
+    const env = { ...cleanEnvironment(repository.home), TERM: 'xterm-256color', LANG: 'C.UTF-8' };
+    return openTerminal(repository, 'sh', ['-c', script], env);
+  };
+
+  it.each([
+    ['a yes', ['y', 'Enter'], 'restored. What was there is ckpt 2.', 'a\n'],
+    ['Enter alone', ['Enter'], 'Nothing was changed.', 'wrecked\n'],
+    ['Ctrl+C', ['C-c'], 'Nothing was changed.', 'wrecked\n'],
+  ])('asks, and hears %s', async (_, keys, answer, content) => {
+    const repository = await makeWrecked();
+    const terminal = await open(repository, 'restore', '1');
+    await terminal.shows('Go on? [y/N]');
+    terminal.press(...keys);
+    await terminal.shows(answer);
+    await terminal.shows('ended with 0');
+    expect(readFileSync(join(repository.folder, 'src/a.ts'), 'utf8')).toBe(content);
+  });
+
+  it('is asked when a session goes on from an older checkpoint', async () => {
+    const repository = await makeWrecked();
+    await save(repository, ['wrecked']);
+    const terminal = await open(
+      repository,
+      'resume',
+      '-e',
+      'x',
+      '--checkpoint',
+      '1',
+      '--no-baseline',
+      '--',
+      'true',
+    );
+    await terminal.shows('restore the snapshot of ckpt 1 (3 files; your changes are saved first)? [Y/n]');
+    terminal.press('Enter');
+    await terminal.shows('Undo: orch restore --undo');
+    await terminal.shows('ended with 0');
+    expect(lookAtFiles(repository.folder)).toEqual({ ...good, ...always });
+  });
+});
+
+it('a session that goes on from an older checkpoint without a terminal is told the command', async () => {
+  const repository = await makeWrecked();
+  const args = ['resume', '-e', 'x', '--checkpoint', '1', '--no-baseline', '--', 'true'];
+  const ran = runOrch(repository, args);
+  expect(ran.stderr).toContain('Your files stay as they are. That code: orch restore 1 -e x\n');
+  writeFileSync(join(repository.folder, 'src/a.ts'), 'wrecked more\n');
+  expect(lookAtFiles(repository.folder)).toHaveProperty('made');
+});
