@@ -1,9 +1,10 @@
-import { resolve } from 'node:path';
+import { relative, resolve } from 'node:path';
 import { OrchError } from '../errors.ts';
+import { quoteForShell } from '../integration/orch-command.ts';
 import { type FoundIssue, parseFoundIssues } from '../integration/spec-checkpoint.ts';
 import { batchStatus, completeIn, findSpec } from '../library/batches.ts';
 import { recoverFromGit } from '../plan/batch.ts';
-import { readIfThere } from '../system/files.ts';
+import { readIfThere, realPath } from '../system/files.ts';
 import { showCompleted, showFromGit, showNext, showStatus, tellDifferences } from './batch-view.ts';
 import { showTitle } from './checkpoint-view.ts';
 import { choosePlace, rememberEpic } from './choose.ts';
@@ -26,7 +27,10 @@ export function showNextBatch(context: Context, given: string | null): Promise<n
       tellDifferences(context, differs);
       if (batch)
         out.tell(
-          out.paint('dim', `When done: orch batch complete ${batch.tasks.map(({ id }) => id).join(' ')}`),
+          out.paint(
+            'dim',
+            `When done: orch batch complete ${batch.tasks.map(({ id }) => id).join(' ')}${showSpec(given)}`,
+          ),
         );
     }
     return 0;
@@ -76,7 +80,8 @@ export function complete(context: Context, call: Call): Promise<number> {
       out.print(showCompleted(out, completed));
       if (completed.checkpoint) out.print(showTitle(out, completed.checkpoint, '◆ '));
       tellDifferences(context, completed.differs);
-      tellCommit(context, completed.commit);
+      const top = relative(realPath(context.cwd), orch.repository.worktree ?? '');
+      tellCommit(context, completed.commit, top, textOf(call, 'spec') ?? null);
     }
     if (outcome === null) return 0;
     if (place.kind === 'opened') await rememberEpic(orch, place.epic);
@@ -86,16 +91,25 @@ export function complete(context: Context, call: Call): Promise<number> {
   });
 }
 
+/** How a spec has to be named once more. */
+function showSpec(given: string | null): string {
+  return given === null ? '' : ` --spec ${quoteForShell([given])}`;
+}
+
 /** What is to be committed, or was, and what of the user's changes is not in it. */
 function tellCommit(
   { out }: Context,
   commit: { readonly line: string; readonly oid: string | null; readonly leftOut: readonly string[] } | null,
+  top: string,
+  spec: string | null,
 ): void {
   if (commit === null) return;
-  const { line, oid, leftOut } = commit;
+  const { oid, leftOut } = commit;
+  // Its paths are those from the top of the working tree.
+  const line = top === '' ? commit.line : `(${quoteForShell(['cd', top])} && ${commit.line})`;
   out.print(
     oid === null
-      ? `Commit it:  ${line}\n      (or: orch batch complete --commit)`
+      ? `Commit it:  ${line}\n      (or: orch batch complete --commit${showSpec(spec)})`
       : `committed ${oid.slice(0, 12)}`,
   );
   if (leftOut.length === 0) return;

@@ -28,7 +28,7 @@ async function runUserGit(repository: Repository, args: readonly string[]): Prom
   if (status === 0) return stdout;
   const said = [stderr, stdout].find((text) => text.trim() !== '')?.trim() ?? `status ${status}`;
   throw new OrchError('GIT_FAILED', `git ${args[0]} failed: ${said.slice(-2_000)}`, {
-    hint: 'Nothing of the batch is lost. Mend what it says, then: orch batch complete --commit',
+    hint: 'What is completed stays completed. Mend what git says, then: orch batch complete --commit',
     data: { status },
   });
 }

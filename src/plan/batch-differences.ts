@@ -59,7 +59,7 @@ export function findDifferences(situation: Situation, since: Since): Difference[
 }
 
 function compareRepository(
-  { checkpoint, head, position, folder }: Situation,
+  { checkpoint, head, position }: Situation,
   { commits, base, changed }: Since,
 ): Difference[] {
   const differences: Difference[] = [];
@@ -76,7 +76,7 @@ function compareRepository(
     differences.push({
       kind: 'commit',
       message: `commit ${commit}, on which the last batch was completed, is not in the history of HEAD`,
-      hint: `It was rewritten, or is not here. See which tasks the history has: orch batch status --from-git --spec ${quoteForShell([folder])}; go on with --anyway`,
+      hint: 'It was rewritten, or is not here. See what the history has: orch batch status --from-git; go on with --anyway',
       blocks: true,
     });
   // What was committed as a batch is the work itself.

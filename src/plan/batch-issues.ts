@@ -3,6 +3,7 @@ import { OrchError } from '../errors.ts';
 import type { DeferredIssue, FoundIssue } from '../integration/spec-checkpoint.ts';
 import type { Fact } from '../state/facts.ts';
 import type { State } from '../state/lists.ts';
+import { cleanLine } from '../text.ts';
 
 /* What reviews find: critical and high stand in a batch's way, the rest is carried along. Pure. */
 
@@ -13,11 +14,11 @@ function isSevere({ severity }: { readonly severity: string | null }): boolean {
 }
 
 /** The issues recorded for the epic, in the words of a review. */
-function listRecorded(issues: Issues, statuses: readonly string[]): FoundIssue[] {
+function listRecorded(issues: Issues, statuses: readonly string[]): (FoundIssue & { readonly id: string })[] {
   return Object.entries(issues).flatMap(([id, { value }]) => {
     const { severity, title, location, status } = value;
     return severity !== null && statuses.includes(status)
-      ? [{ severity, description: title ?? id, location }]
+      ? [{ id, severity, description: title ?? id, location }]
       : [];
   });
 }
@@ -27,8 +28,9 @@ export function refuseSevere(found: readonly FoundIssue[], issues: Issues, isNew
   const recorded = isNew ? listRecorded(issues, ['open', 'in_progress']) : [];
   const severe = [...found, ...recorded].filter(isSevere);
   if (severe.length === 0) return;
-  const lines = severe.map(({ severity, description, location }) => {
-    return `${severity}: ${description}${location === null ? '' : ` (${location})`}`;
+  const lines = severe.map(({ severity, description, location, ...recorded }) => {
+    const name = 'id' in recorded ? `${recorded.id} ` : '';
+    return cleanLine(`${severity}: ${name}${description}${location === null ? '' : ` (${location})`}`);
   });
   throw new OrchError(
     'GATE_FAILED',

@@ -1,4 +1,4 @@
-import { join } from 'node:path';
+import { join, relative, sep } from 'node:path';
 import { OrchError } from '../errors.ts';
 import { locateFile } from '../session/file-path.ts';
 import { listFolder, realPath, statIfThere } from '../system/files.ts';
@@ -6,10 +6,13 @@ import { listFolder, realPath, statIfThere } from '../system/files.ts';
 /** Where specs that are worked on stand, in the user's working tree. */
 const active = 'specs/active';
 
-/** The folder of the spec that is meant, as git names it: the one given, else the only one in `specs/active`. */
+/** The folder of the spec that is meant, as git names it: the one given, the one around, the only one in `specs/active`. */
 export function chooseSpec(worktree: string, given: string | null, cwd: string): string {
   if (given !== null) return locateSpec(worktree, given, cwd);
   const names = listSpecs(worktree);
+  const around = relative(worktree, realPath(cwd)).split(sep).join('/');
+  const inside = names.find((name) => `${around}/`.startsWith(`${active}/${name}/`));
+  if (inside !== undefined) return `${active}/${inside}`;
   const [only, ...others] = names;
   if (only === undefined)
     throw new OrchError('USAGE', `there is no spec in ${active}`, {

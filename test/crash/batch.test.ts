@@ -1,0 +1,93 @@
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { completeBatch, listCheckpoints, loadCheckpoint, type OrchOptions } from '../../src/index.ts';
+import { defaultSettings } from '../../src/session/settings.ts';
+import { makeCrashingDisk } from '../support/crash-disk.ts';
+import { makeSpecRepository, readSpecFile, specFolder, writeSpec } from '../support/specs.ts';
+import { buryLockHolders, epic, makeFastClock, withOrch } from '../support/store.ts';
+
+// Snapshots have crash tests of their own; here each would start gits that nobody kills.
+const options: OrchOptions = { engine: 'isomorphic', settings: { ...defaultSettings, snapshot: false } };
+const request = {
+  epicId: epic,
+  deferred: [{ severity: 'medium' as const, description: 'Naming', location: null }],
+};
+
+describe('a batch that is completed by a process that dies', () => {
+  it.each([
+    ['named', false],
+    ['named', true],
+    ['by default', false],
+    ['by default', true],
+  ])(
+    'I3: at any write, the same call finishes it once (%s, torn writes: %s)',
+    async (how, torn) => {
+      const repository = makeSpecRepository();
+      const { folder: cwd } = repository;
+      const named = how === 'named' ? { tasks: ['T001'] } : {};
+      let deaths = 0;
+      for (let at = 1; ; at += torn ? 1 : step) {
+        writeSpec(repository);
+        rmSync(join(cwd, specFolder, 'checkpoint.yaml'), { force: true });
+        repository.git('update-ref', '-d', `refs/orchestration/epics/${epic}`);
+        rmSync(join(cwd, '.git', 'orchestration'), { recursive: true, force: true });
+        const crashing = makeCrashingDisk({ at, torn });
+        const { disk, wrapEngine } = crashing;
+        try {
+          await withOrch({ cwd, ...options, disk, wrapEngine }, (orch) =>
+            completeBatch({ ...request, ...named }, orch),
+          );
+        } catch (error) {
+          if (!crashing.hasDied()) throw error;
+        }
+        buryLockHolders(cwd);
+        // Every reader sees whole files, the old or the new.
+        const tasks = parse(readSpecFile(repository, 'tasks.yaml')).tasks;
+        expect(['pending', 'completed']).toContain(tasks[0].status);
+        await expectFinishedOnce(repository, named);
+        if (!crashing.hasDied()) break;
+        deaths += 1;
+      }
+      expect(deaths).toBeGreaterThan(torn ? 5 : 30 / step);
+    },
+    120_000,
+  );
+});
+
+/** Dies at every so many operations; `CRASH_STEP=1` at each. */
+const step = Number(process.env.CRASH_STEP ?? 7);
+
+/** On it, the second that an unreadable lock is believed passes quickly. */
+const { elapsed } = makeFastClock();
+
+/** Runs it again, twice, and looks at what there is. */
+async function expectFinishedOnce(
+  repository: ReturnType<typeof makeSpecRepository>,
+  named: { readonly tasks?: string[] },
+): Promise<void> {
+  await withOrch({ cwd: repository.folder, ...options, clock: { elapsed } }, async (orch) => {
+    await completeBatch({ ...request, ...named }, orch);
+    const again = await completeBatch({ ...request, ...named }, orch);
+    expect(again).toMatchObject({ completed: [], alreadyCompleted: ['T001'], checkpoint: null });
+    const { checkpoint } = parse(readSpecFile(repository, 'checkpoint.yaml'));
+    expect(checkpoint).toMatchObject({
+      last_batch: 1,
+      tasks: { completed: [{ id: 'T001' }] },
+      next_batch: { number: 2, tasks: [{ id: 'T002' }] },
+      deferred_issues: [{ batch: 1, description: 'Naming' }],
+    });
+    expect(checkpoint.deferred_issues).toHaveLength(1);
+    const [first, second] = parse(readSpecFile(repository, 'tasks.yaml')).tasks;
+    expect([first.status, second.status]).toEqual(['completed', 'pending']);
+    expect(first.evidence.commits).toHaveLength(1);
+    const checkpoints = await listCheckpoints(epic, {}, orch);
+    const batches = checkpoints.filter(({ trigger }) => trigger === 'batch');
+    expect(batches.map(({ summary }) => summary)).toEqual(['Batch 1/4: T001 Add user model']);
+    const { document } = await loadCheckpoint(epic, 'latest', orch);
+    expect(document.state.issues.T001?.value).toMatchObject({ status: 'done', title: 'Add user model' });
+    const deferred = Object.values(document.state.issues).filter(({ value }) => value.status === 'deferred');
+    expect(deferred.map(({ value }) => value.title)).toEqual(['Naming']);
+  });
+}

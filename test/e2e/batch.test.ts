@@ -1,0 +1,369 @@
+import { chmodSync, cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { batchStatus, completeBatch, nextBatch } from '../../src/index.ts';
+import { errorOf, orchJson, runOrch, startOrch } from '../support/orch.ts';
+import { makeRepositoryWithCommit, type TestRepository } from '../support/repository.ts';
+import { shapeOf } from '../support/shapes.ts';
+import { makeSpecRepository, readSpecFile, specFolder, tasksYaml, writeSpec } from '../support/specs.ts';
+
+type Next = { batch: { number: number; tasks: { id: string; file: string }[]; parallel: boolean } | null };
+type Status = Next & {
+  differs: { kind: string; message: string }[];
+  tasks: { completed: { id: string }[] };
+  fromGit?: { id: string; commit: string }[];
+};
+
+/** Completes a task by its file, as an agent does it, and commits it. */
+function workOn(repository: TestRepository, id: string, path: string): void {
+  mkdirSync(join(repository.folder, path, '..'), { recursive: true });
+  repository.write(path, `${id}\n`);
+  expect(runOrch(repository, ['batch', 'complete', id, '--commit']).status).toBe(0);
+}
+
+const files = { T001: 'src/auth/user.py', T002: 'src/auth/auth.py', T003: 'src/auth/session.py' };
+
+describe('orch batch', () => {
+  it('says what is next and what waits, and changes nothing by it', () => {
+    const repository = makeSpecRepository();
+    const before = repository.git('status', '--porcelain');
+    const ran = runOrch(repository, ['batch', 'next']);
+    expect(ran).toEqual({
+      status: 0,
+      stdout: 'batch 1 of 4: T001 Add user model (src/auth/user.py)\n',
+      stderr: 'When done: orch batch complete T001\n',
+    });
+    const next = orchJson<Next>(repository, ['batch', 'next']);
+    expect(shapeOf(next)).toEqual({
+      spec: { name: 'string', path: 'string' },
+      total: 'number',
+      batch: {
+        number: 'number',
+        tasks: [{ id: 'string', name: 'string', file: 'string', status: 'string' }],
+        parallel: 'boolean',
+        completed: [],
+      },
+      blocked: [{ id: 'string', name: 'string', waitsFor: ['string'] }],
+      differs: [],
+    });
+    expect(runOrch(repository, ['batch']).stdout).toContain('T004 Add logout endpoint, waits for T003');
+    expect(repository.git('status', '--porcelain')).toBe(before);
+    expect(repository.git('for-each-ref', 'refs/orchestration')).toBe('');
+  });
+
+  it('goes from the first batch to the last, with a checkpoint and a commit for each', () => {
+    const repository = makeSpecRepository();
+    for (const [id, path] of Object.entries(files)) workOn(repository, id, path);
+    const both = runOrch(repository, ['batch', 'next']);
+    expect(both.stdout).toBe(
+      'batch 4 of 4: 2 tasks, side by side\n  T004 Add logout endpoint (src/auth/logout.py)\n  T005 Write it down (docs/auth.md)\n',
+    );
+    expect(runOrch(repository, ['batch', 'complete', 'T005', '--commit']).status).toBe(0);
+    expect(runOrch(repository, ['batch', 'next']).stdout).toBe(
+      'batch 4 of 4, 1 of 2 done: T004 Add logout endpoint (src/auth/logout.py)\n',
+    );
+    expect(runOrch(repository, ['batch', 'complete', '--commit']).stdout).toContain(
+      'auth-system is completed: all of 4 batches',
+    );
+    expect(orchJson<Next>(repository, ['batch', 'next']).batch).toBeNull();
+    const trailers = repository.git('log', '--reverse', '--format=%(trailers:separator=%x3B)', 'HEAD~5..');
+    expect(trailers.split('\n')).toEqual([
+      'Tasks: T001;Batch: 1/4',
+      'Tasks: T002;Batch: 2/4',
+      'Tasks: T003;Batch: 3/4',
+      'Tasks: T005;Batch: 4/4',
+      'Tasks: T004;Batch: 4/4',
+    ]);
+    expect(repository.git('show', '--name-only', '--format=', 'HEAD~3').split('\n')).toEqual([
+      `${specFolder}/checkpoint.yaml`,
+      `${specFolder}/tasks.yaml`,
+      'src/auth/auth.py',
+    ]);
+    expect(repository.git('status', '--porcelain')).toBe('');
+    const { checkpoints } = orchJson<{ checkpoints: { trigger: string; summary: string }[] }>(repository, [
+      'checkpoint',
+      'list',
+    ]);
+    expect(checkpoints.map(({ trigger, summary }) => `${trigger} ${summary}`)).toEqual([
+      'batch Batch 4/4: T004 Add logout endpoint',
+      'batch Batch 4/4: T005 Write it down',
+      'batch Batch 3/4: T003 Add session management',
+      'batch Batch 2/4: T002 Add authentication endpoint',
+      'batch Batch 1/4: T001 Add user model',
+    ]);
+    // The checkpoint's own code has both files as the batch left them.
+    const kept = repository.git(
+      'show',
+      `refs/orchestration/snapshots/feat-auth/${sessionOf(repository)}:${specFolder}/checkpoint.yaml`,
+    );
+    expect(parse(kept).checkpoint.next_batch).toBeNull();
+  });
+
+  it('keeps comments and all else of tasks.yaml, and writes down what shows that a task is done', () => {
+    const repository = makeSpecRepository();
+    mkdirSync(join(repository.folder, 'src/auth'), { recursive: true });
+    repository.write('src/auth/user.py', 'x');
+    repository.write('unrelated', 'x');
+    const ran = runOrch(repository, ['batch', 'complete', 'T001']);
+    expect(ran.stdout).toContain("--trailer 'Tasks: T001' --trailer 'Batch: 1/4'");
+    expect(ran.stderr).toContain('Not in it (stage what belongs to it): unrelated');
+    const head = repository.git('rev-parse', 'HEAD').slice(0, 12);
+    expect(readSpecFile(repository, 'tasks.yaml')).toBe(
+      tasksYaml
+        .replace('status: pending # soon', 'status: completed # soon')
+        .replace('commits: []', `commits: ["${head}"]`)
+        .replace('files: []', 'files: ["src/auth/user.py"]'),
+    );
+    expect(parse(readSpecFile(repository, 'checkpoint.yaml')).checkpoint).toMatchObject({
+      spec_path: `./${specFolder}`,
+      branch: 'feat/auth',
+      last_batch: 1,
+      last_commit: head,
+    });
+  });
+
+  it('prints a commit line that a shell runs, from wherever it was typed', () => {
+    const repository = makeSpecRepository();
+    const folder = join(repository.folder, specFolder);
+    const { stdout } = runOrch(repository, ['batch', 'complete', 'T001'], { cwd: folder });
+    const line = /^Commit it: {2}(.*)$/m.exec(stdout)?.[1] ?? '';
+    // As git runs an alias: with a shell, in the folder it was typed in.
+    repository.git('-c', `alias.typed=!cd '${folder}' && ${line}`, 'typed');
+    expect(repository.git('log', '-1', '--format=%s|%(trailers:key=Tasks,valueonly)').trim()).toBe(
+      'T001: Add user model|T001',
+    );
+  });
+
+  it('refuses what cannot be completed now, and changes nothing', () => {
+    const repository = makeSpecRepository();
+    const refused = (...args: string[]) => {
+      const ran = runOrch(repository, ['batch', 'complete', ...args, '--json']);
+      expect(ran.stdout).toBe('');
+      return { status: ran.status, ...errorOf(ran) };
+    };
+    expect(refused('T003')).toMatchObject({ status: 2, message: 'T003 depends on T002, not completed yet' });
+    expect(refused('--tasks', 'T001,T0010')).toMatchObject({ status: 2, hint: 'Did you mean T001?' });
+    expect(refused('T001', '--spec', 'other')).toMatchObject({ status: 2, data: { specs: ['auth-system'] } });
+    expect(refused('T001', '--deferred', 'none.yaml')).toMatchObject({ status: 2, code: 'USAGE' });
+    writeFileSync(join(repository.folder, '.git', 'MERGE_HEAD'), `${repository.git('rev-parse', 'HEAD')}\n`);
+    expect(refused('T001', '--commit')).toMatchObject({
+      status: 1,
+      message: expect.stringContaining('a merge is going on'),
+    });
+    rmSync(join(repository.folder, '.git', 'MERGE_HEAD'));
+    writeSpec(repository, tasksYaml.replace('status: pending # soon', 'status: soon'));
+    expect(refused()).toMatchObject({
+      status: 2,
+      code: 'PLAN_INVALID',
+      data: { file: `${specFolder}/tasks.yaml`, line: 6 },
+    });
+    expect(repository.git('for-each-ref', 'refs/orchestration')).toBe('');
+  });
+
+  it('critical and high issues stand in the way; the others are carried from batch to batch until they are resolved', () => {
+    const repository = makeSpecRepository();
+    const review = join(repository.home, 'review.yaml');
+    writeFileSync(review, '- {severity: high, description: SQL injection, location: "src/auth/user.py:3"}\n');
+    const blocked = runOrch(repository, ['batch', 'complete', '--deferred', review]);
+    expect(blocked.status).toBe(3);
+    expect(blocked.stderr).toContain('high: SQL injection (src/auth/user.py:3)');
+    expect(repository.git('status', '--porcelain')).toBe('');
+
+    expect(runOrch(repository, ['record', 'issue', 'R1', 'Broken', '--severity', 'critical']).status).toBe(0);
+    expect(runOrch(repository, ['batch', 'complete']).stderr).toContain('critical: R1 Broken');
+    expect(runOrch(repository, ['record', 'issue', 'R1', '--status', 'done']).status).toBe(0);
+    expect(runOrch(repository, ['record', 'issue', 'R2', 'Slow', '--severity', 'low']).status).toBe(0);
+    writeFileSync(
+      review,
+      '[{"severity": "medium", "description": "Naming", "location": "src/auth/auth.py:45"}]',
+    );
+    const first = runOrch(repository, ['batch', 'complete', '--deferred', review, '--commit']);
+    expect(first.stdout).toContain('2 issues carried along');
+    const carried = () => parse(readSpecFile(repository, 'checkpoint.yaml')).checkpoint.deferred_issues;
+    const naming = { batch: 1, severity: 'medium', description: 'Naming', location: 'src/auth/auth.py:45' };
+    expect(carried()).toEqual([naming, { batch: 1, severity: 'low', description: 'Slow', location: null }]);
+    const shown = orchJson<{
+      document: { state: { issues: Record<string, { value: { status: string; title: string } }> } };
+    }>(repository, ['checkpoint', 'show']);
+    const deferred = Object.values(shown.document.state.issues).filter(
+      ({ value }) => value.status === 'deferred',
+    );
+    expect(deferred.map(({ value }) => value.title).sort()).toEqual(['Naming', 'Slow']);
+
+    expect(runOrch(repository, ['record', 'issue', 'R2', '--status', 'done']).status).toBe(0);
+    expect(runOrch(repository, ['batch', 'complete', 'T002', '--deferred', review]).status).toBe(0);
+    expect(carried()).toEqual([naming]);
+  });
+
+  it('a commit that a hook refuses leaves the batch completed, and the same call makes it', () => {
+    const repository = makeSpecRepository();
+    const hook = join(repository.folder, '.git', 'hooks', 'pre-commit');
+    mkdirSync(join(hook, '..'), { recursive: true });
+    writeFileSync(hook, '#!/bin/sh\necho lint says no >&2\nexit 1\n');
+    chmodSync(hook, 0o755);
+    const refused = runOrch(repository, ['batch', 'complete', '--commit']);
+    expect(refused.status).toBe(1);
+    expect(refused.stderr).toContain('git commit failed: lint says no');
+    rmSync(hook);
+    expect(runOrch(repository, ['batch', 'complete', '--commit']).stdout).toMatch(
+      /T001: completed before\n[\s\S]*committed [0-9a-f]{12}/,
+    );
+    expect(repository.git('log', '-1', '--format=%s')).toBe('T001: Add user model');
+    expect(orchJson<Status>(repository, ['batch', 'status']).tasks.completed.map(({ id }) => id)).toEqual([
+      'T001',
+    ]);
+  });
+
+  it('two calls at once complete one batch', async () => {
+    const repository = makeSpecRepository();
+    const ended = [1, 2].map(() => {
+      const child = startOrch(repository, ['batch', 'complete', '--json', '-e', 'e']);
+      let stdout = '';
+      child.stdout.on('data', (chunk) => {
+        stdout += chunk;
+      });
+      return new Promise<{ completed: string[] }>((resolve) =>
+        child.on('close', () => resolve(JSON.parse(stdout))),
+      );
+    });
+    const completed = (await Promise.all(ended)).map((each) => each.completed);
+    expect(completed.sort()).toEqual([[], ['T001']]);
+    const { total } = orchJson<{ total: number }>(repository, ['checkpoint', 'list', '-e', 'e']);
+    expect(total).toBe(1);
+  });
+
+  it('says what is not as it was after the last batch, and completes nothing over it unless told to', () => {
+    const repository = makeSpecRepository();
+    workOn(repository, 'T001', files.T001);
+    const kinds = () => orchJson<Status>(repository, ['batch', 'status']).differs.map(({ kind }) => kind);
+    expect(kinds()).toEqual([]);
+    repository.write(files.T002, 'begun\n');
+    repository.git('add', '.');
+    repository.git('commit', '--quiet', '--message', 'begun');
+    expect(runOrch(repository, ['batch', 'next']).stderr).toContain(
+      '1 commit since the last batch, and src/auth/auth.py of this batch changed',
+    );
+    repository.git('checkout', '--quiet', '-b', 'other');
+    expect(kinds()).toEqual(['branch', 'drift']);
+    const elsewhere = runOrch(repository, ['batch', 'complete', 'T002', '-e', 'feat-auth']);
+    expect(elsewhere).toMatchObject({ status: 2, stderr: expect.stringContaining('git switch feat/auth') });
+    repository.git('checkout', '--quiet', 'feat/auth');
+    repository.git('reset', '--quiet', '--soft', 'HEAD~3');
+    repository.git('commit', '--quiet', '--message', 'squashed');
+    expect(kinds()).toEqual(['commit']);
+    expect(runOrch(repository, ['batch', 'complete', 'T002']).status).toBe(2);
+    expect(runOrch(repository, ['batch', 'complete', 'T002', '--anyway']).status).toBe(0);
+    expect(kinds()).toEqual([]);
+  });
+
+  it('what somebody wrote into tasks.yaml counts, and is taken into checkpoint.yaml', () => {
+    const repository = makeSpecRepository();
+    workOn(repository, 'T001', files.T001);
+    const text = readSpecFile(repository, 'tasks.yaml');
+    repository.write(`${specFolder}/tasks.yaml`, text.replace('status: pending', 'status: done'));
+    const ahead = orchJson<Status>(repository, ['batch', 'status']);
+    expect(ahead.batch?.number).toBe(3);
+    expect(ahead.differs).toMatchObject([
+      { kind: 'tasks', message: 'completed in tasks.yaml, and not in checkpoint.yaml: T002' },
+    ]);
+    expect(orchJson(repository, ['batch', 'complete'])).toMatchObject({
+      completed: [],
+      alreadyCompleted: ['T002'],
+    });
+    expect(parse(readSpecFile(repository, 'checkpoint.yaml')).checkpoint.last_batch).toBe(2);
+  });
+
+  it('finds in the history what tasks.yaml does not know, and marks it there when told to', () => {
+    const repository = makeSpecRepository();
+    workOn(repository, 'T001', files.T001);
+    workOn(repository, 'T002', files.T002);
+    const commits = ['HEAD~1', 'HEAD'].map((name) => repository.git('rev-parse', name).slice(0, 12));
+    workOn(repository, 'T003', files.T003);
+    repository.git('revert', '--no-edit', 'HEAD');
+    // A commit of another spec has the same ids.
+    writeSpec(repository, tasksYaml, undefined, 'specs/active/other');
+    repository.git('add', '.');
+    repository.git('commit', '--quiet', '--message', 'other', '--trailer', 'Tasks: T004');
+    writeSpec(repository);
+    const args = ['batch', 'status', '--spec', 'auth-system', '--from-git'];
+    const found = [
+      { id: 'T001', commit: commits[0] },
+      { id: 'T002', commit: commits[1] },
+    ];
+    expect(orchJson<Status>(repository, args)).toMatchObject({ fromGit: found, tasks: { completed: [] } });
+    expect(readSpecFile(repository, 'tasks.yaml')).toBe(tasksYaml);
+    const written = orchJson<Status>(repository, [...args, '--write']);
+    expect(written.fromGit).toEqual(found);
+    expect(written.batch?.tasks.map(({ id }) => id)).toEqual(['T003']);
+    expect(readSpecFile(repository, 'tasks.yaml')).toContain('status: completed # soon');
+    expect(orchJson<Status>(repository, args).fromGit).toEqual([]);
+  });
+
+  it('stops with 4 when the money is gone, after all is written', () => {
+    const repository = makeSpecRepository();
+    runOrch(repository, ['cost', 'budget', '1', '-e', 'feat-auth']);
+    expect(runOrch(repository, ['record', 'cost', '2', '-e', 'feat-auth']).status).toBe(4);
+    const ran = runOrch(repository, ['batch', 'complete', '--json']);
+    expect(ran.status).toBe(4);
+    expect(JSON.parse(ran.stdout)).toMatchObject({ completed: ['T001'] });
+  });
+
+  it('works in a worktree, without git, and before the first commit', () => {
+    const repository = makeSpecRepository();
+    const worktree = join(repository.home, 'worktree');
+    repository.git('worktree', 'add', '--quiet', '-b', 'feat/two', worktree);
+    expect(runOrch(repository, ['batch', 'complete', 'T001', '--commit'], { cwd: worktree }).status).toBe(0);
+    expect(repository.git('-C', worktree, 'log', '-1', '--format=%s')).toBe('T001: Add user model');
+    expect(readSpecFile(repository, 'tasks.yaml')).toBe(tasksYaml);
+    const isomorphic = { env: { ORCH_ENGINE: 'isomorphic' } };
+    const done = orchJson<{ commit: { line: string } }>(repository, ['batch', 'complete'], isomorphic);
+    expect(done.commit.line).toContain(`git add -- ${specFolder}/tasks.yaml ${specFolder}/checkpoint.yaml`);
+    repository.git('checkout', '--quiet', '--orphan', 'new');
+    writeSpec(repository);
+    rmSync(join(repository.folder, specFolder, 'checkpoint.yaml'));
+    expect(runOrch(repository, ['batch', 'complete', 'T001', '--commit']).status).toBe(0);
+  });
+});
+
+function sessionOf(repository: TestRepository): string {
+  const { checkpoint } = orchJson<{ checkpoint: { sessionId: string } }>(repository, ['checkpoint', 'show']);
+  return checkpoint.sessionId;
+}
+
+it('the spec template is worked through from its first batch to its last', () => {
+  const repository = makeRepositoryWithCommit();
+  repository.git('checkout', '--quiet', '-b', 'greeting');
+  const template = fileURLToPath(new URL('../../templates/spec', import.meta.url));
+  cpSync(template, join(repository.folder, 'specs/active/greeting'), { recursive: true });
+  mkdirSync(join(repository.folder, 'src'));
+  const done: string[][] = [];
+  for (;;) {
+    const { batch } = orchJson<Next>(repository, ['batch', 'next']);
+    if (batch === null) break;
+    expect(batch.parallel).toBe(batch.tasks.length > 1);
+    for (const { id, file } of batch.tasks) repository.write(file, `${id}\n`);
+    const { commit } = orchJson<{ commit: { commands: string[][] } }>(repository, [
+      'batch',
+      'complete',
+      ...batch.tasks.map(({ id }) => id),
+    ]);
+    for (const args of commit.commands) repository.git(...args);
+    done.push(batch.tasks.map(({ id }) => id));
+  }
+  expect(done).toEqual([['T001'], ['T002', 'T003'], ['T004']]);
+  expect(repository.git('status', '--porcelain')).toBe('');
+});
+
+it('a program does the same', async () => {
+  const { folder: cwd } = makeSpecRepository();
+  expect((await nextBatch({}, { cwd })).batch?.tasks.map(({ id }) => id)).toEqual(['T001']);
+  const completed = await completeBatch({ tasks: ['T001'], epicId: 'auth' }, { cwd });
+  expect(completed).toMatchObject({
+    completed: ['T001'],
+    next: { number: 2 },
+    checkpoint: { trigger: 'batch' },
+  });
+  expect(await batchStatus({ spec: specFolder }, { cwd })).toMatchObject({ lastBatch: 1, total: 4 });
+});
