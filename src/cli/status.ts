@@ -1,7 +1,10 @@
+import { countUnpushed, mostUnpushed } from '../checkpoint/unpushed.ts';
 import type { Orch } from '../orch.ts';
 import { type EpicView, readView } from '../session/context.ts';
 import { listAllEpics } from '../session/resolve.ts';
 import { describeEpic, type EpicStatus, mainSession } from '../session/status.ts';
+import type { EpicId, Oid } from '../types.ts';
+import { count } from '../units.ts';
 import { tellDamage } from './choose.ts';
 import { type Column, formatTable, type Output } from './output.ts';
 import { runCommands } from './run.ts';
@@ -28,11 +31,15 @@ export const statusSpec: CommandSpec = {
       const views: EpicView[] = [];
       for (const epic of await listAllEpics(orch)) views.push(await readView(orch, epic));
       views.sort((a, b) => b.state.clock - a.state.clock);
-      const epics = views.map((view) => describeEpic(view, orch.home));
+      const unpushed = await countUnpushed(orch, tipsOf(views));
+      const epics = views.map((view) => ({
+        ...describeEpic(view, orch.home),
+        ...(unpushed && { unpushed: unpushed.get(view.epic) ?? 0 }),
+      }));
       if (json) out.print(JSON.stringify({ epics }));
       else if (views.length === 0) {
         out.tell('no epics yet. Begin one with: orch start --epic my-feature');
-      } else out.print(showEpics(out, orch, views, epics));
+      } else out.print([showEpics(out, orch, views, epics), ...showUnpushed(out, epics)].join('\n'));
       for (const view of views) tellDamage(context, view);
       return 0;
     }),
@@ -88,6 +95,23 @@ function showEpics(
   const header = ['EPIC', 'STATE', 'SPENT', ...(hasContext ? ['CONTEXT'] : []), 'GATES', 'LAST'];
   const [head = '', ...lines] = formatTable([header, ...rows], columns, out.columns).split('\n');
   return [out.paint('dim', head), ...lines, ...suggest(out, epics)].join('\n');
+}
+
+function tipsOf(views: readonly EpicView[]): Map<EpicId, Oid> {
+  return new Map(views.flatMap(({ epic, tip }) => (tip.oid === null ? [] : [[epic, tip.oid] as const])));
+}
+
+/** What other machines cannot see yet; nothing where there are no others. */
+function showUnpushed(
+  out: Output,
+  epics: readonly (EpicStatus & { readonly unpushed?: number })[],
+): string[] {
+  const total = epics.reduce((sum, { unpushed = 0 }) => sum + unpushed, 0);
+  if (total === 0) return [];
+  const amount = total >= mostUnpushed ? `${mostUnpushed} or more checkpoints` : count(total, 'checkpoint');
+  const names = epics.filter(({ unpushed = 0 }) => unpushed > 0).map(({ epicId }) => epicId);
+  const shown = [...names.slice(0, 5), ...(names.length > 5 ? ['…'] : [])].join(', ');
+  return [out.paint('dim', `Unpushed: ${amount} (${shown}). Share: orch sync`)];
 }
 
 /** What to do next, where something waits. */

@@ -22,6 +22,7 @@ it('the library exports exactly this', () => {
     'loadLatestCheckpoint',
     'openOrch',
     'pauseSession',
+    'previewSync',
     'readListing',
     'readStatus',
     'recordBlocker',
@@ -40,6 +41,7 @@ it('the library exports exactly this', () => {
     'saveCheckpoint',
     'shouldCheckpoint',
     'startSession',
+    'sync',
     'transition',
     'verifyCheckpoints',
   ]);
