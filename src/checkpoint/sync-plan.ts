@@ -79,6 +79,11 @@ export function planSync(facts: SyncFacts, wish: SyncWish): SyncPlan {
   return plan;
 }
 
+/** Is there anything of the epic that is meant, on either side? */
+export function isAnywhere({ ours, theirs }: SyncFacts, { epic }: SyncWish): boolean {
+  return epic === null || ours.has(epicRef(epic)) || theirs.has(epicRef(epic));
+}
+
 /** Deleted here: neither it nor the snapshots of its sessions come back by themselves. */
 function isKeptAway({ keptAway }: SyncFacts, { ref, epic, ours }: Difference): boolean {
   return ours === null && (keptAway.has(ref) || keptAway.has(epicRef(epic)));

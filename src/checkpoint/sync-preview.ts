@@ -1,10 +1,11 @@
 import { isHere } from '../git/reachable.ts';
 import { hideCredentials } from '../git/remote-error.ts';
 import type { EpicId } from '../types.ts';
+import { epicNotFound } from './list.ts';
 import type { Publication } from './publication.ts';
 import { readPublication } from './sync.ts';
 import { readSyncFacts, type SyncPorts, type SyncRemote } from './sync-facts.ts';
-import { planSync, type Skipped, type SyncWish } from './sync-plan.ts';
+import { isAnywhere, planSync, type Skipped, type SyncWish } from './sync-plan.ts';
 
 /** What a sync would do now. */
 export type SyncPreview = {
@@ -22,6 +23,7 @@ export async function previewSync(
   wish: SyncWish,
 ): Promise<SyncPreview> {
   const facts = await readSyncFacts(ports, remote, true);
+  if (wish.epic !== null && !isAnywhere(facts, wish)) throw epicNotFound(wish.epic);
   const plan = planSync(facts, wish);
   const wouldFetch: EpicId[] = [];
   for (const { epic, ours, theirs } of plan.join) {

@@ -7,12 +7,13 @@ import { idAlphabet } from '../ids.ts';
 import { sleep } from '../system/clock.ts';
 import { withLock } from '../system/lock.ts';
 import type { Oid } from '../types.ts';
+import { epicNotFound } from './list.ts';
 import { describePublication, isEmpty, type Publication } from './publication.ts';
 import { trackedRef } from './remote-refs.ts';
 import { allow, isAllowed } from './sync-consent.ts';
 import { chooseOwn, type FoundFacts, readSyncFacts, type SyncPorts, type SyncRemote } from './sync-facts.ts';
 import { joinEpic } from './sync-join.ts';
-import { type Difference, planSync, type SyncPlan, type SyncWish } from './sync-plan.ts';
+import { type Difference, isAnywhere, planSync, type SyncPlan, type SyncWish } from './sync-plan.ts';
 import { type Sending, type Sent, sendRefs } from './sync-send.ts';
 import { openTally, type SyncResult, type Tally } from './sync-tally.ts';
 
@@ -40,6 +41,7 @@ export async function syncWith(
     const tally = openTally();
     const isKnown = isAllowed(ports.home, remote.remote.urls);
     let facts = await readSyncFacts(ports, remote, !isKnown);
+    if (request.epic !== null && !isAnywhere(facts, request)) throw epicNotFound(request.epic);
     if (!isKnown) await askToPublish(ports, remote, facts, request);
     for (let round = 1; await syncOnce(ports, remote, facts, request, tally); round++) {
       if (round >= maxRounds) throw tooBusy(remote);

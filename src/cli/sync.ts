@@ -120,12 +120,11 @@ function showResult({ out, json }: Context, synced: Synced): number {
 
 function needsYes(remote: string, publication: Publication): OrchError {
   const { untracked, commits, ...rest } = publication;
-  const again = `orch sync ${remote}`;
   return new OrchError(
     'USAGE',
     `the first sync to ${remote} would publish ${sumUp(publication, remote)}; there is nobody to ask`,
     {
-      hint: `See all of it with: ${again} --dry-run. If that is what you want: ${again} -y`,
+      hint: 'See all of it by adding --dry-run. If that is what you want, add -y instead.',
       data: { ...rest, untracked: untracked.length, commits: commits.length },
     },
   );

@@ -33,7 +33,9 @@ function gitWords(stderr: string): string {
     lines.find((line) => /^(ssh|fatal|error):|denied|refused|verification failed/i.test(line)) ??
     lines[0] ??
     '';
-  return cleanLine(hideCredentials(said.replace(/^(fatal|error): /, '')), 500);
+  // Of a connection git says the reason on a line of its own.
+  const reason = said.endsWith(':') ? (lines[lines.indexOf(said) + 1] ?? '') : '';
+  return cleanLine(hideCredentials(`${said.replace(/^(fatal|error): /, '')} ${reason}`), 500);
 }
 
 /** Turns what git said into an error with a next step. */
@@ -57,7 +59,7 @@ export function explainFailure(operation: Operation, name: string, stderr: strin
       `${remote} refused: ${said}`,
       operation === 'push'
         ? 'Nothing is lost: all of it is still here. Whoever runs the server can say what it takes.'
-        : `See whether plain git may: git ls-remote ${remote}`,
+        : 'See whether plain git gets in, with the same address: git ls-remote',
     ],
     REMOTE_UNREACHABLE: [
       `${remote} could not be reached: ${said}`,
