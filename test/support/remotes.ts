@@ -17,7 +17,7 @@ const daemons: ChildProcess[] = [];
 const servers: (Server | TcpServer)[] = [];
 
 afterEach(async () => {
-  for (const daemon of daemons.splice(0)) daemon.kill('SIGKILL');
+  for (const { pid } of daemons.splice(0)) if (pid) process.kill(-pid, 'SIGKILL');
   for (const server of servers.splice(0)) {
     if ('closeAllConnections' in server) server.closeAllConnections();
     server.close();
@@ -52,7 +52,8 @@ export async function serveDaemon(hub: TestRepository, ...options: string[]): Pr
   const args = ['daemon', '--reuseaddr', '--export-all', '--listen=127.0.0.1', `--port=${port}`];
   const base = [`--base-path=${dirname(hub.folder)}`, ...options, dirname(hub.folder)];
   // In a group of its own: what it starts for a connection ends with it.
-  const child = spawn('git', [...args, ...base], { env: cleanEnvironment(hub.home), stdio: 'ignore' });
+  const env = cleanEnvironment(hub.home);
+  const child = spawn('git', [...args, ...base], { env, stdio: 'ignore', detached: true });
   daemons.push(child);
   await vi.waitFor(() => tryToConnect(port), { timeout: 20_000, interval: 20 });
   return `git://127.0.0.1:${port}/repository`;
