@@ -9,14 +9,17 @@ import { type Disk, readTextIfThere, writeAtomically } from '../system/files.ts'
  * address and not by name, because a name can be pointed elsewhere. Addresses may hold passwords: only digests are kept.
  */
 
+/** A yes to sharing checkpoints is none to sharing copies of files. */
+export type Shared = 'checkpoints' | 'snapshots';
+
 type ConsentPorts = { readonly disk: Disk; readonly random: Random; readonly home: string };
 
 function fileIn(home: string): string {
   return join(home, 'sync-allowed');
 }
 
-function digestOf(url: string): string {
-  return hash('sha256', `orch sync ${url}`);
+function digestsOf(urls: readonly string[], what: readonly Shared[]): string[] {
+  return urls.flatMap((url) => what.map((kind) => hash('sha256', `orch sync ${kind} ${url}`)));
 }
 
 function readAllowed(home: string): string[] {
@@ -25,13 +28,17 @@ function readAllowed(home: string): string[] {
 }
 
 /** Did the user say yes to every one of these? */
-export function isAllowed(home: string, urls: readonly string[]): boolean {
+export function isAllowed(home: string, urls: readonly string[], what: readonly Shared[]): boolean {
   const allowed = new Set(readAllowed(home));
-  return urls.every((url) => allowed.has(digestOf(url)));
+  return digestsOf(urls, what).every((digest) => allowed.has(digest));
 }
 
-export async function allow({ disk, random, home }: ConsentPorts, urls: readonly string[]): Promise<void> {
-  const all = new Set([...readAllowed(home), ...urls.map(digestOf)]);
+export async function allow(
+  { disk, random, home }: ConsentPorts,
+  urls: readonly string[],
+  what: readonly Shared[],
+): Promise<void> {
+  const all = new Set([...readAllowed(home), ...digestsOf(urls, what)]);
   try {
     await writeAtomically(disk, fileIn(home), Buffer.from(`${[...all].join('\n')}\n`), random.id(8));
   } catch (error) {

@@ -10,7 +10,7 @@ import type { Oid } from '../types.ts';
 import { epicNotFound } from './list.ts';
 import { describePublication, isEmpty, type Publication } from './publication.ts';
 import { trackedRef } from './remote-refs.ts';
-import { allow, isAllowed } from './sync-consent.ts';
+import { allow, isAllowed, type Shared } from './sync-consent.ts';
 import { chooseOwn, type FoundFacts, readSyncFacts, type SyncPorts, type SyncRemote } from './sync-facts.ts';
 import { joinEpic } from './sync-join.ts';
 import { type Difference, isAnywhere, planSync, type SyncPlan, type SyncWish } from './sync-plan.ts';
@@ -39,7 +39,7 @@ export async function syncWith(
   const lock = join(ports.home, 'locks', 'sync.lock');
   return withLock(ports, lock, async () => {
     const tally = openTally();
-    const isKnown = isAllowed(ports.home, remote.remote.urls);
+    const isKnown = isAllowed(ports.home, remote.remote.urls, sharedBy(request));
     let facts = await readSyncFacts(ports, remote, !isKnown);
     if (request.epic !== null && !isAnywhere(facts, request)) throw epicNotFound(request.epic);
     if (!isKnown) await askToPublish(ports, remote, facts, request);
@@ -66,7 +66,12 @@ async function askToPublish(
   if (isEmpty(publication)) return; // fetching needs nobody's leave
   const name = hideCredentials(remote.name);
   if (!(await request.mayPublish(publication, name))) throw notWanted(name);
-  await allow(ports, remote.urls);
+  // A yes to one epic is none to all of them.
+  if (request.epic === null) await allow(ports, remote.urls, sharedBy(request));
+}
+
+function sharedBy({ snapshots }: SyncWish): Shared[] {
+  return snapshots ? ['checkpoints', 'snapshots'] : ['checkpoints'];
 }
 
 /** What a sync would show to others. */
@@ -76,7 +81,7 @@ export async function readPublication(
   { send, join }: SyncPlan,
 ): Promise<Publication> {
   const own = await chooseOwn(ports, send, tracked);
-  return describePublication(ports.repository, [...own, ...join], [...there, ...tracked.values()]);
+  return describePublication(ports.repository, [...own, ...join], there);
 }
 
 /** One round; true where somebody moved the remote meanwhile. */
