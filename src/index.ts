@@ -13,6 +13,9 @@ export {
   type Verdict,
   type View,
 } from './checkpoint/policy.ts';
+export type { Publication } from './checkpoint/publication.ts';
+export type { SyncPreview } from './checkpoint/sync-preview.ts';
+export type { SyncResult } from './checkpoint/sync-tally.ts';
 export type { DamagedCheckpoint, Verification } from './checkpoint/verify.ts';
 export type { Budget } from './cost/budget.ts';
 export type { Usage } from './cost/ledger.ts';
@@ -52,6 +55,7 @@ export {
   type StartedSession,
   startSession,
 } from './library/sessions.ts';
+export { previewSync, type Synced, type SyncOptions, sync } from './library/sync.ts';
 export type { Where } from './library/where.ts';
 export type { Orch, OrchOptions } from './orch.ts';
 export { openOrch } from './orch.ts';

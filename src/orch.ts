@@ -58,6 +58,7 @@ export async function openOrch(options: OrchOptions = {}): Promise<Orch> {
     config ??= loadConfig({ disk, clock, worktree: repository.worktree, home }).then((found) => found.config);
     return config;
   };
+  const writerOf = async () => options.writer ?? identifyWriter(disk, random, home, repository.commonDir);
   return {
     repository,
     git,
@@ -81,7 +82,12 @@ export async function openOrch(options: OrchOptions = {}): Promise<Orch> {
       const { readWorkTree } = await import('./git/snapshot.ts');
       return (await readWorkTree(snapshotPorts, maxFileBytes)).tree;
     },
-    identifyWriter: async () => options.writer ?? identifyWriter(disk, random, home, repository.commonDir),
+    identifyWriter: writerOf,
+    bringEpic: async (epic, isKnown) => {
+      const { bringEpic } = await import('./checkpoint/arrive.ts');
+      const ports = { ...snapshotPorts, identifyWriter: writerOf };
+      await bringEpic(ports, epic, { remote: (await readConfig()).sync.remote, isKnown });
+    },
     report,
     close: () => git.close(),
   };

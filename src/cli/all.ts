@@ -15,6 +15,7 @@ import { sessionGroup } from './session.ts';
 import { shortSpecs } from './short.ts';
 import type { Spec } from './spec.ts';
 import { statusSpec } from './status.ts';
+import { syncSpec } from './sync.ts';
 
 /** Every command there is. */
 const specs: readonly Spec[] = [
@@ -26,6 +27,7 @@ const specs: readonly Spec[] = [
   restoreSpec,
   briefSpec,
   costGroup,
+  syncSpec,
   recordGroup,
   sessionGroup,
   checkpointGroup,

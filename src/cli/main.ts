@@ -24,6 +24,7 @@ const groups: { readonly [command: string]: () => Promise<Group> } = {
   start: () => import('./short.ts'),
   status: () => import('./status.ts'),
   statusline: () => import('./statusline.ts'),
+  sync: () => import('./sync.ts'),
 };
 
 /** These read no options: what they print is for agents. Somebody who asks for help is a person. */

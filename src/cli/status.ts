@@ -1,8 +1,11 @@
+import { countUnpushed, mostUnpushed } from '../checkpoint/unpushed.ts';
 import { type Orch, reportLogPath } from '../orch.ts';
 import { type EpicView, readView } from '../session/context.ts';
 import { type HookFault, readHookFaults } from '../session/hook-faults.ts';
 import { listAllEpics } from '../session/resolve.ts';
 import { describeEpic, type EpicStatus, mainSession } from '../session/status.ts';
+import type { EpicId, Oid } from '../types.ts';
+import { count } from '../units.ts';
 import { tellDamage } from './choose.ts';
 import { type Column, formatTable, type Output } from './output.ts';
 import { runCommands } from './run.ts';
@@ -29,14 +32,18 @@ export const statusSpec: CommandSpec = {
       const views: EpicView[] = [];
       for (const epic of await listAllEpics(orch)) views.push(await readView(orch, epic));
       views.sort((a, b) => b.state.clock - a.state.clock);
-      const epics = views.map((view) => describeEpic(view, orch.home));
+      const unpushed = await countUnpushed(orch, tipsOf(views));
+      const epics = views.map((view) => ({
+        ...describeEpic(view, orch.home),
+        ...(unpushed && { unpushed: unpushed.get(view.epic) ?? 0 }),
+      }));
       const faults = readHookFaults(orch.home, orch.clock.now());
       if (json) out.print(JSON.stringify({ epics, faults }));
       else if (views.length === 0) {
         out.tell(
           'no epics yet. Agents that orch init hooked into begin one; by hand: orch start --epic my-feature',
         );
-      } else out.print(showEpics(out, orch, views, epics));
+      } else out.print([showEpics(out, orch, views, epics), ...showUnpushed(out, epics)].join('\n'));
       if (!json && faults.length > 0) out.print(showFaults(out, orch, faults));
       for (const view of views) tellDamage(context, view);
       return 0;
@@ -93,6 +100,23 @@ function showEpics(
   const header = ['EPIC', 'STATE', 'SPENT', ...(hasContext ? ['CONTEXT'] : []), 'GATES', 'LAST'];
   const [head = '', ...lines] = formatTable([header, ...rows], columns, out.columns).split('\n');
   return [out.paint('dim', head), ...lines, ...suggest(out, epics)].join('\n');
+}
+
+function tipsOf(views: readonly EpicView[]): Map<EpicId, Oid> {
+  return new Map(views.flatMap(({ epic, tip }) => (tip.oid === null ? [] : [[epic, tip.oid] as const])));
+}
+
+/** What other machines cannot see yet; nothing where there are no others. */
+function showUnpushed(
+  out: Output,
+  epics: readonly (EpicStatus & { readonly unpushed?: number })[],
+): string[] {
+  const total = epics.reduce((sum, { unpushed = 0 }) => sum + unpushed, 0);
+  if (total === 0) return [];
+  const amount = total >= mostUnpushed ? `${mostUnpushed} or more checkpoints` : count(total, 'checkpoint');
+  const names = epics.filter(({ unpushed = 0 }) => unpushed > 0).map(({ epicId }) => epicId);
+  const shown = [...names.slice(0, 5), ...(names.length > 5 ? ['…'] : [])].join(', ');
+  return [out.paint('dim', `Unpushed: ${amount} (${shown}). Share: orch sync`)];
 }
 
 /** What to do next, where something waits. */

@@ -4,7 +4,7 @@ import { identity } from './commit.ts';
 import type { Repository } from './repository.ts';
 
 /** What every git we start is told: no hooks, and what it says it did is on disk. */
-const settings = [
+export const gitSettings: readonly string[] = [
   '-c',
   'core.hooksPath=/dev/null',
   '-c',
@@ -41,7 +41,7 @@ export function gitEnvironment(inherited: Environment = inheritedEnvironment()):
  * `extra` is what this one git is told beside the rest.
  */
 export function startGit(repository: Repository, args: readonly string[], extra: Environment = {}): Child {
-  return start('git', [...settings, ...args], workFolder(repository), { ...gitEnvironment(), ...extra });
+  return start('git', [...gitSettings, ...args], workFolder(repository), { ...gitEnvironment(), ...extra });
 }
 
 export function workFolder({ worktree, gitDir }: Repository): string {

@@ -60,6 +60,7 @@ export type Started = {
 /** Starts a session on an epic: recovers what a dead one left, sets the budget, and makes the start checkpoint. */
 export async function startSession(ports: SessionPorts, request: StartRequest): Promise<Started> {
   const { epic, settings } = request;
+  if (request.resume) await ports.bringEpic?.(epic, epicExists(await readView(ports, epic)));
   if (request.resume && !epicExists(await readView(ports, epic))) throw epicNotFound(epic);
   const session = request.session ?? makeSessionId(ports);
   const givenUp = await claimEpic(ports, { ...request, session });

@@ -19,6 +19,8 @@ export type SessionPorts = StorePorts & {
   readonly worktree?: string | null;
   /** The prices the user set, for what agents use. */
   readonly readPrices?: () => Promise<Prices>;
+  /** Joins what other clones did on an epic; one that is not here is asked for at the remote. */
+  readonly bringEpic?: (epic: EpicId, isKnown: boolean) => Promise<void>;
   /** Null where there is no working tree, or no git to read it with. */
   readonly takeSnapshot: ((request: SnapshotRequest) => Promise<TakenSnapshot>) | null;
 };

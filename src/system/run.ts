@@ -14,8 +14,8 @@ export type RunRequest = {
   readonly marker: string;
   readonly timeout: Millis;
   readonly signal?: AbortSignal;
-  /** Takes what it prints, on either stream, as it comes. */
-  readonly onOutput: (text: string) => void;
+  /** Takes what it prints, as it comes. */
+  readonly onOutput: (text: string, stream: 'stdout' | 'stderr') => void;
 };
 
 export type RunEnd =
@@ -47,7 +47,8 @@ export async function run(request: RunRequest): Promise<RunEnd> {
   } catch (error) {
     return { how: 'not_started', reason: error instanceof Error ? error.message : String(error) };
   }
-  for (const stream of [child.stdout, child.stderr]) stream?.setEncoding('utf8').on('data', request.onOutput);
+  for (const name of ['stdout', 'stderr'] as const)
+    child[name]?.setEncoding('utf8').on('data', (text: string) => request.onOutput(text, name));
   const exit = new Promise<RunEnd>((resolve) => {
     child.on('error', (error) => resolve({ how: 'not_started', reason: explain(error, request) }));
     child.on('exit', (status, signal) =>

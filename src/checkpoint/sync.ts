@@ -1,0 +1,202 @@
+import { join } from 'node:path';
+import { hasCode, isOrchError, OrchError } from '../errors.ts';
+import { waitForRefLock } from '../git/ref-wait.ts';
+import { fetchRefs } from '../git/remote.ts';
+import { hideCredentials } from '../git/remote-error.ts';
+import { idAlphabet } from '../ids.ts';
+import { sleep } from '../system/clock.ts';
+import { withLock } from '../system/lock.ts';
+import type { Oid } from '../types.ts';
+import { epicNotFound } from './list.ts';
+import { describePublication, isEmpty, type Publication } from './publication.ts';
+import { trackedRef } from './remote-refs.ts';
+import { allow, isAllowed, type Shared } from './sync-consent.ts';
+import { chooseOwn, type FoundFacts, readSyncFacts, type SyncPorts, type SyncRemote } from './sync-facts.ts';
+import { joinEpic } from './sync-join.ts';
+import { type Difference, isAnywhere, planSync, type SyncPlan, type SyncWish } from './sync-plan.ts';
+import { type Sending, type Sent, sendRefs } from './sync-send.ts';
+import { openTally, type SyncResult, type Tally } from './sync-tally.ts';
+
+export type { SyncPorts, SyncRemote, SyncResult };
+
+export type SyncRequest = SyncWish & {
+  /** Asked before anything is published to an address for the first time; without a yes nothing is changed. */
+  readonly mayPublish: (publication: Publication, remote: string) => Promise<boolean>;
+};
+
+/** So often a faster clone is waited for. */
+const maxRounds = 12;
+
+/**
+ * Brings this clone and a remote together: fetches what is new there, joins each epic, sends what is new here, and does
+ * it again where somebody else was faster. Nothing is forced, and nothing is taken away on either side.
+ */
+export async function syncWith(
+  ports: SyncPorts,
+  remote: SyncRemote,
+  request: SyncRequest,
+): Promise<SyncResult> {
+  const lock = join(ports.home, 'locks', 'sync.lock');
+  return withLock(ports, lock, async () => {
+    const tally = openTally();
+    const isKnown = isAllowed(ports.home, remote.remote.urls, sharedBy(request));
+    let facts = await readSyncFacts(ports, remote, !isKnown);
+    if (request.epic !== null && !isAnywhere(facts, request)) throw epicNotFound(request.epic);
+    if (!isKnown) await askToPublish(ports, remote, facts, request);
+    for (let round = 1; await syncOnce(ports, remote, facts, request, tally); round++) {
+      if (round >= maxRounds) throw tooBusy(remote);
+      await sleep((20 + 15 * round) * (1 + chance(ports)));
+      facts = await readSyncFacts(ports, remote, false);
+    }
+    return tally.finish(ports.repository, hideCredentials(remote.remote.name));
+  });
+}
+
+function chance({ random }: SyncPorts): number {
+  return idAlphabet.indexOf(random.id(1)) / idAlphabet.length;
+}
+
+async function askToPublish(
+  ports: SyncPorts,
+  { remote }: SyncRemote,
+  facts: FoundFacts,
+  request: SyncRequest,
+): Promise<void> {
+  const publication = await readPublication(ports, facts, planSync(facts, request));
+  if (isEmpty(publication)) return; // fetching needs nobody's leave
+  const name = hideCredentials(remote.name);
+  if (!(await request.mayPublish(publication, name))) throw notWanted(name);
+  // A yes to one epic is none to all of them.
+  if (request.epic === null) await allow(ports, remote.urls, sharedBy(request));
+}
+
+function sharedBy({ snapshots }: SyncWish): Shared[] {
+  return snapshots ? ['checkpoints', 'snapshots'] : ['checkpoints'];
+}
+
+/** What a sync would show to others. */
+export async function readPublication(
+  ports: SyncPorts,
+  { tracked, there }: FoundFacts,
+  { send, join }: SyncPlan,
+): Promise<Publication> {
+  const own = await chooseOwn(ports, send, tracked);
+  return describePublication(ports.repository, [...own, ...join], there);
+}
+
+/** One round; true where somebody moved the remote meanwhile. */
+async function syncOnce(
+  ports: SyncPorts,
+  { remote, key }: SyncRemote,
+  facts: FoundFacts,
+  wish: SyncWish,
+  tally: Tally,
+): Promise<boolean> {
+  const plan = planSync(facts, wish);
+  tally.skip(plan.skipped);
+  if (!(await fetchAll(ports, { remote, key }, plan.fetch))) return true;
+  tally.fetched(plan.fetch);
+  const joined: Sending[] = [];
+  for (const each of plan.join) {
+    const sending = await joinOne(ports, each, tally);
+    if (sending) joined.push(sending);
+  }
+  tally.return(facts.returning.filter((ref) => plan.join.some((each) => each.ref === ref)));
+  const own = (await chooseOwn(ports, plan.send, facts.tracked)).filter(isHere);
+  const sent = await sendOrTell({ remote, key }, [...joined, ...own], tally);
+  await noteSeen(ports, key, facts, [...plan.seen.filter(isHere), ...sent.done]);
+  // Two copies of a clone may have gone on with one session's snapshots: each keeps its own.
+  for (const { ref } of sent.moved.filter(({ session }) => session !== null))
+    tally.skip([{ ref, reason: 'the remote has other snapshots of this session' }]);
+  return sent.moved.some(({ session }) => session === null);
+}
+
+function isHere(difference: Difference): difference is Sending {
+  return difference.ours !== null;
+}
+
+/** False where another process was at it: then the facts are old. */
+async function fetchAll(
+  ports: SyncPorts,
+  { remote, key }: SyncRemote,
+  all: readonly Difference[],
+): Promise<boolean> {
+  try {
+    await fetchRefs(
+      remote,
+      all.map(({ ref }) => ({ from: ref, to: trackedRef(key, ref) })),
+    );
+    return true;
+  } catch (error) {
+    if (!hasCode(error, 'REF_CONFLICT')) throw error;
+    const { lock } = error.data;
+    if (typeof lock === 'string') await waitForRefLock(ports, lock);
+    return false;
+  }
+}
+
+/** Joins an epic; gives what is to be sent for it. One that cannot be joined does not keep the others. */
+async function joinOne(ports: SyncPorts, difference: Difference, tally: Tally): Promise<Sending | null> {
+  const { epic, ours, theirs } = difference;
+  if (theirs === null) return null;
+  try {
+    const { tip, how } = await joinEpic(ports, epic, theirs);
+    tally.joined({ epic, before: ours, theirs, tip, how });
+    return tip === theirs ? null : { ...difference, ours: tip };
+  } catch (error) {
+    if (!isOrchError(error)) throw error;
+    tally.fail(error, epic);
+    return null;
+  }
+}
+
+/** A push that fails as a whole is told with what did work. */
+async function sendOrTell({ remote }: SyncRemote, all: readonly Sending[], tally: Tally): Promise<Sent> {
+  try {
+    const sent = await sendRefs(remote, all);
+    tally.sent(sent.done);
+    for (const { sending, error } of sent.refused) tally.fail(error, sending.epic);
+    return sent;
+  } catch (error) {
+    if (!isOrchError(error) || remote.signal?.aborted) throw error;
+    tally.fail(error, null);
+    return { done: [], moved: [], refused: [] };
+  }
+}
+
+/** Notes what the remote has by now. Only a memory: where another process was faster, its word is as good. */
+async function noteSeen(
+  { git, report }: SyncPorts,
+  key: string,
+  { tracked }: FoundFacts,
+  seen: readonly Sending[],
+): Promise<void> {
+  for (const { ref, ours } of seen) {
+    const from: Oid | null = tracked.get(ref) ?? null;
+    try {
+      const at = from === null ? null : await git.readRef(trackedRef(key, ref));
+      if (at !== ours) await git.moveRefs([{ ref: trackedRef(key, ref), from: at, to: ours }]);
+    } catch (error) {
+      if (!hasCode(error, 'REF_CONFLICT')) throw error;
+      report(`${trackedRef(key, ref)} was not noted: ${error.message}`);
+    }
+  }
+}
+
+function notWanted(remote: string): OrchError {
+  return new OrchError('USAGE', `nothing was published to ${remote}, and nothing was changed`, {
+    hint: 'See all of what would be published with: orch sync --dry-run. Allow it with: orch sync -y',
+    data: { remote },
+  });
+}
+
+function tooBusy({ remote }: SyncRemote): OrchError {
+  return new OrchError(
+    'REF_CONFLICT',
+    `${hideCredentials(remote.name)} was moved by others again and again`,
+    {
+      hint: 'Nothing is lost: what is here is joined with what is there. Run the same command again.',
+      data: { remote: hideCredentials(remote.name) },
+    },
+  );
+}

@@ -1,0 +1,80 @@
+import type { Publication } from '../checkpoint/publication.ts';
+import { type SyncResult, syncWith } from '../checkpoint/sync.ts';
+import { previewSync as preview, type SyncPreview } from '../checkpoint/sync-preview.ts';
+import { openSyncRemote } from '../checkpoint/sync-remote.ts';
+import { parseEpicId } from '../ids.ts';
+import type { Orch } from '../orch.ts';
+import { listUnsaved, type Unsaved } from '../session/unsaved.ts';
+import type { Millis } from '../types.ts';
+import { using, type Where } from './where.ts';
+
+export type SyncOptions = {
+  /** Only this epic. */
+  readonly epicId?: string;
+  /** Do the working trees go along? As the config says by default. */
+  readonly snapshots?: boolean;
+  /** How long each exchange with the remote may take; two minutes by default. */
+  readonly timeout?: Millis;
+  /**
+   * Asked before anything is published to an address for the first time. Without it, and where the user never said yes
+   * to that address, nothing is published.
+   */
+  readonly mayPublish?: (publication: Publication, remote: string) => boolean | Promise<boolean>;
+  readonly signal?: AbortSignal;
+  readonly onProgress?: (text: string) => void;
+};
+
+export type Synced = SyncResult & {
+  /** Recorded here and in no checkpoint yet: it goes along with the next one. */
+  readonly pending: readonly Unsaved[];
+};
+
+const defaultTimeout: Millis = 120_000;
+
+/**
+ * Brings this clone and a remote (a name, a URL or a path; the configured one by default) together: what each knows of
+ * every epic, the other knows afterwards.
+ */
+export function sync(
+  remote: string | null = null,
+  where: Where = {},
+  options: SyncOptions = {},
+): Promise<Synced> {
+  return using(where, async (orch) => {
+    const opened = await open(orch, remote, options);
+    const mayPublish = async (publication: Publication, name: string) =>
+      (await options.mayPublish?.(publication, name)) ?? false;
+    const result = await syncWith(orch, opened, { ...(await readWish(orch, options)), mayPublish });
+    return { ...result, pending: await listUnsaved(orch) };
+  });
+}
+
+/** What a sync would publish and fetch now. Nothing is changed. */
+export function previewSync(
+  remote: string | null = null,
+  where: Where = {},
+  options: SyncOptions = {},
+): Promise<SyncPreview> {
+  return using(where, async (orch) =>
+    preview(orch, await open(orch, remote, options), await readWish(orch, options)),
+  );
+}
+
+async function open(orch: Orch, given: string | null, options: SyncOptions) {
+  const { timeout = defaultTimeout, signal, onProgress } = options;
+  const configured = (await orch.readConfig()).sync.remote;
+  return openSyncRemote(orch, {
+    given,
+    configured,
+    timeout,
+    ...(signal && { signal }),
+    ...(onProgress && { onProgress }),
+  });
+}
+
+async function readWish(orch: Orch, { epicId, snapshots }: SyncOptions) {
+  return {
+    epic: epicId === undefined ? null : parseEpicId(epicId),
+    snapshots: snapshots ?? (await orch.readConfig()).sync.snapshots,
+  };
+}
