@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { readFileSync } from 'node:fs';
 import { hasCode, systemCode } from '../errors.ts';
+import { statIfThere } from '../system/files.ts';
 import type { Oid } from '../types.ts';
 import type { GitEngine } from './engine.ts';
 import type { Found } from './work-tree-changes.ts';
@@ -65,6 +66,7 @@ export function readText(bytes: Buffer): string {
 export async function unstageSecrets(ports: SecretPorts, index: string): Promise<boolean> {
   const { repository, git } = ports;
   const environment = { GIT_INDEX_FILE: index };
+  if (statIfThere(index) === null) return false; // nothing was ever staged
   const { commit } = await git.readHead();
   const staged = await listStaged(repository, commit, environment);
   const secret: Staged[] = [];

@@ -66,6 +66,7 @@ const address =
   /\b[a-z][a-z0-9+.-]{1,20}:\/\/(?<user>[^\s/?#@:"'`<>\\]{0,300})(?::(?<password>[^\s/?#@"'`<>\\]{1,300}))?@(?=[A-Za-z0-9[])/gi;
 
 function findInAddresses(text: string): Found[] {
+  if (!text.includes('://')) return []; // much faster than the pattern, and mostly so
   const found: Found[] = [];
   for (const { 0: whole, index, groups = {} } of text.matchAll(address)) {
     const { user = '', password } = groups;

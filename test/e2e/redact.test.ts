@@ -157,6 +157,9 @@ describe('I8: a changed file in which a rule hits is left out of snapshots, and 
     expect(repository.git('log', '-1', '--format=%B', checkpoint.snapshot)).toContain(
       '- .env (secret inside: github-token)',
     );
+    const told = 'Not in the snapshot: .env (secret inside: github-token)';
+    expect(runOrch(repository, ['checkpoint', 'create', '-e', 'x']).stderr).toContain(`  ${told}`);
+    expect(succeed(repository, ['checkpoint', 'show', '-e', 'x'])).toContain(told);
     expect(leaksOf(repository)).toEqual([]);
     // Once it is gone, the file is kept again.
     repository.write('README', 'hello again\n');
