@@ -1,5 +1,6 @@
 import { StringDecoder } from 'node:string_decoder';
 import type { Orch } from '../orch.ts';
+import { openRedactedStream } from '../session/redacted-stream.ts';
 import { openLogFile } from '../system/log-file.ts';
 import type { SessionId } from '../types.ts';
 import { logPath } from './background.ts';
@@ -10,21 +11,17 @@ export type SessionLog = {
   tell(text: string): void;
   /** A piece of what the command prints. */
   write(chunk: Buffer): void;
-  /** Writes what is held back. */
-  flush(): void;
+  /** Writes what is held back, and waits until all is written. */
+  flush(): Promise<void>;
 };
 
-/** A line that gets longer than this is written in pieces. */
-const longestLine = 64 * 1024;
-
 /**
- * Opens the log of a session. What the command prints is written in whole lines: a piece may end in the middle of a
- * letter, or of a secret. A log that cannot be written stops nobody's work; how much is missing is said in it later.
+ * Opens the log of a session, which keeps no secrets. A log that cannot be written stops nobody's work; how much is
+ * missing is said in it later.
  */
 export function openSessionLog(orch: Orch, session: SessionId): SessionLog {
   const file = openLogFile(orch.disk, logPath(orch.home, session));
   const decoder = new StringDecoder('utf8');
-  let held = '';
   let missing = 0;
 
   function append(text: string): void {
@@ -38,18 +35,21 @@ export function openSessionLog(orch: Orch, session: SessionId): SessionLog {
     }
   }
 
+  const stream = openRedactedStream(orch.redact, append);
+  // The last line of a command may have no end; what is said after it begins a line of its own.
+  let isMidLine = false;
+
   return {
-    tell: (text) => append(`${text}\n`),
+    tell: (text) => stream.pass(`${text}\n`),
     write: (chunk) => {
-      held += decoder.write(chunk);
-      const end = held.length > longestLine ? held.length : held.lastIndexOf('\n') + 1;
-      if (end > 0) append(orch.redact(held.slice(0, end)));
-      held = held.slice(end);
+      const text = decoder.write(chunk);
+      if (text !== '') isMidLine = !text.endsWith('\n');
+      stream.add(text);
     },
     flush: () => {
-      held += decoder.end();
-      if (held !== '') append(`${orch.redact(held)}\n`);
-      held = '';
+      stream.add(`${decoder.end()}${isMidLine ? '\n' : ''}`);
+      isMidLine = false;
+      return stream.end();
     },
   };
 }

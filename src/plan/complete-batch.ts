@@ -54,7 +54,9 @@ const mostAttempts = 5;
  */
 export function completeBatch(ports: BatchPorts, place: Place, request: CompleteRequest): Promise<Completed> {
   return withSpec(ports, request.folder, async () => {
-    const found = request.found.map((issue) => ({ ...issue, description: ports.redact(issue.description) }));
+    const found = await Promise.all(
+      request.found.map(async (issue) => ({ ...issue, description: await ports.redact(issue.description) })),
+    );
     const view = await readView(ports, place.epic);
     const written = await writeFiles(ports, view, { ...request, found });
     const outcome = await recordProgress(ports, place, view, written, found);

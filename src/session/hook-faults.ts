@@ -68,7 +68,7 @@ export async function keepHookFault(ports: FaultPorts, kind: Kind, message: stri
   const fault = {
     at: formatInstant(ports.clock.now()),
     ...kind,
-    message: cleanLine(ports.redact(message), maxMessageBytes),
+    message: cleanLine(await ports.redact(message), maxMessageBytes),
   };
   await writeAll(ports, addFault(readAll(ports.home), fault));
 }

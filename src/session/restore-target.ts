@@ -6,12 +6,14 @@ import { hasCode, OrchError } from '../errors.ts';
 import { readCommit, readTree } from '../git/read.ts';
 import type { Repository } from '../git/repository.ts';
 import { type FoundUndo, nothingToUndo, readUndo, readUndoCommit } from '../git/undo.ts';
+import type { FindSecret } from '../redact.ts';
 import type { EpicId, Oid } from '../types.ts';
 import type { SessionPorts } from './record.ts';
 import type { SessionSettings } from './settings.ts';
 
 export type RestorePorts = SessionPorts & {
   readonly repository: Repository;
+  readonly findSecret: FindSecret;
   readonly readSettings: () => Promise<SessionSettings>;
 };
 
