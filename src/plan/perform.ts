@@ -77,7 +77,7 @@ async function performOne(
   for (let attempts = 1; ; attempts++) {
     const asked = mayBeDone && check !== null ? await askCheck(check, record.key, at) : null;
     if (asked?.kind === 'done') {
-      say(`${id} was done already`);
+      say(`${id}: done already`);
       return { kind: 'done' };
     }
     if (asked?.kind === 'stopped' || signal.aborted) return { kind: 'stopped', effect: id };
@@ -95,12 +95,12 @@ async function performOne(
     const next = decideNext(verdict, attempts, effectRetry, clock.now(), drawFraction(random));
     if (next.kind !== 'again') {
       if (mayBeDone && check !== null && (await askCheck(check, record.key, at)).kind === 'done') {
-        say(`${id} ${next.reason}, but its check says that it was done`);
+        say(`${id}: ${next.reason}; its check says that it was done`);
         return { kind: 'done' };
       }
       return { ...next, effect: id };
     }
-    say(`${id} ${next.reason}; again in ${formatPause(next.after)}`);
+    say(`${id}: ${next.reason}; again in ${formatPause(next.after)}`);
     await sleepUnlessAborted(next.after, signal);
     if (signal.aborted) return { kind: 'stopped', effect: id };
   }
