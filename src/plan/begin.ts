@@ -92,7 +92,7 @@ export async function beginRun(
 }
 
 /** Is somebody at work on it, as far as can be told? The claim names them, which comes before all else. */
-function isAtWork({ home }: SessionPorts, run: KnownRun | null): boolean {
+export function isAtWork({ home }: Pick<SessionPorts, 'home'>, run: KnownRun | null): boolean {
   const live = run && readLive(home, run.head.session);
   return live !== null && checkLive(live) !== 'dead';
 }
