@@ -3,7 +3,24 @@ import { isEpicId, parseEpicId } from '../ids.ts';
 import { triggers } from '../types.ts';
 import { parseSize, parseUsd } from '../units.ts';
 import {
-  type CommandLine,
+  autoOr,
+  command,
+  describeValue,
+  duration,
+  durationOrOff,
+  entry,
+  isMapping,
+  lineOfText,
+  list,
+  longestTimer,
+  oneOf,
+  readWhole,
+  readWord,
+  section,
+  trueOrFalse,
+  value,
+} from '../yaml-values.ts';
+import {
   type Config,
   contextActions,
   defaultConfig,
@@ -11,23 +28,6 @@ import {
   type GateConfig,
   optionalTriggers,
 } from './defaults.ts';
-import {
-  autoOr,
-  describeValue,
-  duration,
-  durationOrOff,
-  entry,
-  isMapping,
-  list,
-  oneOf,
-  readWhole,
-  section,
-  trueOrFalse,
-  value,
-} from './values.ts';
-
-/** A timer that is set for longer than this goes off at once. */
-const longestTimer = '24d';
 
 const epic = value(
   'an epic id (letters, digits, ".", "_" and "-", at most 64, beginning with a letter or digit), or null',
@@ -67,22 +67,8 @@ const money = value('dollars from 0 to 999999999.999999, such as 5 or 5.50, or n
   return (isAmount ? parseUsd(String(given)) : null) ?? undefined;
 });
 
-const isWord = (given: unknown): given is string =>
-  typeof given === 'string' && given.trim() !== '' && !given.includes('\0');
-
-const command = value<CommandLine>('a shell line, or a list of a program and its arguments', (given) => {
-  if (isWord(given)) return given;
-  const isList =
-    Array.isArray(given) && given.every((word) => typeof word === 'string' && !word.includes('\0'));
-  return isList && isWord(given[0]) ? given : undefined;
-});
-
-const gateName = value('a name on one line, at most 64 long', (given) =>
-  isWord(given) && given.length <= 64 && !/[\p{Control}\u2028\u2029]/u.test(given) ? given : undefined,
-);
-
 const gate = entry({
-  name: gateName,
+  name: lineOfText,
   run: command,
   fix: z._default(z.nullable(command), null),
   timeout: z._default(duration('5m', '1ms', longestTimer), defaultGateTimeout),
@@ -129,7 +115,7 @@ function patternProblem(source: string): string | null {
 
 // What begins with "-" would be an option to git.
 const remote = value('the name or address of a git remote', (given) =>
-  isWord(given) && !/^-|[\s\p{Control}]/u.test(given) ? given : undefined,
+  readWord(given) !== undefined && !/^-|[\s\p{Control}]/u.test(String(given)) ? String(given) : undefined,
 );
 
 const price = value('dollars per million tokens, from 0 to 1000000', (given) =>

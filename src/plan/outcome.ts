@@ -97,9 +97,14 @@ export type Next =
 export const longestPause: Millis = 2 * 60_000;
 
 /**
- * Another attempt, or the end of them. Pauses double from one to the next, and each is somewhere between half of
+ * How long to wait after so many attempts. Pauses double from one to the next, and each is somewhere between half of
  * that and all of it, so that many who failed together do not come back together.
  */
+export function pauseAfter(attempts: number, { backoff }: Retry, fraction: number): Millis {
+  return Math.round(Math.min(backoff * 2 ** (attempts - 1), longestPause) * (0.5 + fraction / 2));
+}
+
+/** Another attempt, or the end of them. */
 export function decideNext(
   verdict: Exclude<Verdict, { kind: 'done' }>,
   attempts: number,
@@ -115,8 +120,8 @@ export function decideNext(
   if (retryAt !== null && retryAt - now > longestPause) {
     return { kind: 'resume_needed', reason: `${reason}; not before ${formatInstant(retryAt)}`, retryAt };
   }
-  const pause = Math.min(retry.backoff * 2 ** (attempts - 1), longestPause) * (0.5 + fraction / 2);
-  return { kind: 'again', after: Math.round(Math.max(pause, (retryAt ?? now) - now)), reason };
+  const pause = pauseAfter(attempts, retry, fraction);
+  return { kind: 'again', after: Math.max(pause, (retryAt ?? now) - now), reason };
 }
 
 function sayTimes(reason: string, attempts: number): string {

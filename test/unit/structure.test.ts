@@ -23,6 +23,8 @@ function roomOf(path: string): string {
 }
 
 const words = ['types.ts', 'errors.ts', 'ids.ts', 'units.ts', 'keyed.ts', 'text.ts', 'spelling.ts'];
+/** Reading the files that people write. */
+const yaml = ['yaml.ts', 'yaml-values.ts', 'yaml-mistakes.ts'];
 const below = (...rooms: string[]) => [...rooms, ...words];
 
 /** Who may use whom. What is not here may not be. */
@@ -35,6 +37,8 @@ const allowed: { readonly [room: string]: readonly string[] } = {
   'text.ts': [],
   'spelling.ts': [],
   'yaml.ts': [],
+  'yaml-values.ts': below(),
+  'yaml-mistakes.ts': below('yaml.ts', 'yaml-values.ts'),
   cost: below(),
   state: below('cost'),
   system: below(),
@@ -42,11 +46,11 @@ const allowed: { readonly [room: string]: readonly string[] } = {
   // Leaves: they turn outside formats into facts and back, and know nothing of who uses them.
   integration: below('system', 'state', 'cost', 'yaml.ts'),
   'redact.ts': below(),
-  config: below('yaml.ts', 'cost'),
+  config: below('cost', ...yaml),
   'config.ts': below('config', 'system'),
   checkpoint: below('git', 'system', 'state', 'cost'),
   session: below('checkpoint', 'git', 'integration', 'system', 'state', 'cost', 'config.ts', 'redact.ts'),
-  plan: below('session', 'checkpoint', 'git', 'integration', 'system', 'state', 'cost', 'yaml.ts'),
+  plan: below('session', 'checkpoint', 'git', 'integration', 'system', 'state', 'cost', ...yaml),
   'orch.ts': below('session', 'checkpoint', 'git', 'system', 'config.ts', 'redact.ts'),
   library: below('orch.ts', 'config.ts', 'plan', 'session', 'checkpoint', 'integration', 'state', 'cost'),
   'index.ts': below('library', 'orch.ts', 'plan', 'session', 'checkpoint', 'integration', 'state', 'cost'),

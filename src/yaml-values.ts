@@ -1,7 +1,7 @@
 import * as z from 'zod/mini';
-import { findNearest } from '../spelling.ts';
-import { cutBytes } from '../text.ts';
-import { parseDuration } from '../units.ts';
+import { findNearest } from './spelling.ts';
+import { cutBytes } from './text.ts';
+import { parseDuration } from './units.ts';
 
 /** What stands in the file, in a few words. */
 export function describeValue(value: unknown): string {
@@ -41,61 +41,73 @@ export const unknownKey = { unknownKey: true };
 /** Knows of a key that belongs elsewhere. */
 type FindElsewhere = (key: string) => string | null;
 
-function mapping(
-  known: readonly string[],
+/** A mapping with these keys. What is wrong with its keys and with its values is said together. */
+function mapping<Shape extends z.core.$ZodShape>(
+  shape: Shape,
   read: (given: unknown) => unknown,
   findElsewhere: FindElsewhere = () => null,
 ) {
+  const known = Object.keys(shape);
+  const inside = z.object(shape);
   return z.pipe(
     value(`a mapping with ${known.join(', ')}`, (given) => {
       const found = read(given);
       return isMapping(found) ? found : undefined;
     }),
-    z.transform((given, context) => {
+    z.transform((given, context): z.output<typeof inside> => {
+      const misspelt = new Set<PropertyKey>();
       for (const key of Object.keys(given).filter((name) => !known.includes(name))) {
         const meant = findElsewhere(key) ?? findNearest(key, known);
+        if (meant !== null && !Object.hasOwn(given, meant)) misspelt.add(meant);
         const message = `unknown key${meant ? `, did you mean ${meant}?` : ''}; allowed: ${known.join(', ')}`;
         context.issues.push({ code: 'custom', path: [key], message, input: given, params: unknownKey });
       }
       // A key that is missing is a value that is: whoever reads it says what is allowed there.
-      return { ...Object.fromEntries(known.map((key) => [key, undefined])), ...given };
+      const all = { ...Object.fromEntries(known.map((key) => [key, undefined])), ...given };
+      // Of one that is there under a wrong name, that it is missing is not said as well.
+      return parseInside(inside, all, context, ([key]) => key === undefined || !misspelt.has(key));
     }),
   );
 }
 
-/** A part of the file with optional keys of its own. One whose keys are all commented out is as good as none. */
-export function section<Shape extends z.core.$ZodShape>(shape: Shape, findElsewhere?: FindElsewhere) {
-  const given = mapping(Object.keys(shape), (found) => found ?? {}, findElsewhere);
-  return z.pipe(given, z.object(shape));
-}
-
-/** An entry of a list or a map. */
-export function entry<Shape extends z.core.$ZodShape>(shape: Shape) {
-  return z.pipe(
-    mapping(Object.keys(shape), (found) => found),
-    z.object(shape),
-  );
-}
-
-/** The word `auto`, or what `shape` says. */
-export function autoOr<T>(shape: z.ZodMiniType<T>) {
-  return z.pipe(
-    z.unknown(),
-    z.transform((given: unknown, context): 'auto' | T => {
-      if (given === 'auto') return given;
-      const parsed = z.safeParse(shape, given);
-      if (parsed.success) return parsed.data;
-      for (const { path, message, params } of parsed.error.issues.map(withParams))
-        context.issues.push({ code: 'custom', path, message, params, input: given });
-      return z.NEVER;
-    }),
-  );
+/** What `shape` makes of a value; its issues become those of the value around it. */
+function parseInside<T>(
+  shape: z.ZodMiniType<T>,
+  given: unknown,
+  context: { readonly issues: z.core.$ZodRawIssue[] },
+  isNews: (path: readonly PropertyKey[]) => boolean = () => true,
+): T {
+  const parsed = z.safeParse(shape, given);
+  if (parsed.success) return parsed.data;
+  for (const { path, message, params } of parsed.error.issues.map(withParams))
+    if (isNews(path)) context.issues.push({ code: 'custom', path, message, params, input: given });
+  return z.NEVER;
 }
 
 const withParams = (issue: z.core.$ZodIssue) => ({
   ...issue,
   params: (issue.code === 'custom' && issue.params) || {},
 });
+
+/** A part of the file with optional keys of its own. One whose keys are all commented out is as good as none. */
+export function section<Shape extends z.core.$ZodShape>(shape: Shape, findElsewhere?: FindElsewhere) {
+  return mapping(shape, (found) => found ?? {}, findElsewhere);
+}
+
+/** An entry of a list or a map. */
+export function entry<Shape extends z.core.$ZodShape>(shape: Shape, findElsewhere?: FindElsewhere) {
+  return mapping(shape, (found) => found, findElsewhere);
+}
+
+/** The word `auto`, or what `shape` says. */
+export function autoOr<T>(shape: z.ZodMiniType<T>) {
+  return z.pipe(
+    z.unknown(),
+    z.transform((given: unknown, context): 'auto' | T =>
+      given === 'auto' ? given : parseInside(shape, given, context),
+    ),
+  );
+}
 
 export function list<Item extends z.core.$ZodType>(allowed: string, item: Item) {
   const given = value<unknown[]>(allowed, (found) => (Array.isArray(found) ? found : undefined));
@@ -137,3 +149,30 @@ function readDuration(given: unknown, least: string, most: string): number | und
   if (millis === null || millis < (parseDuration(least) ?? 0)) return undefined;
   return millis <= (parseDuration(most) ?? 0) ? Math.round(millis) : undefined;
 }
+
+const isWord = (given: unknown): given is string =>
+  typeof given === 'string' && given.trim() !== '' && !given.includes('\0');
+
+/** Text that is more than white space. */
+export function readWord(given: unknown): string | undefined {
+  return isWord(given) ? given : undefined;
+}
+
+/** A name that a list shows, on one line. */
+export const lineOfText = value('a name on one line, at most 64 long', (given) =>
+  isWord(given) && given.length <= 64 && !/[\p{Control}\u2028\u2029]/u.test(given) ? given : undefined,
+);
+
+/** How a process is started: a line for the shell, or a program and its arguments without one. */
+export const command = value<string | readonly string[]>(
+  'a shell line, or a list of a program and its arguments',
+  (given) => {
+    if (isWord(given)) return given;
+    const isList =
+      Array.isArray(given) && given.every((word) => typeof word === 'string' && !word.includes('\0'));
+    return isList && isWord(given[0]) ? given : undefined;
+  },
+);
+
+/** A timer that is set for longer than this goes off at once. */
+export const longestTimer = '24d';

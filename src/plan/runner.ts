@@ -1,0 +1,130 @@
+import { endLeftovers } from '../session/leftovers.ts';
+import { collectNews } from '../session/news.ts';
+import { record, type SessionPorts, type Target } from '../session/record.ts';
+import { makeWatch } from '../session/watch.ts';
+import type { Fact } from '../state/facts.ts';
+import type { SignalWatch } from '../system/signals.ts';
+import type { Environment } from '../system/spawn.ts';
+import type { BegunRun } from './begin.ts';
+import { concludeRun } from './conclude.ts';
+import { missingEffects } from './effects.ts';
+import type { RunEvent, RunResult } from './progress.ts';
+import { openSchedule } from './schedule.ts';
+import type { Task } from './types.ts';
+import { type Trouble, type Work, type WorkPorts, workOn } from './work.ts';
+
+export type RunnerOptions = {
+  readonly cwd: string;
+  readonly env: Environment;
+  readonly signals: SignalWatch;
+  /** How many tasks may run at once. */
+  readonly jobs: number;
+  readonly onEvent: (event: RunEvent) => void;
+};
+
+/**
+ * Works through a run's tasks until there is nothing left to do, or a reason to stop: the budget, a signal, somebody
+ * else. The session that is around it is watched over as that of any command.
+ */
+export async function runTasks(
+  ports: SessionPorts,
+  target: Target,
+  run: BegunRun,
+  options: RunnerOptions,
+): Promise<RunResult> {
+  const { cwd, env, signals, jobs, onEvent } = options;
+  const news = collectNews(ports, signals);
+  const stop = new AbortController();
+  const work = beginWork(run, target);
+  try {
+    const watch = makeWatch(ports, target, { signals, hasTerminal: false, follower: null, onEvent }, news);
+    const working = workThrough({ ...ports, cwd, env, signal: stop.signal, tell: onEvent }, work, jobs)
+      // The run's own end is news to the watch as a command's would be.
+      .finally(() => news.onExit({ status: 0, signal: null }));
+    // It is awaited below; until then it may fail without anybody being there to hear it.
+    working.catch(() => {});
+    let why = await watch.untilOver();
+    if (why.kind !== 'exit') onEvent({ kind: 'stopping', why });
+    stop.abort();
+    const troubles = await working;
+    await endLeftovers(target.session, target.settings.stopGrace);
+    why = await watch.lookLast(why);
+    return await concludeRun(ports, work, troubles, why);
+  } finally {
+    stop.abort();
+    news.close();
+  }
+}
+
+function beginWork(run: BegunRun, target: Target): Work {
+  const tasks = new Map(
+    run.plan.tasks.map(({ id }) => {
+      const known = run.done.get(id);
+      return [
+        id,
+        known ? { status: known.status, attempts: known.attempts } : { status: 'pending', attempts: 0 },
+      ];
+    }),
+  ) as Work['tasks']; // a map's type does not follow from its pairs
+  return { run, target, tasks, effects: new Map(run.effects.map(({ record: fact }) => [fact.id, fact])) };
+}
+
+/** Begins what can begin, as long as nothing speaks against it, and waits for all that was begun. */
+async function workThrough(ports: WorkPorts, work: Work, jobs: number): Promise<Trouble[]> {
+  const { plan, done, effects } = work.run;
+  const open = new Set(missingEffects(effects).map(({ record: fact }) => fact.task));
+  const finished = new Set([...done.keys()].filter((id) => !open.has(id)));
+  const schedule = openSchedule(plan.tasks, finished, jobs);
+  const troubles: Trouble[] = [];
+  const running = new Set<Promise<void>>();
+  let isHeld = false;
+
+  async function begin(task: Task): Promise<void> {
+    const end = await workOn(ports, work, task);
+    switch (end.kind) {
+      case 'stopped':
+        return;
+      case 'succeeded':
+        schedule.settle(task.id, 'succeeded');
+        return;
+      case 'held':
+        isHeld = true;
+        break;
+      case 'failed':
+      case 'blocked':
+        schedule.settle(task.id, 'failed');
+    }
+    troubles.push({ task, end });
+  }
+
+  try {
+    for (;;) {
+      if (!isHeld && !ports.signal.aborted) {
+        const { start, skipped } = schedule.next();
+        await recordSkipped(ports, work, skipped);
+        for (const task of start) {
+          const one = begin(task).finally(() => running.delete(one));
+          running.add(one);
+        }
+      }
+      if (running.size === 0) return troubles;
+      await Promise.race(running);
+    }
+  } finally {
+    // Where one went wrong as nothing should, the others are not left to themselves.
+    await Promise.allSettled(running);
+  }
+}
+
+async function recordSkipped(ports: WorkPorts, work: Work, tasks: readonly Task[]): Promise<void> {
+  if (tasks.length === 0) return;
+  const skipped = { status: 'skipped', attempts: 0 } as const;
+  const facts = tasks.map(
+    ({ id, digest }): Fact => ({ kind: 'task', run: work.run.id, id, ...skipped, digest, artifacts: [] }),
+  );
+  await record(ports, work.target, facts);
+  for (const task of tasks) {
+    work.tasks.set(task.id, skipped);
+    ports.tell({ kind: 'ended', task, ...skipped, elapsed: 0, reason: null, output: '', log: '' });
+  }
+}

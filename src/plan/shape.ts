@@ -1,0 +1,156 @@
+import { posix } from 'node:path';
+import * as z from 'zod/mini';
+import {
+  command,
+  describeValue,
+  duration,
+  entry,
+  isMapping,
+  lineOfText,
+  list,
+  longestTimer,
+  oneOf,
+  readWhole,
+  readWord,
+  value,
+} from '../yaml-values.ts';
+
+/** What a task or an effect is called: a file's name on every system, and a word on a command line. */
+const idShape = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
+
+export function isTaskId(text: string): boolean {
+  return idShape.test(text);
+}
+
+/** `id: 3` is a number to YAML. */
+function readId(given: unknown): string | undefined {
+  const text = typeof given === 'number' ? String(given) : given;
+  return typeof text === 'string' && isTaskId(text) ? text : undefined;
+}
+
+const id = value(
+  'a word of letters, digits, ".", "_" and "-", at most 64 long, beginning with a letter or digit',
+  readId,
+);
+
+/** A single one need not be written as a list. */
+export function readIds(given: unknown): readonly unknown[] | undefined {
+  if (Array.isArray(given)) return given;
+  return typeof given === 'string' || typeof given === 'number' ? [given] : undefined;
+}
+
+const needs = z.pipe(
+  value('a list of task ids ([] for none)', readIds),
+  z.array(value('the id of a task', readId)),
+);
+
+const glob = value('a path or a glob, such as src/**', readWord);
+
+/** A path in the repository, written with `/`; nothing else can be meant by it on any system. */
+const path = value(
+  'a path of a file in the repository, such as dist/app.js',
+  (given) => (typeof given === 'string' && pathProblem(given) === null ? posix.normalize(given) : undefined),
+  (given) => (typeof given === 'string' ? `found ${describeValue(given)}, ${pathProblem(given)}` : null),
+);
+
+function pathProblem(text: string): string | null {
+  if (/[\p{Control}\\:]/u.test(text)) return 'which is not a path on every system';
+  if (posix.isAbsolute(text)) return 'which is not relative to the repository';
+  const [first] = posix.normalize(text).split('/');
+  if (first === '..') return 'which leads out of the repository';
+  if (first?.toLowerCase() === '.git') return "which is git's own";
+  return text.trim() === '' || text.endsWith('/') || first === '.' ? 'which is not a file' : null;
+}
+
+const attempts = value('a whole number from 1 to 100', (given) => readWhole(given, 1, 100));
+const backoff = duration('1s', '0s', '1h');
+
+const retry = entry({ attempts: z.optional(attempts), backoff: z.optional(backoff) });
+
+const plainText = value('text, a number, true or false', (given) => {
+  const isPlain = ['string', 'number', 'boolean'].includes(typeof given);
+  return isPlain && !String(given).includes('\0') ? String(given) : undefined;
+});
+
+const variableName = /^[A-Za-z_][A-Za-z0-9_]*$/;
+
+function texts(allowed: string, isName: (name: string) => boolean) {
+  const areNames = (given: object) =>
+    Object.keys(given).every((name) => name !== '__proto__' && isName(name));
+  return z.pipe(
+    value(
+      allowed,
+      (given) => (given === null ? {} : isMapping(given) && areNames(given) ? given : undefined),
+      (given) =>
+        isMapping(given)
+          ? `found the name ${describeValue(Object.keys(given).find((name) => !isName(name)))}`
+          : null,
+    ),
+    z.record(z.string(), plainText),
+  );
+}
+
+const env = texts('a mapping of names (letters, digits, _) to values', (name) => variableName.test(name));
+const headers = texts('a mapping of header names to values', (name) => /^[!#$%&'*+.^_`|~\w-]+$/.test(name));
+
+const method = value('GET, POST, PUT, PATCH or DELETE', (given) =>
+  ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'].find((word) => word === given),
+);
+
+const url = value('an address that begins with http:// or https://', (given) =>
+  typeof given === 'string' && /^https?:$/.test(parseUrl(given)?.protocol ?? '') ? given : undefined,
+);
+
+function parseUrl(text: string): URL | null {
+  return URL.canParse(text) ? new URL(text) : null;
+}
+
+const body = value('text, or values that JSON has', (given) => (isJson(given) ? given : undefined));
+
+function isJson(given: unknown): boolean {
+  if (typeof given === 'number') return Number.isFinite(given);
+  if (Array.isArray(given)) return given.every(isJson);
+  if (isMapping(given)) return Object.values(given).every(isJson);
+  return given === null || typeof given === 'string' || typeof given === 'boolean';
+}
+
+const request = entry({
+  method: z._default(method, 'POST'),
+  url,
+  headers: z._default(headers, {}),
+  body: z._default(body, null),
+});
+
+const effect = entry({
+  id,
+  run: z.optional(command),
+  request: z.optional(request),
+  check: z.optional(command),
+});
+
+const task = entry({
+  id,
+  name: z.optional(lineOfText),
+  run: z.optional(command),
+  needs: z.optional(needs),
+  when: z._default(oneOf(['success', 'failure', 'always']), 'success'),
+  files: z._default(list('a list of paths and globs', glob), []),
+  retry: z.optional(retry),
+  timeout: z.optional(duration('10m', '1ms', longestTimer)),
+  env: z._default(env, {}),
+  artifacts: z._default(list('a list of paths', path), []),
+  effects: z._default(list('a list of {id, run, check} or {id, request, check}', effect), []),
+});
+
+const tasks = list('a list of tasks, such as - { id: build, run: make }', task);
+
+/** The whole file. */
+export const planShape = entry({
+  name: z.optional(lineOfText),
+  tasks: z.optional(tasks),
+  steps: z.optional(tasks),
+});
+
+export type GivenPlan = z.infer<typeof planShape>;
+export type GivenTask = z.infer<typeof task>;
+export type GivenEffect = z.infer<typeof effect>;
