@@ -82,7 +82,8 @@ export async function beginRun(
     command: ['orch', 'run', plan.name],
     resume: early?.kind === 'again' ? { checkpoint: null } : null,
     findFacts: async (now) => {
-      begin.beginning = planBeginning(ports, request, choose(now), session, writer);
+      const last = findRun(now.state, plan.name);
+      begin.beginning = planBeginning(ports, request, choose(now), { session, writer, last });
       return begin.beginning.facts;
     },
   });
@@ -111,13 +112,14 @@ function planBeginning(
   { random, clock }: SessionPorts,
   { plan, worktree, env }: RunRequest,
   choice: Choice,
-  session: SessionId,
-  writer: WriterId,
+  { session, writer, last }: { session: SessionId; writer: WriterId; last: KnownRun | null },
 ): Beginning {
   if (choice.kind === 'nothing') throw justFinished(plan, choice.run);
   const earlier = choice.kind === 'again' ? choice.run : choice.from;
   const id = choice.kind === 'again' ? choice.run.id : `run-${random.id(6)}`;
-  const startedAt = choice.kind === 'again' ? choice.run.head.startedAt : clock.now();
+  // The one that began last is the newest, also where a clock stands still or was set back.
+  const isAfter = (last?.head.startedAt ?? 0) + 1;
+  const startedAt = choice.kind === 'again' ? choice.run.head.startedAt : Math.max(clock.now(), isAfter);
   const from = choice.kind === 'again' ? choice.run.head.from : (choice.from?.id ?? null);
   const carry = earlier && carryOver(plan, earlier, worktree, choice.kind === 'new' ? choice.after : 0);
   const done = carry?.done ?? new Map<string, TaskRecord>();

@@ -5,10 +5,11 @@ import { makeWatch } from '../session/watch.ts';
 import type { Fact } from '../state/facts.ts';
 import type { SignalWatch } from '../system/signals.ts';
 import type { Environment } from '../system/spawn.ts';
+import { keptBytes } from './artifacts.ts';
 import type { BegunRun } from './begin.ts';
 import { concludeRun } from './conclude.ts';
 import { missingEffects } from './effects.ts';
-import type { RunEvent, RunResult } from './progress.ts';
+import type { RunEvent, RunResult, TaskProgress } from './progress.ts';
 import { openSchedule } from './schedule.ts';
 import type { Task } from './types.ts';
 import { type Trouble, type Work, type WorkPorts, workOn } from './work.ts';
@@ -57,16 +58,17 @@ export async function runTasks(
 }
 
 function beginWork(run: BegunRun, target: Target): Work {
-  const tasks = new Map(
-    run.plan.tasks.map(({ id }) => {
-      const known = run.done.get(id);
-      return [
-        id,
-        known ? { status: known.status, attempts: known.attempts } : { status: 'pending', attempts: 0 },
-      ];
-    }),
-  ) as Work['tasks']; // a map's type does not follow from its pairs
-  return { run, target, tasks, effects: new Map(run.effects.map(({ record: fact }) => [fact.id, fact])) };
+  const progressOf = ({ id }: Task): [string, TaskProgress] => {
+    const { status, attempts } = run.done.get(id) ?? { status: 'pending', attempts: 0 };
+    return [id, { status, attempts }];
+  };
+  const tasks = new Map(run.plan.tasks.map(progressOf));
+  const before = [...run.done.values()].flatMap(({ artifacts }) => artifacts.map(({ bytes }) => bytes));
+  const kept = {
+    bytes: before.filter((bytes) => bytes <= keptBytes.each).reduce((sum, each) => sum + each, 0),
+  };
+  const effects = new Map(run.effects.map(({ record: fact }) => [fact.id, fact]));
+  return { run, target, tasks, effects, kept };
 }
 
 /** Begins what can begin, as long as nothing speaks against it, and waits for all that was begun. */

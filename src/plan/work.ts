@@ -1,9 +1,12 @@
 import { join } from 'node:path';
+import { isOn } from '../checkpoint/policy.ts';
+import type { RunFile } from '../checkpoint/run-files.ts';
 import { type OutputLog, openOutputLog } from '../session/output-log.ts';
 import { record, type SessionPorts, type Target } from '../session/record.ts';
 import type { TaskRecord } from '../state/run.ts';
 import { makeFolder } from '../system/files.ts';
 import type { Environment } from '../system/spawn.ts';
+import { keptBytes, readKept } from './artifacts.ts';
 import { type BegunRun, taskMarker } from './begin.ts';
 import { type EffectFact, effectsOfTask } from './effects.ts';
 import { performEffects } from './perform.ts';
@@ -25,6 +28,8 @@ export type Work = {
   readonly target: Target;
   readonly tasks: Map<string, TaskProgress>;
   readonly effects: Map<string, EffectFact>;
+  /** How much of its artifacts is in the checkpoints. */
+  readonly kept: { bytes: number };
 };
 
 /** What came of a task. One that is held has an effect that cannot be done now; what needs it cannot begin. */
@@ -113,15 +118,31 @@ function taskEnvironment({ run, target }: Work, task: Task, attempt: number): En
 }
 
 /** Records how far a task is. A checkpoint that it calls for and that cannot be made now is made at the next. */
-export async function recordTask(
-  ports: SessionPorts,
-  { run, target, tasks }: Work,
+async function recordTask(
+  ports: WorkPorts,
+  work: Work,
   { id, digest }: Task,
   now: Pick<TaskRecord, 'status' | 'attempts'> & { readonly artifacts?: TaskRecord['artifacts'] },
 ): Promise<void> {
+  const { run, target, tasks } = work;
   const { status, attempts, artifacts = [] } = now;
-  await record(ports, target, [{ kind: 'task', run: run.id, id, status, attempts, digest, artifacts }]);
+  const fact = { kind: 'task', run: run.id, id, status, attempts, digest, artifacts } as const;
+  const runFiles = keepArtifacts(ports, work, artifacts);
+  const keeps = runFiles.length > 0 && isOn(target.settings.policy, 'task');
+  await record(
+    ports,
+    target,
+    [fact],
+    keeps ? { trigger: 'task', reason: null, orLater: true, runFiles } : null,
+  );
   tasks.set(id, { status, attempts });
+}
+
+/** What was made so far is in the checkpoints as long as the run may need it. */
+function keepArtifacts(ports: WorkPorts, { run, kept }: Work, artifacts: TaskRecord['artifacts']): RunFile[] {
+  const files = readKept(ports.cwd, artifacts, keptBytes.all - kept.bytes, ports.redact);
+  kept.bytes += files.reduce((sum, { bytes }) => sum + bytes.length, 0);
+  return files.map((file) => ({ run: run.id, ...file }));
 }
 
 async function doEffects(ports: WorkPorts, work: Work, task: Task, log: OutputLog): Promise<WorkEnd> {

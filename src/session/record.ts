@@ -158,7 +158,7 @@ async function saveWhereCalledFor(
     });
     return stored ?? others;
   } catch (error) {
-    if (ask !== null) throw error;
+    if (ask !== null && !ask.orLater) throw error;
     reportLater(ports, error); // the next call tries again
     return null;
   }

@@ -36,7 +36,9 @@ function joinParts(before: RunPart, after: RunPart): RunPart {
     if (effect.status === 'acknowledged' && lookUp(after.effects, id)?.status !== 'acknowledged')
       effects[id] = effect;
   }
-  return { head: after.head ?? before.head, tasks: { ...before.tasks, ...after.tasks }, effects };
+  // Which of the tasks before it still count, a session that goes on with a run says at its beginning.
+  const tasks = after.head === null ? { ...before.tasks, ...after.tasks } : after.tasks;
+  return { head: after.head ?? before.head, tasks, effects };
 }
 
 /** The newest run of each plan, by its id: the only one that anybody goes on with. */
