@@ -31,13 +31,14 @@ export function readRuns(runs: List<RunPart>): Map<string, RunPart> {
 }
 
 function joinParts(before: RunPart, after: RunPart): RunPart {
-  const effects = { ...before.effects, ...after.effects };
+  // What of the time before it still counts, a session that goes on with a run says at its beginning.
+  const isWhole = after.head !== null;
+  const tasks = isWhole ? after.tasks : { ...before.tasks, ...after.tasks };
+  const effects = isWhole ? { ...after.effects } : { ...before.effects, ...after.effects };
   for (const [id, effect] of Object.entries(before.effects)) {
-    if (effect.status === 'acknowledged' && lookUp(after.effects, id)?.status !== 'acknowledged')
+    if (effect.status === 'acknowledged' && lookUp(effects, id)?.status !== 'acknowledged')
       effects[id] = effect;
   }
-  // Which of the tasks before it still count, a session that goes on with a run says at its beginning.
-  const tasks = after.head === null ? { ...before.tasks, ...after.tasks } : after.tasks;
   return { head: after.head ?? before.head, tasks, effects };
 }
 
