@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { type ErrorCode, OrchError } from '../errors.ts';
+import { type ErrorCode, hasCode, OrchError } from '../errors.ts';
 import type { Orch } from '../orch.ts';
 import type { Wish } from '../plan/choice.ts';
 import { describeDeed } from '../plan/deed.ts';
@@ -15,8 +15,10 @@ import { inheritedEnvironment } from '../system/spawn.ts';
 import { count } from '../units.ts';
 import { chooseEpic, epicOption, rememberEpic } from './choose.ts';
 import { formatClock } from './live-line.ts';
+import { refuseUnwritable } from './result-file.ts';
 import { type Context, runCommands } from './run.ts';
 import { openRunShow } from './run-live.ts';
+import { describeLastRun, writeReport } from './run-report.ts';
 import { showBegun, showDryRun } from './run-view.ts';
 import { type Call, type CommandSpec, textOf } from './spec.ts';
 
@@ -41,6 +43,7 @@ export const runSpec: CommandSpec = {
       flags: '-b, --budget <usd>',
       description: 'for the whole epic: 20 in all, +20 more than is spent now, none lifts it',
     },
+    { flags: '--report <file>', description: 'write what became of the run as Markdown' },
     { flags: '--take-over', description: 'though the run is another clone’s' },
   ],
   examples: [
@@ -56,6 +59,8 @@ export const runSpec: CommandSpec = {
     const wish = readWish(call);
     const jobs = readJobs(call);
     const plan = loadPlan(resolve(context.cwd, file), file);
+    const reportFile = textOf(call, 'report');
+    if (reportFile !== undefined) refuseUnwritable(reportFile, '--report');
     if (call.options['dry-run']) return dryRun(context, plan, jobs);
     return context.withOrch((orch) => runPlan(context, orch, call, { plan, file, wish, jobs }));
   },
@@ -107,8 +112,8 @@ function dryRun({ out, json }: Context, plan: Plan, jobs: number): number {
 type Wanted = { readonly plan: Plan; readonly file: string; readonly wish: Wish; readonly jobs: number };
 
 async function runPlan(context: Context, orch: Orch, call: Call, wanted: Wanted): Promise<number> {
-  const { out, settings } = context;
-  const { plan, file, wish, jobs } = wanted;
+  const { out, json, settings } = context;
+  const { plan, wish, jobs } = wanted;
   const epic = await chooseEpic(context, orch, textOf(call, 'epic'), true);
   const signals = catchSignals();
   const show = openRunShow(context, plan, () => orch.clock.elapsed());
@@ -130,7 +135,14 @@ async function runPlan(context: Context, orch: Orch, call: Call, wanted: Wanted)
       onEvent: show.onEvent,
     });
     show.close();
-    return report(context, outcome, { file, plan, took: orch.clock.elapsed() - began });
+    const file = textOf(call, 'report');
+    if (file !== undefined && outcome.result) await writeReport(orch, file, plan, epic);
+    return report(context, outcome, { file: wanted.file, plan, took: orch.clock.elapsed() - began });
+  } catch (error) {
+    // What keeps it from beginning is an earlier run: that is its document.
+    const isStopped = hasCode(error, 'RESUME_NEEDED') && error.data.isEarlier === true;
+    if (json && isStopped) out.print(JSON.stringify({ run: await describeLastRun(orch, plan, epic) }));
+    throw error;
   } finally {
     show.close();
     signals.release();

@@ -72,7 +72,7 @@ function stopped(plan: Plan, run: KnownRun, { now }: Around): OrchError {
     `${plan.name}: a run stopped${place ? ` in ${place}` : ''}, ${when}`,
     {
       hint: 'Go on: --resume. Start over: --fresh.',
-      data: { plan: plan.name, run: run.id, task: place },
+      data: { plan: plan.name, run: run.id, task: place, isEarlier: true },
     },
   );
 }

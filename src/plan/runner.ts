@@ -38,7 +38,8 @@ export async function runTasks(
   const stop = new AbortController();
   const work = beginWork(run, target);
   try {
-    const watch = makeWatch(ports, target, { signals, hasTerminal: false, follower: null, onEvent }, news);
+    const watched = withoutTasks(target);
+    const watch = makeWatch(ports, watched, { signals, hasTerminal: false, follower: null, onEvent }, news);
     const working = workThrough({ ...ports, cwd, env, signal: stop.signal, tell: onEvent }, work, jobs)
       // The run's own end is news to the watch as a command's would be.
       .finally(() => news.onExit({ status: 0, signal: null }));
@@ -55,6 +56,13 @@ export async function runTasks(
     stop.abort();
     news.close();
   }
+}
+
+/** Whoever records that a task is done makes the checkpoint for it: two would be one too many. */
+function withoutTasks(target: Target): Target {
+  const { policy } = target.settings;
+  const on = policy.on.filter((trigger) => trigger !== 'task');
+  return { ...target, settings: { ...target.settings, policy: { ...policy, on } } };
 }
 
 function beginWork(run: BegunRun, target: Target): Work {
