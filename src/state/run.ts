@@ -1,5 +1,4 @@
 import type { infer as Infer } from 'zod/mini';
-import { lookUp } from '../keyed.ts';
 import { compareStamps } from './join.ts';
 import type { List } from './lists.ts';
 import type { effectRecord, runHead, runPart, taskRecord } from './shape.ts';
@@ -36,8 +35,8 @@ function joinParts(before: RunPart, after: RunPart): RunPart {
   const tasks = isWhole ? after.tasks : { ...before.tasks, ...after.tasks };
   const effects = isWhole ? { ...after.effects } : { ...before.effects, ...after.effects };
   for (const [id, effect] of Object.entries(before.effects)) {
-    if (effect.status === 'acknowledged' && lookUp(effects, id)?.status !== 'acknowledged')
-      effects[id] = effect;
+    // Said again it has a later time than it was done at.
+    if (effect.status === 'acknowledged') effects[id] = effect;
   }
   return { head: after.head ?? before.head, tasks, effects };
 }
