@@ -20,6 +20,7 @@ const groups: { readonly [command: string]: () => Promise<Group> } = {
   record: () => import('./record.ts'),
   restore: () => import('./code-spec.ts'),
   resume: () => import('./short.ts'),
+  run: () => import('./run-plan.ts'),
   session: () => import('./session.ts'),
   start: () => import('./short.ts'),
   status: () => import('./status.ts'),

@@ -112,6 +112,27 @@ describe('I8: no secret is in anything orch composes', () => {
     expect(log.match(/\[redacted: /g)?.length).toBeGreaterThan(secrets.length / 2);
   });
 
+  it('whatever a plan says, its tasks print, and its report tells', () => {
+    const repository = makeRepositoryWithCommit();
+    const said = join(repository.home, 'said');
+    const report = join(repository.home, 'report.md');
+    writeFileSync(said, `${everything}\n`);
+    const plan = join(repository.home, 'plan.yaml');
+    const tasks = [
+      { id: 'print', run: ['cat', said] },
+      { id: 'send', effects: [{ id: 'tell', run: ['sh', '-c', `echo ${token} >&2; exit 1`] }] },
+    ];
+    writeFileSync(plan, JSON.stringify({ name: 'leaky', tasks }));
+    const ran = runOrch(repository, ['run', plan, '-e', 'x', '--report', report]);
+    expect(ran.status).toBe(3);
+    expect(leaksOf(repository)).toEqual([]);
+    const log = readAllStored(repository).find(({ name }) => name.endsWith('print.log'));
+    expect(log?.text).toContain('[redacted: ');
+    const told = readFileSync(report, 'utf8');
+    expect(told).toContain('[redacted: github-token]');
+    expect(told).not.toContain(token);
+  });
+
   it("whatever stands in the user's ORCHESTRATION.yaml", () => {
     const repository = makeRepositoryWithCommit();
     const quoted = JSON.stringify(`Go on with ${token} `);

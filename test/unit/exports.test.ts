@@ -43,6 +43,8 @@ it('the library exports exactly this', () => {
     'restoreCheckpoint',
     'resumeSession',
     'runBaseline',
+    'runEffects',
+    'runPlan',
     'saveCheckpoint',
     'shouldCheckpoint',
     'startSession',

@@ -51,7 +51,7 @@ const allowed: { readonly [room: string]: readonly string[] } = {
   'config.ts': below('config', 'system'),
   checkpoint: below('git', 'system', 'state', 'cost'),
   session: below('checkpoint', 'git', 'integration', 'system', 'state', 'cost', 'config.ts', 'redact.ts'),
-  plan: below('session', 'checkpoint', 'git', 'integration', 'system', 'state', 'cost', ...yaml),
+  plan: below('session', 'checkpoint', 'git', 'integration', 'system', 'state', 'cost', 'redact.ts', ...yaml),
   'orch.ts': below('session', 'checkpoint', 'git', 'system', 'config.ts', 'redact.ts'),
   library: below('orch.ts', 'config.ts', 'plan', 'session', 'checkpoint', 'integration', 'state', 'cost'),
   'index.ts': below('library', 'orch.ts', 'plan', 'session', 'checkpoint', 'integration', 'state', 'cost'),
