@@ -1,4 +1,4 @@
-import { findKnown, mayBeKnown, takeOut } from './redact/known.ts';
+import { type Found, findKnown, mayBeKnown, takeOut } from './redact/known.ts';
 import type { Search, Searched } from './redact/patterns.ts';
 
 /*
@@ -35,23 +35,21 @@ export async function makeRedactor({ presets, patterns }: RedactSettings): Promi
 export const presetRedactor = composeRedactor(true, () => []);
 
 function composeRedactor(presets: boolean, search: Search): Redactor {
-  function redactAtOnce(text: string): string {
-    const clean = presets ? takeOut(text, findKnown(text)) : text;
-    return takeOutPatterns(clean, search(clean));
-  }
+  const findAtOnce = (text: string) => (presets ? findKnown(text) : []);
+  const findByLibrary = async (text: string) => (presets && mayBeKnown(text) ? askLibrary(text) : []);
 
   return {
-    redactAtOnce,
+    redactAtOnce: (text) => {
+      const clean = takeOut(text, findAtOnce(text));
+      return takeOutPatterns(clean, search(clean));
+    },
     redact: async (text) => {
-      const clean = presets ? takeOut(text, findKnown(text)) : text;
-      const found = presets && mayBeKnown(clean) ? await askLibrary(clean) : [];
-      const cleaner = takeOut(clean, found);
-      return takeOutPatterns(cleaner, search(cleaner));
+      const known = takeOut(text, findAtOnce(text));
+      const clean = takeOut(known, await findByLibrary(known));
+      return takeOutPatterns(clean, search(clean));
     },
     findSecret: async (text) => {
-      const known = presets ? findKnown(text) : [];
-      if (known[0]) return known[0].kind;
-      const [found] = presets && mayBeKnown(text) ? await askLibrary(text) : [];
+      const found = findAtOnce(text)[0] ?? (await findByLibrary(text))[0];
       if (found) return found.kind;
       const matches = search(text);
       return matches === 'too slow' ? unchecked : (matches[0]?.kind ?? null);
@@ -59,7 +57,7 @@ function composeRedactor(presets: boolean, search: Search): Redactor {
   };
 }
 
-async function askLibrary(text: string) {
+async function askLibrary(text: string): Promise<Found[]> {
   const { findByLibrary } = await import('./redact/library.ts');
   return findByLibrary(text);
 }

@@ -25,25 +25,22 @@ function findNamed(text: string): Found[] {
     // `token = readToken(…)`, `token: Tokens<…>`: a program, not a value.
     if (quote === '' && (/[([<{]/.test(text[end] ?? '') || program.test(value))) continue;
     if (value.includes('://')) continue;
-    const isOwn = quote !== '' || capitals.test(name);
-    const isSecret =
-      /^pass|^pwd/i.test(name) && isOwn ? isPassword(value) || isRandomWord(value) : isRandomWord(value);
-    if (!isSecret) continue;
-    const kind = /^pass|^pwd/i.test(name)
-      ? 'password'
-      : /token/i.test(name)
-        ? 'token'
-        : /secret/i.test(name)
-          ? 'secret'
-          : 'key';
+    const kind = kindOf(name);
+    const mayBeShort = kind === 'password' && (quote !== '' || capitals.test(name));
+    if (!isRandomWord(value) && !(mayBeShort && isPassword(value))) continue;
     found.push({ kind, start: end - taken.length, end: end - taken.length + value.length });
   }
   return found;
 }
 
+function kindOf(name: string): string {
+  if (/^pass|^pwd/i.test(name)) return 'password';
+  return /token|secret/i.exec(name)?.[0].toLowerCase() ?? 'key';
+}
+
 /** `Bearer …`, and `Authorization: Basic …`. */
 const header =
-  /(?:\bBearer[ \t]{1,4}(?<bearer>[A-Za-z0-9+/_=.~-]{16,4000})|\bAuthorization["']?[ \t]{0,4}[:=][ \t]{0,4}["']?(?<scheme>Basic|Token|Digest|ApiKey)[ \t]{1,4}(?<other>[A-Za-z0-9+/_=.~:-]{8,4000}))/gi;
+  /(?:\bBearer[ \t]{1,4}(?<bearer>[A-Za-z0-9+/_=.~-]{16,4000})|\bAuthorization["']?[ \t]{0,4}[:=][ \t]{0,4}["']?(?:Basic|Token|Digest|ApiKey)[ \t]{1,4}(?<other>[A-Za-z0-9+/_=.~:-]{8,4000}))/gi;
 
 function findHeaders(text: string): Found[] {
   const found: Found[] = [];
