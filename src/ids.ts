@@ -61,6 +61,11 @@ export const parseWriterId = parser<WriterId>('a writer id', /^[A-Za-z0-9][A-Za-
 export const parseCheckpointId = parser<CheckpointId>('a checkpoint id', /^ckpt-\d{8,}-[a-z0-9]{4,64}$/);
 export const parseOid = parser<Oid>('an object id', /^([0-9a-f]{40}|[0-9a-f]{64})$/);
 
+/** Is this the id of a plan's run? It is a file name on every system. */
+export function isRunId(text: string): boolean {
+  return /^run-[a-z0-9]{4,32}$/.test(text);
+}
+
 /** `58`, `k3f9qz` → `ckpt-00000058-k3f9qz`. */
 export function makeCheckpointId(seq: number, random: string): CheckpointId {
   return parseCheckpointId(`ckpt-${formatSeq(seq)}-${random}`);

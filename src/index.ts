@@ -29,6 +29,7 @@ export {
 } from './library/batches.ts';
 export * from './library/checkpoints.ts';
 export * from './library/gates.ts';
+export { type RunPlanOptions, runPlan } from './library/plans.ts';
 export * from './library/recording.ts';
 export {
   checkCheckpointTrigger,
@@ -47,6 +48,9 @@ export type { Where } from './library/where.ts';
 export type { Orch, OrchOptions } from './orch.ts';
 export { openOrch } from './orch.ts';
 export type { BatchStatus, NextBatch } from './plan/batch.ts';
+export type { RunInfo } from './plan/describe.ts';
+export type { RunEvent } from './plan/progress.ts';
+export type { Effect, Plan, Task } from './plan/types.ts';
 export type { SessionInfo as Session } from './session/fate.ts';
 export type { SessionSettings } from './session/settings.ts';
 export type { EpicStatus } from './session/status.ts';

@@ -1,6 +1,6 @@
 import { readCurrent } from '../state/current.ts';
 import type { GateResult, IssueUpdate, State } from '../state/lists.ts';
-import type { RunPart } from '../state/run.ts';
+import { type RunPart, runOf } from '../state/run.ts';
 import { count } from '../units.ts';
 import { type BriefItem, type Gathered, type Keyed, sayFirst, sortNewest } from './brief-items.ts';
 import { codeText, plainText } from './brief-text.ts';
@@ -96,12 +96,6 @@ export function gatherRuns({ runs }: State, most: number): Gathered {
     ];
     return parts.join('; ');
   });
-}
-
-/** `<run>@<session>` → the run. */
-function runOf(key: string): string {
-  const at = key.lastIndexOf('@');
-  return at < 0 ? key : key.slice(0, at);
 }
 
 const openTasks = ({ tasks }: RunPart) =>

@@ -15,6 +15,7 @@ import type { CheckpointDocument } from './document.ts';
 import { fitDocument, partEvents } from './fit.ts';
 import { formatMessage } from './message.ts';
 import type { Base } from './read.ts';
+import { editRunFiles, type RunFile } from './run-files.ts';
 import { describeFigures, summarize } from './summary.ts';
 import { briefName, documentName, epicFolder, parseDocumentName } from './tree.ts';
 
@@ -39,6 +40,8 @@ export type Draft = {
   readonly durable: Promise<void>;
   /** The journals this writer still has; the others' marks can be summed up. */
   readonly journals: readonly SessionId[];
+  /** Files that an unfinished run needs, from now on in the tree. */
+  readonly runFiles: readonly RunFile[];
 };
 
 /** How many files that were left out of a snapshot a document names. */
@@ -62,7 +65,8 @@ export function composeCheckpoints(
   let { state, seq } = base;
   let committedAt = Math.max(draft.at, ...base.parents.map((parent) => parent.committedAt));
   let present = [...names];
-  return partEvents(draft.events).map((events, index) => {
+  const parts = partEvents(draft.events);
+  return parts.map((events, index) => {
     const before = state;
     seq += 1;
     const id = makeCheckpointId(seq, random());
@@ -103,7 +107,9 @@ export function composeCheckpoints(
       checkpoint: { ...document, gates },
     });
     edits.set(briefName, Buffer.from(brief.markdown));
-    present = [...kept];
+    const added = index === parts.length - 1 ? draft.runFiles : [];
+    for (const [path, bytes] of editRunFiles(state, present, added)) edits.set(path, bytes);
+    present = listAfter(present, edits);
     const figures = describeFigures(document.sessionNumber, events, before, state, rebuiltOver.length);
     const message = formatMessage(
       {
@@ -122,6 +128,11 @@ export function composeCheckpoints(
       commit: { folder: epicFolder(epic), edits, message, authoredAt: draft.at, committedAt },
     };
   });
+}
+
+function listAfter(names: readonly string[], edits: ReadonlyMap<string, Buffer | null>): string[] {
+  const written = [...edits].flatMap(([name, bytes]) => (bytes === null ? [] : [name]));
+  return [...names.filter((name) => !edits.has(name)), ...written];
 }
 
 /** Who works, and the beginning of their own name for the conversation: `claude 3f0c3a1e`. */

@@ -9,6 +9,7 @@ import {
   maxDocumentBytes,
   sealDocument,
 } from './document.ts';
+import { type Slimming, slimRuns } from './fit-runs.ts';
 
 /** What a checkpoint takes in at the most. */
 const maxEvents = 200;
@@ -32,8 +33,13 @@ export function partEvents(events: readonly Event[]): Event[][] {
   return parts;
 }
 
-// First long texts are shortened, then old entries leave. The whole text stays in the history.
-const steps: readonly { textBytes: number; entries: number }[] = [
+type Step = { readonly runs: Slimming } | { readonly textBytes: number; readonly entries: number };
+
+// First runs lose what nobody goes on with, then long texts are shortened, then old entries leave. The whole of it
+// stays in the history.
+const steps: readonly Step[] = [
+  { runs: 'old' },
+  { runs: 'succeeded' },
   { textBytes: 1_024, entries: 100 },
   { textBytes: 256, entries: 100 },
   { textBytes: 256, entries: 50 },
@@ -41,7 +47,7 @@ const steps: readonly { textBytes: number; entries: number }[] = [
   { textBytes: 64, entries: 5 },
 ];
 
-/** Lists that nothing may be taken from: money, marks, and what the epic is at now. */
+/** Lists that nothing is cut from: money, marks, what the epic is at now, and runs, which have a step of their own. */
 const whole: readonly string[] = ['current', 'sessions', 'ledger', 'runs'] satisfies ListName[];
 
 /** Seals a document and makes it small enough to store. Nearly always it is, and stays as it was. */
@@ -51,12 +57,18 @@ export function fitDocument(content: DocumentContent): { document: CheckpointDoc
     const document = sealDocument(fitted);
     const bytes = formatDocument(document);
     if (bytes.length <= maxDocumentBytes || step === null) return { document, bytes };
-    fitted = shrink(fitted, step);
+    fitted = 'runs' in step ? slim(fitted, step.runs) : shrink(fitted, step);
   }
   throw new Error('unreachable: the last step returns');
 }
 
-function shrink(content: DocumentContent, { textBytes, entries }: (typeof steps)[number]): DocumentContent {
+function slim(content: DocumentContent, which: Slimming): DocumentContent {
+  return { ...content, state: { ...content.state, runs: slimRuns(content.state.runs, which) } };
+}
+
+type Bounds = Extract<Step, { readonly entries: number }>;
+
+function shrink(content: DocumentContent, { textBytes, entries }: Bounds): DocumentContent {
   const state = Object.entries(content.state).map(([name, list]) =>
     name in bounds && !whole.includes(name)
       ? [name, shorten(keepNewest(list as List<unknown>, entries), textBytes)]

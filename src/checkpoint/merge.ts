@@ -3,17 +3,18 @@ import { totalUsage } from '../cost/ledger.ts';
 import { hasCode } from '../errors.ts';
 import { append } from '../git/append.ts';
 import type { Commit, GitEngine } from '../git/engine.ts';
-import { listPath } from '../git/read.ts';
 import { idAlphabet, makeCheckpointId } from '../ids.ts';
 import { budgetOf } from '../state/current.ts';
 import { join } from '../state/join.ts';
 import type { EpicId, Oid } from '../types.ts';
 import { formatInstant, toUsd } from '../units.ts';
+import { listBeside, readRunFiles } from './beside.ts';
 import { generateResumeBrief } from './brief.ts';
 import { type Composed, keepNewest } from './compose.ts';
 import { fitDocument } from './fit.ts';
 import { formatMessage } from './message.ts';
 import { readCommitAndDocument, type Saved } from './read.ts';
+import { editRunFiles, pathOfRunFile, type RunFile } from './run-files.ts';
 import { briefName, documentName, epicFolder, epicRef } from './tree.ts';
 
 /** Documents that stay beside a merge. Not a setting: two machines must make the same commit. */
@@ -47,12 +48,13 @@ async function mergeOnce(git: GitEngine, epic: EpicId, theirs: Oid): Promise<Mer
   const both = [await readCommitAndDocument(git, epic, ours), await readCommitAndDocument(git, epic, theirs)];
   const [newer, older] = both.sort((a, b) => compareCommits(b.commit, a.commit));
   if (newer === undefined || older === undefined) throw new Error('a merge of fewer than two');
-  const beside = (await listPath(git, newer.commit.tree, epicFolder(epic))) ?? [];
+  const beside = await listBeside(git, newer.commit.tree, epic);
   const { commit } = composeMerge(
     epic,
     newer,
     older,
-    beside.map(({ name }) => name),
+    beside,
+    await readRunFiles(git, older.commit.tree, epic),
   );
   const parents = [ours, theirs].sort();
   const [tip] = await append(git, { ref, expected: ours, parents, base: newer.commit.tree }, [commit]);
@@ -63,8 +65,17 @@ function compareCommits(a: Commit, b: Commit): number {
   return a.committedAt - b.committedAt || (a.oid < b.oid ? -1 : 1);
 }
 
-/** The checkpoint that joins two: everything in it follows from its parents, time and id included. */
-export function composeMerge(epic: EpicId, newer: Saved, older: Saved, beside: readonly string[]): Composed {
+/**
+ * The checkpoint that joins two: everything in it follows from its parents, time and id included. `beside` is what is
+ * in the newer one's folder, `olderFiles` what runs need of the older one's.
+ */
+export function composeMerge(
+  epic: EpicId,
+  newer: Saved,
+  older: Saved,
+  beside: readonly string[],
+  olderFiles: readonly RunFile[],
+): Composed {
   const at = newer.commit.committedAt;
   const state = join(newer.document.state, older.document.state);
   const seq = Math.max(newer.document.seq, older.document.seq) + 1;
@@ -102,6 +113,9 @@ export function composeMerge(epic: EpicId, newer: Saved, older: Saved, beside: r
     checkpoint: { ...document, gates: 'unknown' },
   });
   edits.set(briefName, Buffer.from(brief.markdown));
+  // Of a file that both have, the newer one counts.
+  const missing = olderFiles.filter((file) => !beside.includes(pathOfRunFile(file)));
+  for (const [path, bytes] of editRunFiles(document.state, beside, missing)) edits.set(path, bytes);
   const message = formatMessage(
     { ...document, cost, budget: budgetOf(state), gates: 'unknown', head: gitCommit, agent: null },
     `${newer.document.id} · ${older.document.id}`,

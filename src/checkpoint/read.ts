@@ -6,6 +6,7 @@ import { parseOid } from '../ids.ts';
 import { join } from '../state/join.ts';
 import { emptyState, type State } from '../state/lists.ts';
 import type { EpicId, Oid } from '../types.ts';
+import { listRunPaths } from './beside.ts';
 import { type CheckpointDocument, parseDocument } from './document.ts';
 import { parseMessage } from './message.ts';
 import { documentName, epicFolder, parseDocumentName } from './tree.ts';
@@ -53,6 +54,7 @@ export async function readSaved(
       },
     );
   }
+  await listRunPaths(git, entries); // whoever builds on it has to read these folders too
   const document = await readDocument(git, entry, commit.oid, isOurs);
   if (document.id !== id || document.epicId !== epic) {
     throw new OrchError(

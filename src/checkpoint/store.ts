@@ -2,18 +2,18 @@ import { join as joinPath } from 'node:path';
 import { hasCode, OrchError, systemCode, writeFailed } from '../errors.ts';
 import { append } from '../git/append.ts';
 import type { GitEngine } from '../git/engine.ts';
-import { listPath } from '../git/read.ts';
 import { waitForRefLock } from '../git/ref-wait.ts';
 import { withLock } from '../system/lock.ts';
 import type { EpicId, Oid } from '../types.ts';
 import { formatInstant } from '../units.ts';
+import { listBeside } from './beside.ts';
 import { type Composed, composeCheckpoints, type Draft } from './compose.ts';
 import type { CheckpointDocument } from './document.ts';
 import { forget } from './forgotten.ts';
 import { type Checkpoint, describeCommit } from './list.ts';
 import type { Base } from './read.ts';
 import { listEpics, readTip, remember, type StorePorts, type Tip } from './tip.ts';
-import { epicFolder, epicRef, trashRef } from './tree.ts';
+import { epicRef, trashRef } from './tree.ts';
 
 export type Stored = {
   readonly checkpoint: Checkpoint;
@@ -54,10 +54,8 @@ async function saveLocked(
     const draft = await makeDraft(tip);
     if (draft === null) return [];
     const tree = tip.parents[0]?.tree ?? null;
-    const beside = tree === null ? null : await listPath(ports.git, tree, epicFolder(epic));
-    const composed = composeCheckpoints(epic, tip, draft, beside?.map(({ name }) => name) ?? [], () =>
-      ports.random.id(6),
-    );
+    const beside = tree === null ? [] : await listBeside(ports.git, tree, epic);
+    const composed = composeCheckpoints(epic, tip, draft, beside, () => ports.random.id(6));
     try {
       return await write(ports, epic, tip, tree, composed, draft.durable);
     } catch (error) {

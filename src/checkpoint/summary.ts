@@ -48,6 +48,8 @@ export function summarize(trigger: Trigger, reason: string | null, events: reado
   if (reason && cleanLine(reason)) return cleanLine(reason, 400);
   const note = events.findLast(({ fact }) => fact.kind === 'note' && cleanLine(fact.text) !== '');
   if (note?.fact.kind === 'note') return cleanLine(note.fact.text, 400);
+  const done = trigger === 'task' ? listDoneTasks(events) : [];
+  if (done.length > 0) return cleanLine(`${triggerWords.task}: ${done.join(', ')}`, 400);
   const counts = new Map<string, number>();
   for (const { fact } of events) {
     if (trigger === 'session_start' && fact.kind === 'budget_set') continue; // it began with one
@@ -56,6 +58,11 @@ export function summarize(trigger: Trigger, reason: string | null, events: reado
   }
   const said = [...counts].map(([noun, amount]) => count(amount, noun)).join(', ');
   return said ? `${triggerWords[trigger]}: ${said}` : triggerWords[trigger];
+}
+
+/** The tasks of a plan that succeeded, by their ids. */
+function listDoneTasks(events: readonly Event[]): string[] {
+  return events.flatMap(({ fact }) => (fact.kind === 'task' && fact.status === 'succeeded' ? [fact.id] : []));
 }
 
 /** `tests 141/142`, where they were run since the checkpoint before, and counted. */

@@ -29,6 +29,9 @@ export function documentName(id: CheckpointId): string {
 /** The brief beside the documents, for people who look with git. */
 export const briefName = 'brief.md';
 
+/** What runs keep, a folder each, beside the documents. */
+export const artifactsFolder = 'artifacts';
+
 /** The checkpoint a file in that folder holds, or null where it is some other file. */
 export function parseDocumentName(name: string): CheckpointId | null {
   const id = /^\d{8,}-(ckpt-\d{8,}-[a-z0-9]{4,64})\.json$/.exec(name)?.[1];

@@ -10,6 +10,7 @@ import { initSpec } from './init.ts';
 import { logSpec } from './log.ts';
 import { recordGroup } from './record.ts';
 import { runCommands } from './run.ts';
+import { runSpec } from './run-plan.ts';
 import { sessionGroup } from './session.ts';
 import { shortSpecs } from './short.ts';
 import type { Spec } from './spec.ts';
@@ -27,6 +28,7 @@ const specs: readonly Spec[] = [
   sessionGroup,
   checkpointGroup,
   baselineSpec,
+  runSpec,
   hookSpec,
   statuslineSpec,
   batchGroup,

@@ -66,11 +66,14 @@ export function figuresOf(
 }
 
 /** A terminal's last line, which is written over again and again. */
-export type LiveLine = {
-  show(figures: LiveFigures): void;
+export type TextLine = {
+  show(text: string): void;
   /** Takes it away, so that something else can be printed. */
   clear(): void;
 };
+
+/** The same for a session's figures. */
+export type LiveLine = Omit<TextLine, 'show'> & { show(figures: LiveFigures): void };
 
 /** Without breaking it: between a window's getting narrower and our hearing of it, a line may be too long. */
 const [dontWrap, wrap] = ['\u001b[?7l', '\u001b[?7h'];
@@ -82,20 +85,23 @@ const clearRest = '\u001b[J';
  * Opens the line. The cursor waits at its beginning: a window that gets narrower breaks the text into several rows, and
  * takes the cursor along to the first of them, so that all from there on can be cleared, whatever the width was.
  */
-export function openLiveLine(write: (text: string) => void, readColumns: () => number): LiveLine {
+export function openTextLine(write: (text: string) => void, readColumns: () => number): TextLine {
   let shown: { text: string; columns: number } | null = null;
-  const clear = () => {
-    if (shown !== null) write(`\r ${clearRest}\r`);
-    shown = null;
-  };
   return {
-    show: (figures) => {
+    show: (text) => {
       const columns = readColumns();
-      const text = formatLiveLine(figures, columns - 1);
       if (shown?.text === text && shown.columns === columns) return;
       write(`\r${dontWrap}${text}${wrap}${clearRest}\r`);
       shown = { text, columns };
     },
-    clear,
+    clear: () => {
+      if (shown !== null) write(`\r ${clearRest}\r`);
+      shown = null;
+    },
   };
+}
+
+export function openLiveLine(write: (text: string) => void, readColumns: () => number): LiveLine {
+  const line = openTextLine(write, readColumns);
+  return { show: (figures) => line.show(formatLiveLine(figures, readColumns() - 1)), clear: line.clear };
 }

@@ -18,6 +18,7 @@ const groups: { readonly [command: string]: () => Promise<Group> } = {
   log: () => import('./log.ts'),
   record: () => import('./record.ts'),
   resume: () => import('./short.ts'),
+  run: () => import('./run-plan.ts'),
   session: () => import('./session.ts'),
   start: () => import('./short.ts'),
   status: () => import('./status.ts'),

@@ -1,36 +1,19 @@
 import type { Millis, Oid } from '../types.ts';
 import { formatCommit } from './commit.ts';
+import { editTree, type TreeEdit } from './edit-tree.ts';
 import type { GitEngine, GitObject } from './engine.ts';
 import { hashObject } from './objects.ts';
-import { readTree } from './read.ts';
-import { fileMode, folderMode, formatTree, type TreeEntry } from './tree.ts';
+import { fileMode } from './tree.ts';
 
 export type CommitDraft = {
   /** The folder all edits are in, as its parts. */
   readonly folder: readonly string[];
-  /** File name → what it holds from now on; null takes it away. Everything else in the tree stays. */
+  /** The path of a file in it → what it holds from now on; null takes it away. Everything else in the tree stays. */
   readonly edits: ReadonlyMap<string, Buffer | null>;
   readonly message: string;
   readonly authoredAt: Millis;
   readonly committedAt: Millis;
 };
-
-/** A tree on the way down to the folder that is edited. */
-type Level = { readonly entries: readonly TreeEntry[] };
-
-async function readLevels(git: GitEngine, tree: Oid | null, folder: readonly string[]): Promise<Level[]> {
-  const levels: Level[] = [{ entries: tree === null ? [] : await readTree(git, tree) }];
-  for (const name of folder) {
-    const next = levels.at(-1)?.entries.find((entry) => entry.name === name && entry.mode === folderMode);
-    levels.push({ entries: next === undefined ? [] : await readTree(git, next.oid) });
-  }
-  return levels;
-}
-
-function put(entries: readonly TreeEntry[], name: string, entry: TreeEntry | null): TreeEntry[] {
-  const others = entries.filter((other) => other.name !== name);
-  return entry === null ? others : [...others, entry];
-}
 
 /**
  * Writes commits, one upon the other, then moves the ref from its expected value to the last, or fails with
@@ -42,45 +25,41 @@ export async function append(
   drafts: readonly CommitDraft[],
   ready: Promise<void> = Promise.resolve(),
 ): Promise<Oid[]> {
-  const objects: GitObject[] = [];
+  const objects = new Map<Oid, GitObject>();
   const add = (object: GitObject): Oid => {
-    objects.push(object);
-    return hashObject(object, git.format);
+    const oid = hashObject(object, git.format);
+    objects.set(oid, object);
+    return oid;
+  };
+  // A commit stands on the tree of the one before it, which is not written yet.
+  const withOurs: GitEngine = {
+    ...git,
+    readObject: async (oid) => objects.get(oid) ?? git.readObject(oid),
   };
   const commits: Oid[] = [];
-  let parents = to.parents;
-  let levels: Level[] | null = null;
+  let { parents, base } = to;
   for (const draft of drafts) {
-    levels ??= await readLevels(git, to.base, draft.folder);
-    const tree = writeLevels(levels, draft, add);
-    levels = tree.levels;
+    const { tree, objects: trees } = await editTree(withOurs, base, placeEdits(draft, add));
+    for (const object of trees) add(object);
     const { message, authoredAt, committedAt } = draft;
-    const commit = add(formatCommit({ tree: tree.oid, parents, message, authoredAt, committedAt }));
+    const commit = add(formatCommit({ tree, parents, message, authoredAt, committedAt }));
     commits.push(commit);
     parents = [commit];
+    base = tree;
   }
   const last = commits.at(-1);
   if (last === undefined) return [];
-  await Promise.all([git.writeObjects(objects), ready]);
+  await Promise.all([git.writeObjects([...objects.values()]), ready]);
   await git.moveRefs([{ ref: to.ref, from: to.expected, to: last }]);
   return commits;
 }
 
-/** Edits the deepest folder, and puts each new tree into the one above it. */
-function writeLevels(levels: readonly Level[], draft: CommitDraft, add: (object: GitObject) => Oid) {
-  const next: Level[] = [];
-  let entries = [...(levels.at(-1)?.entries ?? [])];
-  for (const [name, bytes] of draft.edits) {
-    const edited = bytes && { mode: fileMode, name, oid: add({ kind: 'blob', bytes }) };
-    entries = put(entries, name, edited);
-  }
-  let oid = add(formatTree(entries));
-  next.unshift({ entries });
-  for (let depth = draft.folder.length - 1; depth >= 0; depth--) {
-    const name = draft.folder[depth] ?? '';
-    entries = put(levels[depth]?.entries ?? [], name, { mode: folderMode, name, oid });
-    oid = add(formatTree(entries));
-    next.unshift({ entries });
-  }
-  return { oid, levels: next };
+/** Edits by their paths from the top of the tree, as bytes. */
+function placeEdits({ folder, edits }: CommitDraft, add: (object: GitObject) => Oid): Map<string, TreeEdit> {
+  return new Map(
+    [...edits].map(([path, bytes]) => [
+      Buffer.from([...folder, path].join('/')).toString('latin1'),
+      bytes && { mode: fileMode, oid: add({ kind: 'blob', bytes }) },
+    ]),
+  );
 }

@@ -17,7 +17,7 @@ type FolderEdits = { readonly files: Map<string, TreeEdit>; readonly folders: Ma
  */
 export async function editTree(
   git: GitEngine,
-  base: Oid,
+  base: Oid | null,
   edits: ReadonlyMap<string, TreeEdit>,
 ): Promise<{ tree: Oid; objects: GitObject[] }> {
   const objects: GitObject[] = [];

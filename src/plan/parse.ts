@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { safeParse } from 'zod/mini';
 import { OrchError } from '../errors.ts';
+import { findNearest } from '../spelling.ts';
 import { canonicalJson } from '../state/canonical.ts';
 import { readYaml } from '../yaml.ts';
 import { formatMistake, locateIssues, locateMistake, type Mistake, sortMistakes } from '../yaml-mistakes.ts';
@@ -49,7 +50,9 @@ function findMistakes({ tasks, steps }: { readonly [key: string]: unknown }): Fi
 function findIdle(task: unknown, path: Finding['path']): Finding[] {
   if (!isMapping(task)) return [];
   const effects: readonly unknown[] = Array.isArray(task.effects) ? task.effects : [];
-  const idle = task.run === undefined && effects.length === 0;
+  // Where it is there under a wrong name, that is what is said.
+  const isMisspelt = Object.keys(task).some((key) => findNearest(key, ['run', 'effects']) !== null);
+  const idle = task.run === undefined && effects.length === 0 && !isMisspelt;
   return [
     ...(idle ? [{ path, message: 'it does nothing; allowed: run, effects, or both' }] : []),
     ...effects.flatMap((effect, index): Finding[] => {

@@ -56,9 +56,10 @@ const path = value(
 function pathProblem(text: string): string | null {
   if (/[\p{Control}\\:]/u.test(text)) return 'which is not a path on every system';
   if (posix.isAbsolute(text)) return 'which is not relative to the repository';
-  const [first] = posix.normalize(text).split('/');
+  const parts = posix.normalize(text).split('/');
+  const [first] = parts;
   if (first === '..') return 'which leads out of the repository';
-  if (first?.toLowerCase() === '.git') return "which is git's own";
+  if (parts.some((part) => part.toLowerCase() === '.git')) return "which is git's own";
   return text.trim() === '' || text.endsWith('/') || first === '.' ? 'which is not a file' : null;
 }
 

@@ -9,13 +9,18 @@ export function sessionMarker(session: SessionId): string {
 /** No process: what is looked for is found by the marker alone. */
 const nobody = { pid: 0, startedAt: '' };
 
+/** The processes that carry an entry in their environment (Linux). */
+export function listMarked(marker: string): number[] {
+  return listTree(nobody, marker).map(({ pid }) => pid);
+}
+
 /**
  * Ends what still runs of a session whose supervisor died: nobody would stop it at the budget, and the next agent
  * would work beside it. Returns how many processes there were.
  */
 export async function endLeftovers(session: SessionId, grace: Millis): Promise<number> {
   const marker = sessionMarker(session);
-  const { length } = listTree(nobody, marker);
+  const { length } = listMarked(marker);
   if (length === 0) return 0;
   await endTree(nobody, {
     marker,

@@ -43,6 +43,11 @@ export type StartRequest = {
   readonly resume: { readonly checkpoint: string | null } | null;
   /** What else is known of it at its beginning. */
   readonly facts?: readonly Fact[];
+  /**
+   * The same, where it follows from what the epic knows now that nobody else can change it: the epic is claimed, and
+   * what dead sessions left is in. Whatever it throws, nothing has begun.
+   */
+  readonly findFacts?: (view: EpicView) => Promise<readonly Fact[]>;
 };
 
 /** A session that runs. */
@@ -68,7 +73,8 @@ export async function startSession(ports: SessionPorts, request: StartRequest): 
     const view = await readView(ports, epic);
     const parentSessionId = request.resume ? findParent(ports, view, request.takeOver) : null;
     const told = await readOrchestration(ports, view.state);
-    const facts = [...budgetFacts(request, view.state), ...told, ...(request.facts ?? [])];
+    const found = (await request.findFacts?.(view)) ?? [];
+    const facts = [...budgetFacts(request, view.state), ...told, ...(request.facts ?? []), ...found];
     const known = await withFacts(ports, view, session, told);
     const handover = request.resume ? await handOver(ports, known, request.resume.checkpoint) : null;
     const opening = { epic, session, agent: request.agent, parentSessionId, settings, endsWith: null };
@@ -130,9 +136,10 @@ export async function endSession(
   target: Target,
   how: Ending,
   reason: string | null,
+  lastFacts: readonly Fact[] = [],
 ): Promise<Outcome> {
   const { kind, trigger } = endings[how];
-  const outcome = await record(ports, target, [{ kind, reason }], { trigger, reason });
+  const outcome = await record(ports, target, [...lastFacts, { kind, reason }], { trigger, reason });
   removeLive(ports.disk, ports.home, target.session);
   return outcome;
 }

@@ -1,4 +1,5 @@
 import type { Verdict } from '../checkpoint/policy.ts';
+import type { RunFile } from '../checkpoint/run-files.ts';
 import type { Stored } from '../checkpoint/store.ts';
 import type { StorePorts } from '../checkpoint/tip.ts';
 import type { Prices } from '../cost/pricing.ts';
@@ -38,6 +39,8 @@ export type Ask = {
   readonly onlyIfChanged?: true;
   /** Where it cannot be made now, the next call makes it: what was recorded is safe in the journal. */
   readonly orLater?: true;
+  /** Files that an unfinished run needs: they go into its tree. */
+  readonly runFiles?: readonly RunFile[];
 };
 
 export type Outcome = {

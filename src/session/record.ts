@@ -1,6 +1,7 @@
 import type { Draft } from '../checkpoint/compose.ts';
 import { describeCommit } from '../checkpoint/list.ts';
 import { decide, type Verdict } from '../checkpoint/policy.ts';
+import { checkRunFiles, type RunFile } from '../checkpoint/run-files.ts';
 import { refuseSameButForCase, type Stored, save } from '../checkpoint/store.ts';
 import type { Tip } from '../checkpoint/tip.ts';
 import { epicRef } from '../checkpoint/tree.ts';
@@ -74,7 +75,8 @@ export async function recordInNew(
       const begun = await beginOn(tip);
       ({ verdict, durable: recorded } = begun);
       const { checkpoint } = begun.verdict;
-      return { ...begun, why: checkpoint?.trigger === 'budget' ? checkpoint : ask };
+      const why = checkpoint?.trigger === 'budget' ? checkpoint : ask;
+      return { ...begun, why, runFiles: ask.runFiles ?? [] };
     });
     if (stored === null) throw new Error('a draft was made, and no checkpoint of it');
     const { events, state } = stored.document;
@@ -152,11 +154,11 @@ async function saveWhereCalledFor(
         return null;
       }
       const pending = readPending(journalFolder(ports.home), epic, tip.state);
-      return { pending, why, durable: Promise.resolve() };
+      return { pending, why, runFiles: ask?.runFiles ?? [], durable: Promise.resolve() };
     });
     return stored ?? others;
   } catch (error) {
-    if (ask !== null) throw error;
+    if (ask !== null && !ask.orLater) throw error;
     reportLater(ports, error); // the next call tries again
     return null;
   }
@@ -171,6 +173,7 @@ function describeSaved(tip: Tip): Stored | null {
 type Content = {
   readonly pending: Pending;
   readonly why: { readonly trigger: Trigger; readonly reason: string | null };
+  readonly runFiles: readonly RunFile[];
   readonly durable: Promise<void>;
 };
 
@@ -186,7 +189,8 @@ async function saveDraft(
   const stored = await save(ports, epic, async (tip): Promise<Draft | null> => {
     const content = await collect(tip);
     if (content === null) return null;
-    const { pending, why, durable } = content;
+    const { pending, why, runFiles, durable } = content;
+    checkRunFiles(runFiles);
     journals = pending.journals;
     return {
       sessionId: session,
@@ -195,6 +199,7 @@ async function saveDraft(
       reason: why.reason === null ? null : ports.redact(why.reason),
       events: pending.events,
       journals: pending.sessions,
+      runFiles,
       durable,
       at: ports.clock.now(),
       keep: settings.keep,

@@ -1,4 +1,7 @@
 import type { infer as Infer } from 'zod/mini';
+import { lookUp } from '../keyed.ts';
+import { compareStamps } from './join.ts';
+import type { List } from './lists.ts';
 import type { effectRecord, runHead, runPart, taskRecord } from './shape.ts';
 
 export type TaskRecord = Infer<typeof taskRecord>;
@@ -6,3 +9,52 @@ export type EffectRecord = Infer<typeof effectRecord>;
 export type RunHead = Infer<typeof runHead>;
 /** What one session finished, planned or acknowledged in a run. A session that resumes a run says again what was done. */
 export type RunPart = Infer<typeof runPart>;
+
+/** `<run>@<session>` → the run. */
+export function runOf(key: string): string {
+  const at = key.lastIndexOf('@');
+  return at < 0 ? key : key.slice(0, at);
+}
+
+/**
+ * All that is known of each run, its sessions taken together: the later word counts, but what one of them
+ * acknowledged stays acknowledged, whatever another said without knowing of it.
+ */
+export function readRuns(runs: List<RunPart>): Map<string, RunPart> {
+  const parts = Object.entries(runs).sort(([, a], [, b]) => compareStamps(a.stamp, b.stamp));
+  const known = new Map<string, RunPart>();
+  for (const [key, { value }] of parts) {
+    const before = known.get(runOf(key));
+    known.set(runOf(key), before === undefined ? value : joinParts(before, value));
+  }
+  return known;
+}
+
+function joinParts(before: RunPart, after: RunPart): RunPart {
+  const effects = { ...before.effects, ...after.effects };
+  for (const [id, effect] of Object.entries(before.effects)) {
+    if (effect.status === 'acknowledged' && lookUp(after.effects, id)?.status !== 'acknowledged')
+      effects[id] = effect;
+  }
+  // Which of the tasks before it still count, a session that goes on with a run says at its beginning.
+  const tasks = after.head === null ? { ...before.tasks, ...after.tasks } : after.tasks;
+  return { head: after.head ?? before.head, tasks, effects };
+}
+
+/** The newest run of each plan, by its id: the only one that anybody goes on with. */
+export function newestRuns(runs: List<RunPart>): Map<string, RunPart & { readonly head: RunHead }> {
+  const newest = new Map<string, { id: string; run: RunPart & { readonly head: RunHead } }>();
+  for (const [id, { head, ...rest }] of readRuns(runs)) {
+    if (head === null) continue;
+    const other = newest.get(head.plan);
+    const isNewer = other === undefined || compareStarts([id, head], [other.id, other.run.head]) > 0;
+    if (isNewer) newest.set(head.plan, { id, run: { ...rest, head } });
+  }
+  return new Map([...newest.values()].map(({ id, run }) => [id, run]));
+}
+
+type Started = readonly [id: string, head: RunHead];
+
+function compareStarts([a, one]: Started, [b, other]: Started): number {
+  return one.startedAt - other.startedAt || (a < b ? -1 : 1);
+}

@@ -85,7 +85,12 @@ export const effectRecord = z.object({
   /** Sent with every attempt, the same in every replay. */
   key: text,
   status: z.enum(['planned', 'acknowledged', 'blocked']),
+  /** Why it is blocked, or why it is not done yet although it was tried. */
   reason: textOrNull,
+  /** Digest of the effect as it was written, so that a changed one is noticed. */
+  digest: text,
+  /** What it does, for people: bounded, without what must not be kept. */
+  what: text,
   at: number,
 });
 

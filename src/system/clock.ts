@@ -35,6 +35,12 @@ export const realRandom: Random = {
   },
 };
 
+/** A number from 0 up to, but not including, 1. */
+export function drawFraction(random: Random): number {
+  const digits = [...random.id(6)].map((letter) => Math.max(0, idAlphabet.indexOf(letter)));
+  return digits.reduce((value, digit) => (value + digit) / idAlphabet.length, 0);
+}
+
 /** Lets everything that can go on do so first, up to where it waits. */
 export function giveWay(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
@@ -42,4 +48,18 @@ export function giveWay(): Promise<void> {
 
 export function sleep(duration: Millis): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, duration));
+}
+
+/** Sleeps, but not past the signal. */
+export function sleepUnlessAborted(duration: Millis, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => {
+    const wake = () => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', wake);
+      resolve();
+    };
+    const timer = setTimeout(wake, duration);
+    signal.addEventListener('abort', wake);
+  });
 }

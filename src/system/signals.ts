@@ -51,6 +51,26 @@ export function catchSignals(): SignalWatch {
   };
 }
 
+/** The same for a program that says itself when it wants to end: what it says counts as SIGTERM. */
+export function watchAbort(aborted: AbortSignal): SignalWatch {
+  let caught: CaughtSignal | null = null;
+  let tell = () => {};
+  const hear = () => {
+    caught = { signal: 'SIGTERM', at: realClock.elapsed() };
+    tell();
+  };
+  if (aborted.aborted) hear();
+  else aborted.addEventListener('abort', hear, { once: true });
+  return {
+    caught: () => caught,
+    aborted,
+    onCatch: (next) => {
+      tell = next;
+    },
+    release: () => aborted.removeEventListener('abort', hear),
+  };
+}
+
 /** The exit status by which a shell tells that a program died of a signal. */
 export function statusOfSignal(signal: NodeJS.Signals): number {
   return 128 + (constants.signals[signal] ?? 0);

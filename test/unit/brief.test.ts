@@ -169,6 +169,7 @@ Background only; await instructions.
   it('lists the unfinished runs, the newest of each plan, with what may have reached the world', () => {
     const head = { plan: 'release', digest: 'd', session: first, from: null, startedAt: 0, endedAt: null };
     const task = { kind: 'task' as const, attempts: 1, digest: 'd', artifacts: [] };
+    const effect = { kind: 'effect' as const, run: 'r2', task: 'test', key: 'k', digest: 'd', what: 'w' };
     const state = told(
       ['09:00', { ...head, kind: 'run', run: 'r1', status: 'failed' }],
       ['10:00', { ...head, kind: 'run', run: 'r2', status: 'resume_needed' }],
@@ -177,19 +178,13 @@ Background only; await instructions.
       [
         '10:03',
         {
-          kind: 'effect',
-          run: 'r2',
+          ...effect,
           id: 'tag',
-          task: 'test',
-          key: 'k',
           status: 'acknowledged',
           reason: null,
         },
       ],
-      [
-        '10:04',
-        { kind: 'effect', run: 'r2', id: 'mail', task: 'test', key: 'k', status: 'blocked', reason: '403' },
-      ],
+      ['10:04', { ...effect, id: 'mail', status: 'blocked', reason: '403' }],
       ['11:00', { ...head, plan: 'docs', kind: 'run', run: 'r3', status: 'succeeded' }],
     );
     expect(brief(state).markdown).toContain(

@@ -40,6 +40,7 @@ it('the library exports exactly this', () => {
     'resolveBlocker',
     'resumeSession',
     'runBaseline',
+    'runPlan',
     'saveCheckpoint',
     'shouldCheckpoint',
     'startSession',

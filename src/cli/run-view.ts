@@ -1,0 +1,138 @@
+import type { Begun } from '../plan/begin.ts';
+import type { Again } from '../plan/carry.ts';
+import { describeDeed, formatCommand } from '../plan/deed.ts';
+import { listBatches, orderTasks } from '../plan/graph.ts';
+import type { RunEvent } from '../plan/progress.ts';
+import type { Plan, Task } from '../plan/types.ts';
+import { columnsOf } from '../text.ts';
+import { count } from '../units.ts';
+import { formatClock } from './live-line.ts';
+import type { Output } from './output.ts';
+import { showWarningLine, timeOfDay } from './start-view.ts';
+
+/** `3/5 ✓ build`: a task's place among all, what became of it, and its name. */
+function showPlace({ tasks }: Plan, { number, id }: Task, mark: string): string {
+  const widest = Math.min(24, Math.max(...tasks.map((task) => columnsOf(task.id))));
+  const place = `${String(number).padStart(String(tasks.length).length)}/${tasks.length}`;
+  return `${place} ${mark} ${id.padEnd(widest)}`;
+}
+
+/** The lines at the beginning of a run: what of an earlier one counts, and what does not. */
+export function showBegun(out: Output, { run, carry, changes, leftovers, started }: Begun): string[] {
+  const { plan } = run;
+  const number = started.state.sessions[started.target.session]?.value.number ?? 0;
+  const from = run.from === null ? '' : `, going on from ${run.from}`;
+  const head = `${plan.name}: ${run.id} on ${started.target.epic}, session ${number}${from}`;
+  const old = leftovers.map(({ task, pids }) => {
+    const which = pids.length === 1 ? `process (pid ${pids[0]})` : `processes (pids ${pids.join(', ')})`;
+    return `${task}'s old ${which} still ran: ended.`;
+  });
+  const done = plan.tasks.filter(({ id }) => run.done.has(id));
+  const places = done.map(({ number: place, id }) => `${place}/${plan.tasks.length} – ${id}`);
+  return [
+    out.paint('dim', head),
+    ...old,
+    ...(places.length === 0 ? [] : [`${places.join(', ')}: done before`]),
+    ...(carry?.again ?? []).map(({ task, why }) => sayAgain(task, why)),
+    ...(carry?.added ?? []).map(({ id }) => `${id} is new in the plan`),
+    ...(carry?.removed ?? []).map((id) => `${id} is not in the plan any more`),
+    ...changes,
+  ];
+}
+
+function sayAgain({ id }: Task, why: Again): string {
+  switch (why.kind) {
+    case 'changed':
+      return `${id} was changed in the plan: it runs again`;
+    case 'need':
+      return `${id} needs ${why.need}: it runs again`;
+    case 'artifact':
+      return `${why.path} is ${why.how}: ${id} runs again`;
+  }
+}
+
+/** How much of what a task printed is shown when it fails, in lines. */
+const shownLines = 10;
+
+/** The lines for what a runner tells; none where there is nothing to say of it. */
+export function showRunEvent(out: Output, plan: Plan, event: RunEvent, now: number): string[] {
+  switch (event.kind) {
+    case 'ended':
+      return showEnded(out, plan, event);
+    case 'retry': {
+      const place = showPlace(plan, event.task, out.paint('yellow', '↻'));
+      return [
+        `${place}  ${event.reason}; attempt ${event.attempt + 1} of ${event.task.retry.attempts} follows`,
+      ];
+    }
+    case 'held':
+      return [`${showPlace(plan, event.task, out.paint('yellow', '‖'))}  ${event.reason}`];
+    case 'said':
+      return [out.paint('dim', `      ${event.text}`)];
+    case 'warning':
+      return [`${timeOfDay(now)}  ${showWarningLine(out, event.warning)}`];
+    case 'fault':
+      return [`${timeOfDay(now)}  ${out.paint('red', '!')} ${event.message}`];
+    case 'stopping':
+      return [out.paint('dim', '… ending the tasks that run')];
+    case 'begun':
+    case 'look':
+    case 'checkpoint':
+      return [];
+  }
+}
+
+function showEnded(out: Output, plan: Plan, event: Extract<RunEvent, { kind: 'ended' }>): string[] {
+  const { task, status, attempts, elapsed, reason, output, log } = event;
+  if (status === 'skipped') return [`${showPlace(plan, task, '–')}  skipped`];
+  const tries = attempts > 1 ? `  (attempt ${attempts} of ${task.retry.attempts})` : '';
+  const time = formatClock(elapsed).padStart(4);
+  if (status === 'succeeded') return [`${showPlace(plan, task, out.paint('green', '✓'))}  ${time}${tries}`];
+  const lines = output.split('\n').slice(-shownLines);
+  return [
+    `${showPlace(plan, task, out.paint('red', '✗'))}  ${time}  ${reason}${tries}`,
+    ...(output === '' ? [] : lines.map((line) => out.paint('dim', `      ${line}`))),
+    out.paint('dim', `      all it printed: ${log}`),
+  ];
+}
+
+/** The line of what runs now, on a terminal. */
+export function showRunning(
+  plan: Plan,
+  running: ReadonlyMap<Task, { since: number; attempt: number }>,
+  now: number,
+): string {
+  const parts = [...running].map(([task, { since, attempt }]) => {
+    const tries = attempt > 1 ? ` (attempt ${attempt} of ${task.retry.attempts})` : '';
+    return `${showPlace(plan, task, '●').trimEnd()}  ${formatClock(now - since)}${tries}`;
+  });
+  return parts.join('   ');
+}
+
+/** What a plan would do: its order, what runs side by side, and what it does to the world. */
+export function showDryRun(out: Output, plan: Plan, jobs: number): string[] {
+  const order = orderTasks(plan.tasks);
+  const effects = order.flatMap((task) => task.effects.map((effect) => ({ task, effect })));
+  const batches = listBatches(plan.tasks, jobs).filter((batch) => batch.length > 1);
+  return [
+    `${out.paint('bold', plan.name)}: ${count(order.length, 'task')}, ${count(effects.length, 'effect')}; nothing was run`,
+    ...order.map((task) => {
+      const run = task.run === null ? 'its effects only' : formatCommand(task.run).replace(/\s+/g, ' ');
+      return `  ${showPlace(plan, task, ' ')}  ${run}${out.paint('dim', describeWaits(task))}`;
+    }),
+    ...batches.map((batch) => `  side by side: ${batch.map(({ id }) => id).join(', ')}`),
+    ...effects.map(({ task, effect }) => {
+      const check = effect.check === null ? 'no check' : 'checked before a replay';
+      return `  effect ${effect.id} of ${task.id}: ${describeDeed(effect.deed)} ${out.paint('dim', `(${check})`)}`;
+    }),
+  ];
+}
+
+function describeWaits({ needs, when, artifacts }: Task): string {
+  const parts = [
+    needs.length === 0 ? '' : `after ${needs.join(', ')}`,
+    when === 'success' ? '' : `when: ${when}`,
+    artifacts.length === 0 ? '' : `makes ${artifacts.join(', ')}`,
+  ].filter((part) => part !== '');
+  return parts.length === 0 ? '' : `  (${parts.join('; ')})`;
+}

@@ -1,0 +1,71 @@
+import { join, sep } from 'node:path';
+import type { TaskRecord } from '../state/run.ts';
+import { hashFile } from '../system/file-hash.ts';
+import { readIfThere, realPath, statIfThere } from '../system/files.ts';
+import type { Again } from './carry.ts';
+
+export type Artifact = TaskRecord['artifacts'][number];
+
+export type Registered =
+  | { readonly kind: 'registered'; readonly artifacts: readonly Artifact[] }
+  | { readonly kind: 'missing'; readonly problem: string };
+
+/** Registers what a task says it made. What is not there, or not a file in the repository, it did not make. */
+export function registerArtifacts(worktree: string, paths: readonly string[]): Registered {
+  const artifacts: Artifact[] = [];
+  for (const path of paths) {
+    const problem = findProblem(worktree, path);
+    const hash = problem === null ? hashFile(join(worktree, path)) : null;
+    if (hash === null)
+      return { kind: 'missing', problem: `its artifact ${path} ${problem ?? 'is not there'}` };
+    artifacts.push({ path, ...hash });
+  }
+  return { kind: 'registered', artifacts };
+}
+
+/** A path that was checked where the plan was read can still be a link to somewhere else. */
+function findProblem(worktree: string, path: string): string | null {
+  const found = statIfThere(join(worktree, path));
+  if (found === null) return 'is not there';
+  if (!found.isFile()) return 'is not a file';
+  const isInside = realPath(join(worktree, path)).startsWith(`${realPath(worktree)}${sep}`);
+  return isInside ? null : 'is a link out of the repository';
+}
+
+/** Which of the artifacts that were registered are no longer what they were. */
+export function findBroken(
+  worktree: string,
+  records: ReadonlyMap<string, readonly Artifact[]>,
+): Map<string, Extract<Again, { kind: 'artifact' }>> {
+  const broken = new Map<string, Extract<Again, { kind: 'artifact' }>>();
+  for (const [task, artifacts] of records) {
+    for (const { path, sha256 } of artifacts) {
+      const hash = findProblem(worktree, path) === null ? hashFile(join(worktree, path)) : null;
+      if (hash?.sha256 === sha256 || broken.has(task)) continue;
+      broken.set(task, { kind: 'artifact', path, how: hash === null ? 'missing' : 'changed' });
+    }
+  }
+  return broken;
+}
+
+/** How much of one artifact, and of all artifacts of a run, is kept in the checkpoints while it is unfinished. */
+export const keptBytes = { each: 1024 * 1024, all: 10 * 1024 * 1024 };
+
+/** The contents that are kept: of what is small enough, and changed by nothing that must not be kept. */
+export function readKept(
+  worktree: string,
+  artifacts: readonly Artifact[],
+  room: number,
+  redact: (text: string) => string,
+): { readonly path: string; readonly bytes: Buffer }[] {
+  let left = room;
+  return artifacts.flatMap(({ path, bytes }) => {
+    if (bytes > Math.min(keptBytes.each, left)) return [];
+    const content = findProblem(worktree, path) === null ? readIfThere(join(worktree, path)) : null;
+    if (content === null || content.length > keptBytes.each) return [];
+    const text = content.toString('utf8');
+    if (redact(text) !== text) return [];
+    left -= content.length;
+    return [{ path, bytes: content }];
+  });
+}

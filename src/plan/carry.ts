@@ -1,0 +1,73 @@
+import { type Keyed, lookUp } from '../keyed.ts';
+import type { TaskRecord } from '../state/run.ts';
+import { orderTasks } from './graph.ts';
+import type { Plan, Task } from './types.ts';
+
+/** Why a task that had succeeded runs again. */
+export type Again =
+  | { readonly kind: 'changed' }
+  | { readonly kind: 'artifact'; readonly path: string; readonly how: 'missing' | 'changed' }
+  | { readonly kind: 'need'; readonly need: string };
+
+export type Carry = {
+  /** What counts as done, as it was recorded. */
+  readonly done: ReadonlyMap<string, TaskRecord>;
+  /** What had succeeded, and runs again all the same. */
+  readonly again: readonly { readonly task: Task; readonly why: Again }[];
+  /** What is in the plan, and was not when the run began. */
+  readonly added: readonly Task[];
+  /** What was done, and is not in the plan any more. */
+  readonly removed: readonly string[];
+};
+
+export type CarryRules = {
+  /** Tasks whose artifacts are not what they were. */
+  readonly broken: ReadonlyMap<string, Extract<Again, { kind: 'artifact' }>>;
+  readonly isSamePlan: boolean;
+  /** Tasks that count as done because the user says so (`--resume-step`); then no others do. */
+  readonly byHand: ReadonlySet<string>;
+  readonly isStep: boolean;
+};
+
+/**
+ * What of an earlier run still counts: what succeeded, does the same as it did then, has its artifacts as they were,
+ * and needs nothing that has to run again.
+ */
+export function carryTasks(plan: Plan, records: Keyed<TaskRecord>, rules: CarryRules): Carry {
+  const done = new Map<string, TaskRecord>();
+  const again: { task: Task; why: Again }[] = [];
+  for (const task of orderTasks(plan.tasks)) {
+    const record = lookUp(records, task.id);
+    if (rules.isStep) {
+      if (rules.byHand.has(task.id)) done.set(task.id, record?.status === 'succeeded' ? record : taken(task));
+    } else if (record?.status === 'succeeded') {
+      const why = findReason(task, record, done, rules);
+      if (why === null) done.set(task.id, record);
+      else again.push({ task, why });
+    }
+  }
+  const ids = new Set(plan.tasks.map(({ id }) => id));
+  const isNew = ({ id }: Task) => !rules.isSamePlan && lookUp(records, id) === undefined;
+  return {
+    done,
+    again,
+    added: rules.isStep ? [] : plan.tasks.filter(isNew),
+    removed: rules.isStep ? [] : Object.keys(records).filter((id) => !ids.has(id)),
+  };
+}
+
+/** No attempt was made: somebody said that it is done. */
+function taken({ digest }: Task): TaskRecord {
+  return { status: 'succeeded', attempts: 0, digest, artifacts: [], at: 0 };
+}
+
+function findReason(
+  task: Task,
+  record: TaskRecord,
+  done: ReadonlyMap<string, TaskRecord>,
+  { broken }: CarryRules,
+): Again | null {
+  if (record.digest !== task.digest) return { kind: 'changed' };
+  const need = task.needs.find((id) => !done.has(id));
+  return need === undefined ? (broken.get(task.id) ?? null) : { kind: 'need', need };
+}

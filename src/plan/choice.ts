@@ -1,0 +1,92 @@
+import { OrchError } from '../errors.ts';
+import { lookUp } from '../keyed.ts';
+import { findNearest } from '../spelling.ts';
+import type { EpicId, Millis, WriterId } from '../types.ts';
+import { formatAge } from '../units.ts';
+import { isUnfinished, type KnownRun } from './runs.ts';
+import type { Plan, Task } from './types.ts';
+
+/** What the user wants of a plan. */
+export type Wish =
+  | { readonly kind: 'plain' }
+  | { readonly kind: 'resume' }
+  /** Go on behind this task, given by its number or its id. */
+  | { readonly kind: 'step'; readonly step: string }
+  | { readonly kind: 'fresh' };
+
+export type Choice =
+  /** `after` is the number of the last task that counts as done, because the user says so. */
+  | { readonly kind: 'new'; readonly from: KnownRun | null; readonly after: number }
+  | { readonly kind: 'again'; readonly run: KnownRun }
+  /** It has succeeded: there is nothing to go on with. */
+  | { readonly kind: 'nothing'; readonly run: KnownRun };
+
+export type Around = {
+  readonly epic: EpicId;
+  readonly writer: WriterId;
+  readonly takeOver: boolean;
+  readonly now: Millis;
+};
+
+/** Decides between a new run and going on with the newest one of the plan; `last` is that one. */
+export function chooseRun(plan: Plan, last: KnownRun | null, wish: Wish, around: Around): Choice {
+  const begin: Choice = { kind: 'new', from: null, after: 0 };
+  if (wish.kind === 'fresh') return begin;
+  if (wish.kind === 'plain') {
+    if (last && isUnfinished(last)) throw stopped(plan, last, around);
+    return begin;
+  }
+  if (last === null) throw nothingToResume(plan, around);
+  if (last.writer !== around.writer && !around.takeOver) throw isOthers(plan, last, around);
+  if (wish.kind === 'step') return { kind: 'new', from: last, after: findStep(plan, wish.step).number };
+  return last.head.status === 'succeeded' ? { kind: 'nothing', run: last } : { kind: 'again', run: last };
+}
+
+function findStep(plan: Plan, step: string): Task {
+  const found = plan.tasks.find(({ id, number }) => id === step || String(number) === step);
+  if (found) return found;
+  const ids = plan.tasks.map(({ id }) => id);
+  const meant = findNearest(step, ids);
+  throw new OrchError(
+    'USAGE',
+    `${plan.name} has no task ${JSON.stringify(step.slice(0, 80))}${meant ? `; did you mean ${meant}?` : ''}`,
+    { hint: `Name one by its number, 1 to ${ids.length}, or by its id`, data: { step, tasks: ids } },
+  );
+}
+
+/** `task 3 (build)`: where a run was when it stopped. */
+export function describePlace(plan: Plan, run: KnownRun): string | null {
+  const at = plan.tasks.find(({ id }) => {
+    const status = lookUp(run.tasks, id)?.status;
+    return status === undefined || status === 'running';
+  });
+  return at ? `task ${at.number} (${at.id})` : null;
+}
+
+function stopped(plan: Plan, run: KnownRun, { now }: Around): OrchError {
+  const place = describePlace(plan, run);
+  const age = formatAge(Math.max(0, now - run.head.at));
+  const when = age === 'now' ? 'just now' : `${age} ago`;
+  return new OrchError(
+    'RESUME_NEEDED',
+    `${plan.name}: a run stopped${place ? ` in ${place}` : ''}, ${when}`,
+    {
+      hint: 'Go on: --resume. Start over: --fresh.',
+      data: { plan: plan.name, run: run.id, task: place, isEarlier: true },
+    },
+  );
+}
+
+function nothingToResume({ name }: Plan, { epic }: Around): OrchError {
+  return new OrchError('SESSION_NOT_FOUND', `there is no run of ${name} on ${epic} to go on with`, {
+    hint: 'Start one: the same command without --resume',
+    data: { plan: name, epicId: epic },
+  });
+}
+
+function isOthers({ name }: Plan, run: KnownRun, { epic }: Around): OrchError {
+  return new OrchError('SESSION_ACTIVE', `the run ${run.id} of ${name} on ${epic} belongs to another clone`, {
+    hint: 'If nobody works on it there any more, add --take-over',
+    data: { plan: name, run: run.id, epicId: epic, reason: 'elsewhere' },
+  });
+}

@@ -1,0 +1,89 @@
+import { readView } from '../session/context.ts';
+import { type Ending, endSession } from '../session/lifecycle.ts';
+import { removeLive } from '../session/live.ts';
+import { record, type SessionPorts } from '../session/record.ts';
+import type { Reason } from '../session/watch.ts';
+import type { Fact } from '../state/facts.ts';
+import { count } from '../units.ts';
+import { listTasks, type RunResult, type RunStatus } from './progress.ts';
+import type { Trouble, Work } from './work.ts';
+
+/** How a run stands when it ends: one that was stopped before its end is to be resumed. */
+function judgeRun(work: Work, troubles: readonly Trouble[], why: Reason): RunStatus {
+  const kinds = new Set(troubles.map(({ end }) => end.kind));
+  const isOpen = listTasks(work.run.plan, work).some(({ status }) => ['pending', 'running'].includes(status));
+  if (kinds.has('held') || (why.kind !== 'exit' && isOpen)) return 'resume_needed';
+  if (kinds.has('blocked')) return 'blocked';
+  return kinds.has('failed') ? 'failed' : 'succeeded';
+}
+
+/** The last facts of a run and of its session, and its last checkpoint. */
+export async function concludeRun(
+  ports: SessionPorts,
+  work: Work,
+  troubles: readonly Trouble[],
+  why: Reason,
+): Promise<RunResult> {
+  const { run, target, tasks, effects } = work;
+  const status = judgeRun(work, troubles, why);
+  const reason = describeEnd(work, troubles, why, status);
+  const fact: Fact = {
+    kind: 'run',
+    run: run.id,
+    plan: run.plan.name,
+    digest: run.plan.digest,
+    status,
+    session: target.session,
+    from: run.from,
+    startedAt: run.startedAt,
+    endedAt: ports.clock.now(),
+  };
+  if (why.kind === 'budget') {
+    // The session reads budget_exceeded already; what was still done on the way out is kept too.
+    const ask = { trigger: 'budget', reason, onlyIfChanged: true } as const;
+    await record(ports, target, [fact], ask);
+    removeLive(ports.disk, ports.home, target.session);
+  } else if (why.kind !== 'taken_over') {
+    await endSession(ports, target, endingOf(why, status), reason, [fact]);
+  }
+  const { saved } = await readView(ports, target.epic);
+  return {
+    status,
+    why,
+    reason: status === 'succeeded' ? null : reason,
+    tasks,
+    effects,
+    saved: saved?.document.seq ?? null,
+  };
+}
+
+function endingOf(why: Reason, status: RunStatus): Ending {
+  if (why.kind === 'request') return why.request.want;
+  if (why.kind === 'unpriced') return 'fail';
+  if (status === 'succeeded') return 'complete';
+  return status === 'resume_needed' ? 'pause' : 'fail';
+}
+
+function describeEnd({ run }: Work, troubles: readonly Trouble[], why: Reason, status: RunStatus): string {
+  const { name, tasks } = run.plan;
+  if (status === 'succeeded') return `${name}: ${count(tasks.length, 'task')} done`;
+  const [first] = troubles;
+  if (first && (why.kind === 'exit' || status !== 'resume_needed')) {
+    const what = { failed: 'failed', blocked: 'is blocked', held: 'cannot go on now' }[first.end.kind];
+    return `${name}: task ${first.task.number} (${first.task.id}) ${what}: ${first.end.reason}`;
+  }
+  switch (why.kind) {
+    case 'signal':
+      return `${name}: stopped by ${why.signal}`;
+    case 'request':
+      return why.request.reason ?? `${name}: ended from another shell`;
+    case 'budget':
+      return `${name}: stopped, the budget is used up`;
+    case 'unpriced':
+      return `${name}: ${why.models.join(', ')} has no price, so the budget cannot be kept`;
+    case 'taken_over':
+      return `${name}: taken over by another session`;
+    case 'exit':
+      return `${name}: stopped`;
+  }
+}

@@ -1,0 +1,32 @@
+import { OrchError } from '../errors.ts';
+import { readIfThere, statIfThere } from '../system/files.ts';
+import { parsePlan } from './parse.ts';
+import type { Plan } from './types.ts';
+
+/** More than any plan that could be recorded. */
+const maxFileBytes = 1024 * 1024;
+
+/** Reads a plan's file; `shown` is how the user calls it. */
+export function loadPlan(path: string, shown = path): Plan {
+  const found = statIfThere(path);
+  if (found === null)
+    throw new OrchError('PLAN_INVALID', `there is no file ${shown}`, {
+      hint: 'Name the file a plan is in, such as: orch run release.yaml',
+      data: { file: shown },
+    });
+  if (!found.isFile())
+    throw new OrchError('PLAN_INVALID', `${shown} is not a file`, {
+      hint: 'Name the file a plan is in, such as: orch run release.yaml',
+      data: { file: shown },
+    });
+  if (found.size > maxFileBytes)
+    throw new OrchError(
+      'PLAN_INVALID',
+      `${shown} has ${found.size} bytes; a plan has at most ${maxFileBytes}`,
+      {
+        hint: 'Part it into several plans',
+        data: { file: shown, bytes: found.size },
+      },
+    );
+  return parsePlan(readIfThere(path)?.toString('utf8') ?? '', shown);
+}

@@ -1,0 +1,179 @@
+import { join } from 'node:path';
+import { isOn } from '../checkpoint/policy.ts';
+import type { RunFile } from '../checkpoint/run-files.ts';
+import { type OutputLog, openOutputLog } from '../session/output-log.ts';
+import { record, type SessionPorts, type Target } from '../session/record.ts';
+import type { TaskRecord } from '../state/run.ts';
+import { makeFolder } from '../system/files.ts';
+import type { Environment } from '../system/spawn.ts';
+import { keptBytes, readKept } from './artifacts.ts';
+import { type BegunRun, taskMarker } from './begin.ts';
+import { type EffectFact, effectsOfTask } from './effects.ts';
+import { performEffects } from './perform.ts';
+import type { RunEvent, TaskProgress } from './progress.ts';
+import { runTask } from './task.ts';
+import type { Task } from './types.ts';
+
+export type WorkPorts = SessionPorts & {
+  /** Where tasks run: the top of the working tree. */
+  readonly cwd: string;
+  readonly env: Environment;
+  readonly signal: AbortSignal;
+  readonly tell: (event: RunEvent) => void;
+};
+
+/** A run under way: what it is, whose session it is, and how far it has got. */
+export type Work = {
+  readonly run: BegunRun;
+  readonly target: Target;
+  readonly tasks: Map<string, TaskProgress>;
+  readonly effects: Map<string, EffectFact>;
+  /** How much of its artifacts is in the checkpoints. */
+  readonly kept: { bytes: number };
+};
+
+/** What came of a task. One that is held has an effect that cannot be done now; what needs it cannot begin. */
+export type WorkEnd =
+  | { readonly kind: 'succeeded' | 'stopped' }
+  | { readonly kind: 'failed' | 'blocked' | 'held'; readonly reason: string };
+
+/** What stands in the way of a run's success. */
+export type Trouble = { readonly task: Task; readonly end: Extract<WorkEnd, { reason: string }> };
+
+/** Does all of a task: its command, unless that was done before, and then its effects. */
+export async function workOn(ports: WorkPorts, work: Work, task: Task): Promise<WorkEnd> {
+  const { disk, home, clock, tell } = ports;
+  const began = clock.elapsed();
+  const folder = join(home, 'logs', work.run.id);
+  await makeFolder(disk, folder);
+  const path = join(folder, `${task.id}.log`);
+  const log = openOutputLog(ports, path);
+  const tellEnd = (status: 'succeeded' | 'failed', reason: string | null = null, output = '') => {
+    const attempts = work.tasks.get(task.id)?.attempts ?? 0;
+    const elapsed = clock.elapsed() - began;
+    tell({ kind: 'ended', task, status, attempts, elapsed, reason, output: ports.redact(output), log: path });
+  };
+  try {
+    const isDone = work.run.done.has(task.id);
+    const end = isDone ? null : await runCommand(ports, work, task, log);
+    if (end?.kind === 'stopped') return { kind: 'stopped' };
+    if (end?.kind === 'failed') {
+      tellEnd('failed', end.reason, end.output);
+      return end;
+    }
+    const outcome = await doEffects(ports, work, task, log);
+    if (outcome.kind === 'succeeded') tellEnd('succeeded');
+    if (outcome.kind === 'blocked') tellEnd('failed', outcome.reason);
+    if (outcome.kind === 'held') tell({ kind: 'held', task, reason: outcome.reason });
+    return outcome;
+  } finally {
+    log.close();
+  }
+}
+
+async function runCommand(ports: WorkPorts, work: Work, task: Task, log: OutputLog) {
+  const { cwd, random, signal, tell } = ports;
+  const end = await runTask(task, {
+    cwd,
+    random,
+    signal,
+    env: (attempt) => ({ ...ports.env, ...task.env, ...taskEnvironment(work, task, attempt) }),
+    marker: taskMarker(work.run.id, task.id),
+    onOutput: log.write,
+    onAttempt: async (attempt) => {
+      await recordTask(ports, work, task, { status: 'running', attempts: attempt });
+      tell({ kind: 'begun', task, attempt });
+    },
+    onRetry: (attempt, reason) => {
+      log.flush();
+      log.tell(`orch: attempt ${attempt}: ${reason}`);
+      tell({ kind: 'retry', task, attempt, reason });
+    },
+  });
+  log.flush();
+  if (end.kind === 'failed') {
+    log.tell(`orch: attempt ${end.attempts}: ${end.reason}`);
+    await recordTask(ports, work, task, { status: 'failed', attempts: end.attempts });
+  }
+  // It is on disk that it succeeded before anything that needs it can begin.
+  if (end.kind === 'succeeded')
+    await recordTask(ports, work, task, {
+      status: 'succeeded',
+      attempts: end.attempts,
+      artifacts: [...end.artifacts],
+    });
+  return end;
+}
+
+/** What tells a task's command, and every call of `orch` in it, where it belongs. */
+function taskEnvironment({ run, target }: Work, task: Task, attempt: number): Environment {
+  const entries = [
+    `ORCH_EPIC=${target.epic}`,
+    `ORCH_SESSION=${target.session}`,
+    `ORCH_RUN=${run.id}`,
+    `ORCH_TASK=${task.id}`,
+    `ORCH_ATTEMPT=${attempt}`,
+  ];
+  return Object.fromEntries(entries.map((entry) => entry.split('=')));
+}
+
+/** Records how far a task is. A checkpoint that it calls for and that cannot be made now is made at the next. */
+async function recordTask(
+  ports: WorkPorts,
+  work: Work,
+  { id, digest }: Task,
+  now: Pick<TaskRecord, 'status' | 'attempts'> & { readonly artifacts?: TaskRecord['artifacts'] },
+): Promise<void> {
+  const { run, target, tasks } = work;
+  const { status, attempts, artifacts = [] } = now;
+  const fact = { kind: 'task', run: run.id, id, status, attempts, digest, artifacts } as const;
+  const runFiles = keepArtifacts(ports, work, artifacts);
+  const keeps = runFiles.length > 0 && isOn(target.settings.policy, 'task');
+  await record(
+    ports,
+    target,
+    [fact],
+    keeps ? { trigger: 'task', reason: null, orLater: true, runFiles } : null,
+  );
+  tasks.set(id, { status, attempts });
+}
+
+/** What was made so far is in the checkpoints as long as the run may need it. */
+function keepArtifacts(ports: WorkPorts, { run, kept }: Work, artifacts: TaskRecord['artifacts']): RunFile[] {
+  const files = readKept(ports.cwd, artifacts, keptBytes.all - kept.bytes, ports.redact);
+  kept.bytes += files.reduce((sum, { bytes }) => sum + bytes.length, 0);
+  return files.map((file) => ({ run: run.id, ...file }));
+}
+
+async function doEffects(ports: WorkPorts, work: Work, task: Task, log: OutputLog): Promise<WorkEnd> {
+  const { clock, random, cwd, env, signal, tell } = ports;
+  const planned = effectsOfTask(work.run.effects, task.id);
+  if (planned.length === 0) return { kind: 'succeeded' };
+  const outcome = await performEffects(
+    {
+      clock,
+      random,
+      cwd,
+      env: { ...env, ...taskEnvironment(work, task, 1) },
+      signal,
+      onOutput: log.write,
+      say: (text) => tell({ kind: 'said', task, text: ports.redact(text) }),
+      record: async (fact) => {
+        await record(ports, work.target, [fact]);
+        work.effects.set(fact.id, fact);
+      },
+    },
+    task,
+    planned,
+  );
+  switch (outcome.kind) {
+    case 'done':
+      return { kind: 'succeeded' };
+    case 'stopped':
+      return { kind: 'stopped' };
+    case 'blocked':
+      return { kind: 'blocked', reason: `${outcome.effect} ${outcome.reason}` };
+    case 'resume_needed':
+      return { kind: 'held', reason: `${outcome.effect} ${outcome.reason}` };
+  }
+}
