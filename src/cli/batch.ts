@@ -12,7 +12,8 @@ const work = () => import('./batch-work.ts');
 
 const next: CommandSpec = {
   name: 'next',
-  description: 'Show what of a spec is to be done next. Reads only.',
+  description:
+    'Show what of a spec is to be done next. Reads only: what you begin is said with orch record task.',
   options: [specOption],
   examples: ['orch batch next', 'orch batch next --spec specs/active/auth-system --json'],
   run: async (context, call) => (await work()).showNextBatch(context, textOf(call, 'spec') ?? null),

@@ -70,11 +70,12 @@ export function parseSpec(texts: SpecTexts): ReadSpec {
           ...findUnknown(tasksPage, rows, known),
           ...findUnknown(orderPage, orders, known),
         ];
+  const orderOf = new Map(orders.map((each) => [each.id, each]));
   const indexOf = new Map(rows.map(({ id, path }) => [id, Number(path[1])]));
   return {
     spec: {
       name: cleanLine(top?.spec ?? folder.split('/').at(-1) ?? folder, 200),
-      tasks: rows.map((row) => makeTask(row, orders)),
+      tasks: rows.map((row) => makeTask(row, orderOf.get(row.id))),
       batches: order && order.batches.length > 0 ? order.batches : null,
     },
     mistakes: [
@@ -106,15 +107,14 @@ function readRows<T>(
   });
 }
 
-function makeTask(row: TaskRow, orders: readonly OrderRow[]): SpecTask {
-  const { id, content, status, evidence, path } = row;
-  const own = orders.filter((order) => order.id === id);
+function makeTask(row: TaskRow, order: OrderRow | undefined): SpecTask {
+  const { id, content, status, depends_on, evidence, path } = row;
   return {
     id,
     name: cleanLine(content),
     status,
-    needs: [...new Set([row, ...own].flatMap(({ depends_on }) => depends_on))],
-    files: [...new Set(own.flatMap(({ file }) => file))],
+    needs: [...new Set([...depends_on, ...(order?.depends_on ?? [])])],
+    files: [...new Set(order?.file ?? [])],
     evidence: { commits: evidence.commits, files: evidence.files },
     index: Number(path.at(-1)),
   };

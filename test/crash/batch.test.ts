@@ -1,10 +1,14 @@
-import { rmSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { completeBatch, listCheckpoints, loadCheckpoint, type OrchOptions } from '../../src/index.ts';
 import { defaultSettings } from '../../src/session/settings.ts';
+import { listFolder } from '../../src/system/files.ts';
 import { makeCrashingDisk } from '../support/crash-disk.ts';
+import { runOrch, startOrch } from '../support/orch.ts';
+import type { TestRepository } from '../support/repository.ts';
 import { makeSpecRepository, readSpecFile, specFolder, writeSpec } from '../support/specs.ts';
 import { buryLockHolders, epic, makeFastClock, withOrch } from '../support/store.ts';
 
@@ -54,6 +58,38 @@ describe('a batch that is completed by a process that dies', () => {
     },
     120_000,
   );
+});
+
+describe('a batch whose process is killed', () => {
+  it.each<[when: string, hasCome: (repository: TestRepository) => boolean]>([
+    [
+      'when tasks.yaml is updated',
+      (repository) => readSpecFile(repository, 'tasks.yaml').includes('completed'),
+    ],
+    [
+      'when checkpoint.yaml is there',
+      ({ folder }) => existsSync(join(folder, specFolder, 'checkpoint.yaml')),
+    ],
+    [
+      'when it is in a journal',
+      ({ folder }) => listFolder(join(folder, '.git/orchestration/journal')).length > 0,
+    ],
+  ])('I2 I3: %s, is finished once by the same call', async (_, hasCome) => {
+    const repository = makeSpecRepository();
+    const child = startOrch(repository, ['batch', 'complete', '-e', epic]);
+    const ended = new Promise((resolve) => child.on('close', resolve));
+    // It may be faster than whoever looks: then it was completed, and the same must hold.
+    while (child.exitCode === null && !hasCome(repository)) await setImmediate();
+    child.kill('SIGKILL');
+    await ended;
+    expect(runOrch(repository, ['batch', 'complete', '-e', epic]).status).toBe(0);
+    await withOrch({ cwd: repository.folder, ...options }, async (orch) => {
+      const checkpoints = await listCheckpoints(epic, {}, orch);
+      expect(checkpoints.filter(({ trigger }) => trigger === 'batch')).toHaveLength(1);
+    });
+    const { last_batch, tasks } = parse(readSpecFile(repository, 'checkpoint.yaml')).checkpoint;
+    expect([last_batch, tasks.completed]).toEqual([1, [{ id: 'T001', name: 'Add user model' }]]);
+  });
 });
 
 /** Dies at every so many operations; `CRASH_STEP=1` at each. */
