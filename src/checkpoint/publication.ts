@@ -1,7 +1,8 @@
 import { countCommits, listAddedFiles, listCommits } from '../git/reachable.ts';
 import type { Repository } from '../git/repository.ts';
 import type { EpicId, Oid } from '../types.ts';
-import type { Difference } from './sync-plan.ts';
+import { chooseOwn, type FoundFacts, type SyncPorts } from './sync-facts.ts';
+import { type Difference, planSync, type SyncWish } from './sync-plan.ts';
 
 /** What others could see after a sync that they cannot see now. */
 export type Publication = {
@@ -13,8 +14,19 @@ export type Publication = {
   readonly commits: readonly { readonly commit: Oid; readonly subject: string }[];
 };
 
+/** What a sync would show to others now. */
+export async function readPublication(
+  ports: SyncPorts,
+  facts: FoundFacts,
+  wish: SyncWish,
+): Promise<Publication> {
+  const { send, join } = planSync(facts, wish);
+  const own = await chooseOwn(ports, send, facts.tracked);
+  return describePublication(ports.repository, [...own, ...join], facts.there);
+}
+
 /** Looks through what would be sent. `there` are the commits the remote is known to have. */
-export async function describePublication(
+async function describePublication(
   repository: Repository,
   send: readonly Difference[],
   there: readonly Oid[],

@@ -1,11 +1,9 @@
 import { isHere } from '../git/reachable.ts';
 import { hideCredentials } from '../git/remote-error.ts';
 import type { EpicId } from '../types.ts';
-import { epicNotFound } from './list.ts';
-import type { Publication } from './publication.ts';
-import { readPublication } from './sync.ts';
+import { type Publication, readPublication } from './publication.ts';
 import { readSyncFacts, type SyncPorts, type SyncRemote } from './sync-facts.ts';
-import { isAnywhere, planSync, type Skipped, type SyncWish } from './sync-plan.ts';
+import { planSync, type Skipped, type SyncWish } from './sync-plan.ts';
 
 /** What a sync would do now. */
 export type SyncPreview = {
@@ -23,7 +21,6 @@ export async function previewSync(
   wish: SyncWish,
 ): Promise<SyncPreview> {
   const facts = await readSyncFacts(ports, remote, true);
-  if (wish.epic !== null && !isAnywhere(facts, wish)) throw epicNotFound(wish.epic);
   const plan = planSync(facts, wish);
   const wouldFetch: EpicId[] = [];
   for (const { epic, ours, theirs } of plan.join) {
@@ -34,7 +31,7 @@ export async function previewSync(
   }
   return {
     remote: hideCredentials(remote.remote.name),
-    wouldPublish: await readPublication(ports, facts, plan),
+    wouldPublish: await readPublication(ports, facts, wish),
     wouldFetch,
     skipped: plan.skipped,
   };

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { hasCode, isOrchError, OrchError } from '../errors.ts';
+import { hasCode, isOrchError, OrchError, systemCode, writeFailed } from '../errors.ts';
 import { waitForRefLock } from '../git/ref-wait.ts';
 import { fetchRefs } from '../git/remote.ts';
 import { hideCredentials } from '../git/remote-error.ts';
@@ -7,15 +7,15 @@ import { idAlphabet } from '../ids.ts';
 import { sleep } from '../system/clock.ts';
 import { withLock } from '../system/lock.ts';
 import type { Oid } from '../types.ts';
-import { epicNotFound } from './list.ts';
-import { describePublication, isEmpty, type Publication } from './publication.ts';
+import { isEmpty, type Publication, readPublication } from './publication.ts';
 import { trackedRef } from './remote-refs.ts';
 import { allow, isAllowed, type Shared } from './sync-consent.ts';
 import { chooseOwn, type FoundFacts, readSyncFacts, type SyncPorts, type SyncRemote } from './sync-facts.ts';
 import { joinEpic } from './sync-join.ts';
-import { type Difference, isAnywhere, planSync, type SyncPlan, type SyncWish } from './sync-plan.ts';
+import { type Difference, isAnywhere, planSync, type SyncWish } from './sync-plan.ts';
 import { type Sending, type Sent, sendRefs } from './sync-send.ts';
 import { openTally, type SyncResult, type Tally } from './sync-tally.ts';
+import { noteSynced } from './synced-remotes.ts';
 
 export type { SyncPorts, SyncRemote, SyncResult };
 
@@ -37,19 +37,30 @@ export async function syncWith(
   request: SyncRequest,
 ): Promise<SyncResult> {
   const lock = join(ports.home, 'locks', 'sync.lock');
-  return withLock(ports, lock, async () => {
-    const tally = openTally();
-    const isKnown = isAllowed(ports.home, remote.remote.urls, sharedBy(request));
-    let facts = await readSyncFacts(ports, remote, !isKnown);
-    if (request.epic !== null && !isAnywhere(facts, request)) throw epicNotFound(request.epic);
-    if (!isKnown) await askToPublish(ports, remote, facts, request);
-    for (let round = 1; await syncOnce(ports, remote, facts, request, tally); round++) {
-      if (round >= maxRounds) throw tooBusy(remote);
-      await sleep((20 + 15 * round) * (1 + chance(ports)));
-      facts = await readSyncFacts(ports, remote, false);
+  try {
+    return await withLock(ports, lock, () => syncLocked(ports, remote, request));
+  } catch (error) {
+    throw systemCode(error) ? writeFailed('the sync could not be finished', error) : error;
+  }
+}
+
+async function syncLocked(ports: SyncPorts, remote: SyncRemote, request: SyncRequest): Promise<SyncResult> {
+  const tally = openTally();
+  let mayPublish = isAllowed(ports.home, remote.remote.urls, sharedBy(request));
+  for (let round = 1; ; round++) {
+    const found = await readSyncFacts(ports, remote, !mayPublish);
+    if (!isAnywhere(found, request)) throw nowhere(request);
+    const facts = await fetchNew(ports, remote, found, request, tally);
+    if (facts !== null) {
+      if (!mayPublish) await askToPublish(ports, remote, facts, request);
+      mayPublish = true;
+      if (!(await joinAndSend(ports, remote, facts, request, tally))) break;
     }
-    return tally.finish(ports.repository, hideCredentials(remote.remote.name));
-  });
+    if (round >= maxRounds) throw tooBusy(remote);
+    await sleep((20 + 15 * round) * (1 + chance(ports)));
+  }
+  await noteSynced(ports, remote.key);
+  return tally.finish(ports.repository, hideCredentials(remote.remote.name));
 }
 
 function chance({ random }: SyncPorts): number {
@@ -62,7 +73,7 @@ async function askToPublish(
   facts: FoundFacts,
   request: SyncRequest,
 ): Promise<void> {
-  const publication = await readPublication(ports, facts, planSync(facts, request));
+  const publication = await readPublication(ports, facts, request);
   if (isEmpty(publication)) return; // fetching needs nobody's leave
   const name = hideCredentials(remote.name);
   if (!(await request.mayPublish(publication, name))) throw notWanted(name);
@@ -74,18 +85,33 @@ function sharedBy({ snapshots }: SyncWish): Shared[] {
   return snapshots ? ['checkpoints', 'snapshots'] : ['checkpoints'];
 }
 
-/** What a sync would show to others. */
-export async function readPublication(
+/** Brings here what is new there, and knows it from then on; null where another process was at it. */
+async function fetchNew(
   ports: SyncPorts,
-  { tracked, there }: FoundFacts,
-  { send, join }: SyncPlan,
-): Promise<Publication> {
-  const own = await chooseOwn(ports, send, tracked);
-  return describePublication(ports.repository, [...own, ...join], there);
+  { remote, key }: SyncRemote,
+  facts: FoundFacts,
+  wish: SyncWish,
+  tally: Tally,
+): Promise<FoundFacts | null> {
+  const { fetch } = planSync(facts, wish);
+  try {
+    await fetchRefs(
+      remote,
+      fetch.map(({ ref }) => ({ from: ref, to: trackedRef(key, ref) })),
+    );
+  } catch (error) {
+    if (!hasCode(error, 'REF_CONFLICT')) throw error;
+    const { lock } = error.data;
+    if (typeof lock === 'string') await waitForRefLock(ports, lock);
+    return null;
+  }
+  tally.fetched(fetch);
+  const arrived = fetch.flatMap(({ ref, theirs }) => (theirs === null ? [] : [[ref, theirs] as const]));
+  return { ...facts, tracked: new Map([...facts.tracked, ...arrived]) };
 }
 
-/** One round; true where somebody moved the remote meanwhile. */
-async function syncOnce(
+/** True where somebody moved the remote meanwhile: then all of it is done again. */
+async function joinAndSend(
   ports: SyncPorts,
   { remote, key }: SyncRemote,
   facts: FoundFacts,
@@ -94,8 +120,6 @@ async function syncOnce(
 ): Promise<boolean> {
   const plan = planSync(facts, wish);
   tally.skip(plan.skipped);
-  if (!(await fetchAll(ports, { remote, key }, plan.fetch))) return true;
-  tally.fetched(plan.fetch);
   const joined: Sending[] = [];
   for (const each of plan.join) {
     const sending = await joinOne(ports, each, tally);
@@ -113,26 +137,6 @@ async function syncOnce(
 
 function isHere(difference: Difference): difference is Sending {
   return difference.ours !== null;
-}
-
-/** False where another process was at it: then the facts are old. */
-async function fetchAll(
-  ports: SyncPorts,
-  { remote, key }: SyncRemote,
-  all: readonly Difference[],
-): Promise<boolean> {
-  try {
-    await fetchRefs(
-      remote,
-      all.map(({ ref }) => ({ from: ref, to: trackedRef(key, ref) })),
-    );
-    return true;
-  } catch (error) {
-    if (!hasCode(error, 'REF_CONFLICT')) throw error;
-    const { lock } = error.data;
-    if (typeof lock === 'string') await waitForRefLock(ports, lock);
-    return false;
-  }
 }
 
 /** Joins an epic; gives what is to be sent for it. One that cannot be joined does not keep the others. */
@@ -184,9 +188,16 @@ async function noteSeen(
 }
 
 function notWanted(remote: string): OrchError {
-  return new OrchError('USAGE', `nothing was published to ${remote}, and nothing was changed`, {
+  return new OrchError('USAGE', `nothing was published to ${remote}, and your epics are as they were`, {
     hint: 'See all of what would be published with: orch sync --dry-run. Allow it with: orch sync -y',
     data: { remote },
+  });
+}
+
+function nowhere({ epic }: SyncWish): OrchError {
+  return new OrchError('EPIC_NOT_FOUND', `there is no epic ${epic}, neither here nor there`, {
+    hint: 'See what is here with: orch status',
+    data: { epicId: epic },
   });
 }
 

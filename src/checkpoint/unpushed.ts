@@ -1,7 +1,10 @@
 import type { GitEngine } from '../git/engine.ts';
 import type { Repository } from '../git/repository.ts';
 import type { EpicId, Oid } from '../types.ts';
-import { parseSharedRef, remotesPrefix, sharedPrefix } from './remote-refs.ts';
+import { trackedPrefix } from './remote-refs.ts';
+import { listSyncedRemotes } from './synced-remotes.ts';
+
+type UnpushedPorts = { readonly git: GitEngine; readonly repository: Repository; readonly home: string };
 
 /** Counting stops here: nobody needs to know it exactly. */
 export const mostUnpushed = 1_000;
@@ -11,12 +14,14 @@ export const mostUnpushed = 1_000;
  * never was a sync: then nothing is missing anywhere.
  */
 export async function countUnpushed(
-  { git, repository }: { readonly git: GitEngine; readonly repository: Repository },
+  { git, repository, home }: UnpushedPorts,
   tips: ReadonlyMap<EpicId, Oid>,
 ): Promise<ReadonlyMap<EpicId, number> | null> {
-  const tracked = [...(await git.listRefs(remotesPrefix))].filter(([ref]) => isEpic(ref));
-  if (tracked.length === 0) return null;
-  const there = new Set(tracked.map(([, oid]) => oid));
+  const remotes = listSyncedRemotes(home);
+  if (remotes.length === 0) return null;
+  const there = new Set<Oid>();
+  for (const remote of remotes)
+    for (const oid of (await git.listRefs(`${trackedPrefix(remote)}epics/`)).values()) there.add(oid);
   const counts = new Map([...tips.keys()].map((epic) => [epic, 0]));
   const from = [...tips.values()].filter((oid) => !there.has(oid));
   if (from.length === 0) return counts;
@@ -24,9 +29,4 @@ export async function countUnpushed(
   const missing = await listCommits(repository, { from, without: [...there] }, 'Orch-Epic', mostUnpushed);
   for (const [epic] of counts) counts.set(epic, missing.filter(({ trailer }) => trailer === epic).length);
   return counts;
-}
-
-function isEpic(ref: string): boolean {
-  const [, name] = /\/(epics\/[^/]+)$/.exec(ref) ?? [];
-  return name !== undefined && parseSharedRef(`${sharedPrefix}${name}`) !== null;
 }

@@ -64,7 +64,7 @@ async function runSync(context: Context, orch: Orch, call: Call, signals: Signal
     synced = await sync(remote, orch, { ...options, mayPublish }).finally(clearProgress(context));
   } catch (error) {
     if (!declined) throw error;
-    out.tell('Nothing was published, and nothing was changed.');
+    out.tell('Nothing was published, and your epics are as they were.');
     return 1;
   }
   return showResult(context, synced);

@@ -125,6 +125,7 @@ export async function fetchRefs(
   remote: Remote,
   refs: readonly { readonly from: string; readonly to: string }[],
 ): Promise<void> {
+  // --no-filter: a partial clone would get checkpoints without what is in them.
   const options = [
     '--no-tags',
     '--no-write-fetch-head',
@@ -132,11 +133,9 @@ export async function fetchRefs(
     '--no-prune',
     '--refmap=',
   ];
-  // A partial clone would get checkpoints without what is in them.
-  const whole = remote.repository.extensions.includes('partialclone') ? ['--no-filter'] : [];
   for (const part of inParts(refs)) {
     const specs = part.map(({ from, to }) => `+${from}:${to}`);
-    const args = ['fetch', ...options, ...whole, ...progress(remote), '--', remote.name, ...specs];
+    const args = ['fetch', ...options, '--no-filter', ...progress(remote), '--', remote.name, ...specs];
     const { status, stderr } = await ask(remote, 'fetch', args);
     if (status !== 0) throw explainFetch(remote, stderr);
   }

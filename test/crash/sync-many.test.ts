@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { saveCheckpoint } from '../../src/index.ts';
 import type { Fact } from '../../src/state/facts.ts';
 import { listTree } from '../../src/system/tree.ts';
@@ -21,6 +21,9 @@ function makeRandom(start: number): () => number {
     return state / 2_147_483_648;
   };
 }
+
+// Many processes: a loaded machine takes many times as long.
+vi.setConfig({ testTimeout: 300_000 });
 
 /** Everybody once, and once more for what came after the first ones. */
 async function syncAll(clones: readonly TestRepository[]): Promise<void> {
@@ -48,7 +51,7 @@ describe('clones that share an epic', () => {
     'I4 I6: %i of them, working and syncing in any order, end with the same',
     async (size) => {
       const random = makeRandom(seed + size);
-      const rounds = Number(process.env.SYNC_ROUNDS ?? 6);
+      const rounds = Number(process.env.SYNC_ROUNDS ?? 4);
       const hub = makeHub();
       const clones = Array.from({ length: size }, (_, index) => cloneOf(hub, `clone-${index}`));
       const told: Fact[] = [];
@@ -56,9 +59,8 @@ describe('clones that share an epic', () => {
         const facts = [note(`${index}-${round}`), cost(1 + index * 100 + round)];
         // Clocks that are hours apart.
         const clock = { now: () => 1_800_000_000_000 + index * 7_200_000 + round * 1_000 };
-        await withOrch({ cwd: clones[index]?.folder ?? '', clock, settings: { snapshot: false } }, (orch) =>
-          saveCheckpoint({ epicId: epic, facts }, orch),
-        );
+        const where = { cwd: clones[index]?.folder ?? '', clock, settings: { snapshot: false } };
+        await saveCheckpoint({ epicId: epic, facts }, where);
         told.push(...facts);
       };
       for (let round = 0; round < rounds; round++) {
@@ -79,7 +81,7 @@ describe('clones that share an epic', () => {
 
   it.runIf(process.platform === 'linux')('I2 I4: killed at any moment, with all they started', async () => {
     const random = makeRandom(seed);
-    const rounds = Number(process.env.SYNC_ROUNDS ?? 5);
+    const rounds = Number(process.env.SYNC_ROUNDS ?? 4);
     const hub = makeHub();
     const clones = ['a', 'b', 'c'].map((name) => cloneOf(hub, name));
     const told: Told[] = [];

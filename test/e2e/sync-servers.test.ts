@@ -1,7 +1,7 @@
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { saveCheckpoint } from '../../src/index.ts';
 import { epicRef, expectSound, fail, list, reasonsOf, save } from '../support/checkpoints.ts';
 import { runOrch } from '../support/orch.ts';
@@ -15,8 +15,10 @@ import {
   syncIn,
 } from '../support/remotes.ts';
 import type { TestRepository } from '../support/repository.ts';
-import { withOrch } from '../support/store.ts';
 import { startSupervisor } from '../support/supervised.ts';
+
+// Many processes: a loaded machine takes many times as long.
+vi.setConfig({ testTimeout: 180_000 });
 
 /** Has a server run this when something is pushed to it. */
 function writeHook(hub: Hub, name: string, ...lines: string[]): void {
@@ -93,7 +95,7 @@ describe('a server that will not', () => {
     writeHook(hub, 'update', 'case "$1" in *secret*) echo "no secrets" >&2; exit 1;; esac');
     const clone = cloneOf(hub, 'clone');
     await save(clone, ['one']);
-    await withOrch({ cwd: clone.folder }, (orch) => saveCheckpoint({ epicId: 'secret' }, orch));
+    await saveCheckpoint({ epicId: 'secret' }, { cwd: clone.folder });
     const { status, document, error } = await run(clone, 'sync', '-y', '--no-snapshots');
     expect(status).toBe(1);
     expect(document.pushed).toMatchObject([{ epicId: 'x' }]);

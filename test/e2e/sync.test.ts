@@ -1,17 +1,19 @@
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { deleteEpicCheckpoints, saveCheckpoint } from '../../src/index.ts';
 import { epicRef, expectSound, fail, list, reasonsOf, save } from '../support/checkpoints.ts';
 import { orchBin, orchJson, runOrch } from '../support/orch.ts';
 import { cloneOf, makeHub, syncIn } from '../support/remotes.ts';
 import type { TestRepository } from '../support/repository.ts';
-import { withOrch } from '../support/store.ts';
+
+// Many processes: a loaded machine takes many times as long.
+vi.setConfig({ testTimeout: 180_000 });
 
 const trackedRef = 'refs/orchestration-local/remotes/origin/epics/x';
 
 function saveEpic(repository: TestRepository, epicId: string) {
-  return withOrch({ cwd: repository.folder }, (orch) => saveCheckpoint({ epicId }, orch));
+  return saveCheckpoint({ epicId }, { cwd: repository.folder });
 }
 
 /** Every ref that is not orch's own, HEAD, index, config and what a fetch of the user's leaves behind. */

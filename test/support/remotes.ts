@@ -11,7 +11,6 @@ import { afterEach, vi } from 'vitest';
 import { sync } from '../../src/index.ts';
 import { repositoryAt } from './checkpoints.ts';
 import { cleanEnvironment, makeRepositoryWithCommit, type TestRepository } from './repository.ts';
-import { withOrch } from './store.ts';
 
 const daemons: ChildProcess[] = [];
 const servers: (Server | TcpServer)[] = [];
@@ -43,7 +42,7 @@ export function cloneOf(hub: Hub, name: string, ...options: string[]): TestRepos
 
 /** Syncs through the library, publishing whatever there is. */
 export function syncIn(repository: TestRepository, remote: string | null = null) {
-  return withOrch({ cwd: repository.folder }, (orch) => sync(remote, orch, { mayPublish: () => true }));
+  return sync(remote, { cwd: repository.folder }, { mayPublish: () => true });
 }
 
 /** Serves a folder of repositories by `git daemon`; the address to put their names behind. */
