@@ -1,6 +1,7 @@
 import { baselineSpec } from './baseline.ts';
 import { briefSpec } from './brief.ts';
 import { checkpointGroup } from './checkpoint.ts';
+import { cleanupSpec } from './cleanup.ts';
 import { makeCompletion } from './completion.ts';
 import { costGroup } from './cost.ts';
 import { demoSpec } from './demo.ts';
@@ -28,6 +29,7 @@ const specs: readonly Spec[] = [
   baselineSpec,
   hookSpec,
   statuslineSpec,
+  cleanupSpec,
   demoSpec,
   makeCompletion(() => specs),
 ];

@@ -10,6 +10,7 @@ const groups: { readonly [command: string]: () => Promise<Group> } = {
   baseline: () => import('./baseline.ts'),
   brief: () => import('./brief.ts'),
   checkpoint: () => import('./checkpoint.ts'),
+  cleanup: () => import('./cleanup.ts'),
   cost: () => import('./cost.ts'),
   demo: () => import('./demo.ts'),
   hook: () => import('./hook-first.ts'),

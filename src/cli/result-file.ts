@@ -5,7 +5,7 @@ import { statIfThere, writeAtomically } from '../system/files.ts';
 import type { EpicId } from '../types.ts';
 
 /** Refuses a file that cannot become one, before hours of work end with nowhere to say so. */
-export function refuseUnwritable(file: string): void {
+export function refuseUnwritable(file: string, option = '--result'): void {
   const path = resolve(file);
   const folder = statIfThere(dirname(path));
   const isThere = statIfThere(path);
@@ -18,7 +18,7 @@ export function refuseUnwritable(file: string): void {
           ? 'it is a folder'
           : null;
   if (problem === null) return;
-  throw new OrchError('USAGE', `--result ${file}: ${problem}`, {
+  throw new OrchError('USAGE', `${option} ${file}: ${problem}`, {
     hint: 'Name a file in a folder that is there; nothing was started',
   });
 }

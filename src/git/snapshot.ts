@@ -1,4 +1,5 @@
 import { hasCode, OrchError } from '../errors.ts';
+import { isEpicId, parseEpicId, parseSessionId } from '../ids.ts';
 import type { EpicId, Millis, Oid, SessionId } from '../types.ts';
 import { formatCommit } from './commit.ts';
 import type { Commit, GitEngine } from './engine.ts';
@@ -42,9 +43,19 @@ export const defaultMaxFileBytes = 10_000_000;
 
 const maxConflicts = 10;
 
+export const snapshotsPrefix = 'refs/orchestration/snapshots/';
+
 /** Where a session's snapshots are. */
 export function snapshotRef(epic: EpicId, session: SessionId): string {
-  return `refs/orchestration/snapshots/${epic}/${session}`;
+  return `${snapshotsPrefix}${epic}/${session}`;
+}
+
+/** Whose snapshots a ref holds; null where it is somebody else's ref. */
+export function parseSnapshotRef(ref: string): { epic: EpicId; session: SessionId } | null {
+  const [epic = '', session = '', ...more] = ref.slice(snapshotsPrefix.length).split('/');
+  if (!ref.startsWith(snapshotsPrefix) || more.length > 0) return null;
+  if (!isEpicId(epic) || !/^sess-[a-z0-9]{4,32}$/.test(session)) return null;
+  return { epic: parseEpicId(epic), session: parseSessionId(session) };
 }
 
 /** Why no snapshot can be taken here, in the user's words; null where one can. */
