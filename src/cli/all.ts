@@ -5,6 +5,7 @@ import { cleanupSpec } from './cleanup.ts';
 import { makeCompletion } from './completion.ts';
 import { costGroup } from './cost.ts';
 import { demoSpec } from './demo.ts';
+import { doctorSpec } from './doctor.ts';
 import { hookSpec, statuslineSpec } from './hook-spec.ts';
 import { initSpec } from './init.ts';
 import { logSpec } from './log.ts';
@@ -29,6 +30,7 @@ const specs: readonly Spec[] = [
   baselineSpec,
   hookSpec,
   statuslineSpec,
+  doctorSpec,
   cleanupSpec,
   demoSpec,
   makeCompletion(() => specs),

@@ -13,6 +13,7 @@ const groups: { readonly [command: string]: () => Promise<Group> } = {
   cleanup: () => import('./cleanup.ts'),
   cost: () => import('./cost.ts'),
   demo: () => import('./demo.ts'),
+  doctor: () => import('./doctor.ts'),
   hook: () => import('./hook-first.ts'),
   init: () => import('./init.ts'),
   log: () => import('./log.ts'),

@@ -1,5 +1,4 @@
 import { hasCode, OrchError } from '../errors.ts';
-import { isEpicId, parseEpicId, parseSessionId } from '../ids.ts';
 import type { EpicId, Millis, Oid, SessionId } from '../types.ts';
 import { formatCommit } from './commit.ts';
 import type { Commit, GitEngine } from './engine.ts';
@@ -8,11 +7,13 @@ import { readCommit } from './read.ts';
 import { waitForRefLock } from './ref-wait.ts';
 import type { Repository } from './repository.ts';
 import { formatSnapshotMessage, headOf } from './snapshot-message.ts';
+import { snapshotRef } from './snapshot-ref.ts';
 import { formatTree } from './tree.ts';
 import { type WorkTree, type WorkTreePorts, writeWorkTree } from './work-tree.ts';
 import type { LeftOut } from './work-tree-changes.ts';
 
 export type { LeftOut, WorkTree };
+export { snapshotRef };
 
 export type SnapshotPorts = WorkTreePorts & {
   /** Told of what went on behind the scenes: a stale lock removed, a damaged snapshot passed over. */
@@ -42,21 +43,6 @@ export type Snapshot = {
 export const defaultMaxFileBytes = 10_000_000;
 
 const maxConflicts = 10;
-
-export const snapshotsPrefix = 'refs/orchestration/snapshots/';
-
-/** Where a session's snapshots are. */
-export function snapshotRef(epic: EpicId, session: SessionId): string {
-  return `${snapshotsPrefix}${epic}/${session}`;
-}
-
-/** Whose snapshots a ref holds; null where it is somebody else's ref. */
-export function parseSnapshotRef(ref: string): { epic: EpicId; session: SessionId } | null {
-  const [epic = '', session = '', ...more] = ref.slice(snapshotsPrefix.length).split('/');
-  if (!ref.startsWith(snapshotsPrefix) || more.length > 0) return null;
-  if (!isEpicId(epic) || !/^sess-[a-z0-9]{4,32}$/.test(session)) return null;
-  return { epic: parseEpicId(epic), session: parseSessionId(session) };
-}
 
 /** Why no snapshot can be taken here, in the user's words; null where one can. */
 export function whyNoSnapshot({

@@ -5,7 +5,7 @@ import { epicRef, parseTrashRef, trashPrefix, undoPrefix } from '../checkpoint/t
 import { hasCode, isOrchError } from '../errors.ts';
 import { readCommit } from '../git/read.ts';
 import type { Repository } from '../git/repository.ts';
-import { parseSnapshotRef, snapshotsPrefix } from '../git/snapshot.ts';
+import { parseSnapshotRef, snapshotsPrefix } from '../git/snapshot-ref.ts';
 import { readCurrent } from '../state/current.ts';
 import { bounds } from '../state/lists.ts';
 import type { EpicId, Millis, Oid, SessionId } from '../types.ts';

@@ -1,7 +1,8 @@
 import { dirname, join } from 'node:path';
 import { forget } from '../checkpoint/forgotten.ts';
 import { hasCode } from '../errors.ts';
-import { removeIfThere, removeTree, statIfThere, syncFolder } from '../system/files.ts';
+import { removeIfThere, statIfThere, syncFolder } from '../system/files.ts';
+import { removeTree } from '../system/folders.ts';
 import { withLock } from '../system/lock.ts';
 import type { CleanupPorts } from './cleanup-facts.ts';
 import { lookAt } from './cleanup-files.ts';

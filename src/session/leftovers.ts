@@ -9,6 +9,11 @@ export function sessionMarker(session: SessionId): string {
 /** No process: what is looked for is found by the marker alone. */
 const nobody = { pid: 0, startedAt: '' };
 
+/** What still runs of a session. */
+export function listLeftovers(session: SessionId): number[] {
+  return listTree(nobody, sessionMarker(session)).map(({ pid }) => pid);
+}
+
 /**
  * Ends what still runs of a session whose supervisor died: nobody would stop it at the budget, and the next agent
  * would work beside it. Returns how many processes there were.

@@ -142,15 +142,6 @@ export function removeIfThere(disk: Disk, path: string): boolean {
   });
 }
 
-/** Removes a folder with all that is in it. A link is removed, and never followed. */
-export function removeTree(disk: Disk, path: string): void {
-  for (const entry of unless(absent, [], () => readdirSync(path, { withFileTypes: true }))) {
-    if (entry.isDirectory()) removeTree(disk, join(path, entry.name));
-    else removeIfThere(disk, join(path, entry.name));
-  }
-  unless(absent, undefined, () => disk.rmdir(path));
-}
-
 /** Writes all of it: a disk that fills up may take a part without an error. */
 export function writeAll(disk: Disk, fd: number, bytes: Uint8Array): void {
   const written = disk.write(fd, bytes);
