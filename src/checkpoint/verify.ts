@@ -132,9 +132,11 @@ async function remarkOnSnapshot(
     await readCommit(git, snapshot);
     return null;
   } catch (error) {
-    if (!hasCode(error, 'INTEGRITY') || error.data.problem !== 'missing') throw error;
-    const isExpired = forgotten.has(snapshotRef(epic, sessionId));
-    return isExpired
+    if (!hasCode(error, 'INTEGRITY')) throw error;
+    const ref = snapshotRef(epic, sessionId);
+    // A ref that is here leads to all of its session's snapshots: then it should be there too.
+    if ((await git.readRef(ref)) !== null) throw error;
+    return forgotten.has(ref)
       ? 'its snapshot has expired'
       : 'its snapshot is not here: not fetched, or expired elsewhere';
   }

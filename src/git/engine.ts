@@ -54,7 +54,7 @@ export type GitEngine = {
 export function damaged(oid: Oid, problem: string, cause?: unknown): OrchError {
   return new OrchError('INTEGRITY', `git object ${oid} is ${problem}`, {
     hint: 'See what is affected with: orch checkpoint verify',
-    data: { object: oid, problem },
+    data: { object: oid },
     cause,
   });
 }

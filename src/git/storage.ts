@@ -1,3 +1,4 @@
+import { parseOid } from '../ids.ts';
 import type { Oid } from '../types.ts';
 import type { Repository } from './repository.ts';
 import { finished, gitFailed, runGit, startGit } from './spawn.ts';
@@ -69,4 +70,14 @@ export async function readGitConfig(repository: Repository): Promise<ReadonlyMap
     settings.set(name, value.join('\n'));
   }
   return settings;
+}
+
+/** The commits that no ref leads to. It reads the whole repository: for the day a ref is lost. */
+export async function listUnreachableCommits(repository: Repository): Promise<Oid[]> {
+  const args = ['fsck', '--connectivity-only', '--unreachable', '--no-reflogs', '--no-progress'];
+  const child = startGit(repository, args);
+  child.stdin.end();
+  // Its status also tells of what is broken, which is why it is asked.
+  const { stdout } = await finished(child);
+  return [...stdout.matchAll(/^unreachable commit ([0-9a-f]+)$/gm)].map(([, oid = '']) => parseOid(oid));
 }

@@ -1,5 +1,5 @@
 import { dirname, join } from 'node:path';
-import { forget } from '../checkpoint/forgotten.ts';
+import { forgetAll } from '../checkpoint/forgotten.ts';
 import { hasCode } from '../errors.ts';
 import { removeIfThere, statIfThere, syncFolder } from '../system/files.ts';
 import { removeTree } from '../system/folders.ts';
@@ -11,13 +11,46 @@ import { deleteEpic } from './delete.ts';
 import { journalFolder, releaseJournal } from './journal.ts';
 import { checkLive, listLive } from './live.ts';
 
-/** Removes one thing, if it is still as it was seen. Returns why it stays after all, or null where it is gone. */
-export async function removeThing(ports: CleanupPorts, thing: Thing): Promise<string | null> {
+/** How many refs are deleted at once: each time, git writes all packed refs anew. */
+const mostAtOnce = 500;
+
+/** Removes what is still as it was seen. Says of each why it stays after all, or null where it is gone. */
+export async function removeThings(
+  ports: CleanupPorts,
+  things: readonly Thing[],
+): Promise<ReadonlyMap<Thing, string | null>> {
+  const results = new Map<Thing, string | null>();
+  const refs = things.filter((thing) => thing.kind === 'snapshots' || thing.kind === 'trash');
+  for (let at = 0; at < refs.length; at += mostAtOnce) {
+    const some = refs.slice(at, at + mostAtOnce);
+    // Noted first: a sync between the two must not bring them back. What is in the trash was noted on its way there.
+    await forgetAll(
+      ports,
+      some.filter(({ kind }) => kind === 'snapshots'),
+    );
+    if (await deleteAll(ports, some)) for (const thing of some) results.set(thing, null);
+    else for (const thing of some) results.set(thing, await deleteRef(ports, thing));
+  }
+  for (const thing of things) if (!results.has(thing)) results.set(thing, await removeOne(ports, thing));
+  return results;
+}
+
+/** One transaction; false where one of them is not as it was seen, and then none is deleted. */
+async function deleteAll({ git }: CleanupPorts, refs: readonly RefThing[]): Promise<boolean> {
+  try {
+    await git.moveRefs(refs.map(({ ref, oid }) => ({ ref, from: oid, to: null })));
+    return true;
+  } catch (error) {
+    if (!hasCode(error, 'REF_CONFLICT')) throw error;
+    return false;
+  }
+}
+
+type RefThing = Thing & { readonly kind: 'snapshots' | 'trash' };
+
+async function removeOne(ports: CleanupPorts, thing: Thing): Promise<string | null> {
   switch (thing.kind) {
     case 'snapshots':
-      // Noted first: a sync between the two must not bring it back.
-      await forget(ports, thing.ref, thing.oid);
-      return deleteRef(ports, thing);
     case 'trash':
       return deleteRef(ports, thing);
     case 'epic':
@@ -42,10 +75,7 @@ export async function removeThing(ports: CleanupPorts, thing: Thing): Promise<st
 
 const changed = 'it changed meanwhile';
 
-async function deleteRef(
-  { git }: CleanupPorts,
-  { ref, oid }: Pick<Thing & { kind: 'trash' }, 'ref' | 'oid'>,
-): Promise<string | null> {
+async function deleteRef({ git }: CleanupPorts, { ref, oid }: RefThing): Promise<string | null> {
   try {
     await git.moveRefs([{ ref, from: oid, to: null }]);
     return null;

@@ -2,7 +2,7 @@ import { measureReachable } from '../git/storage.ts';
 import type { Oid } from '../types.ts';
 import { type CleanupPorts, readCleanupFacts } from './cleanup-facts.ts';
 import { type Judgement, planCleanup, type Retention, type Thing } from './cleanup-plan.ts';
-import { removeThing } from './cleanup-remove.ts';
+import { removeThings } from './cleanup-remove.ts';
 import { journalFolder, restoreHalfReleased } from './journal.ts';
 
 export type Cleanup = {
@@ -18,8 +18,8 @@ export type Cleanup = {
 };
 
 /**
- * Removes what is past its retention: what is over is looked at, then it is decided, then it is carried out one by
- * one, each only if it is still as it was seen. So it can be interrupted anywhere, and run twice at once.
+ * Removes what is past its retention: what is over is looked at, then it is decided, then it is carried out, each
+ * only if it is still as it was seen. So it can be interrupted anywhere, and run twice at once.
  */
 export async function cleanUpStorage(
   ports: CleanupPorts,
@@ -34,8 +34,14 @@ export async function cleanUpStorage(
   // Measured before: what is gone cannot be asked any more.
   const gitBytes = await measureFreed(ports, planned);
   const removed: Judgement[] = [];
+  const results = dryRun
+    ? null
+    : await removeThings(
+        ports,
+        planned.map(({ thing }) => thing),
+      );
   for (const judgement of planned) {
-    const stays = dryRun ? null : await removeThing(ports, judgement.thing);
+    const stays = results?.get(judgement.thing) ?? null;
     if (stays === null) removed.push(judgement);
     else kept.push({ ...judgement, isRemoved: false, why: stays });
   }

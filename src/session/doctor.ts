@@ -2,6 +2,7 @@ import { isOrchError } from '../errors.ts';
 import { checkpoints } from './doctor-checkpoints.ts';
 import { identities } from './doctor-identity.ts';
 import { journals } from './doctor-journals.ts';
+import { refs } from './doctor-refs.ts';
 import { sessionChecks } from './doctor-sessions.ts';
 import { storage } from './doctor-storage.ts';
 import { surroundings } from './doctor-surroundings.ts';
@@ -13,6 +14,7 @@ const checks: readonly Check[] = [
   ...identities,
   ...sessionChecks,
   journals,
+  refs,
   checkpoints,
   ...storage,
 ];

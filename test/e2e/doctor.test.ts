@@ -225,6 +225,26 @@ describe('orch doctor finds, and --fix mends', () => {
     expectSound(repository);
   });
 
+  it.each(['remembered', 'forgotten'])(
+    'refs that a power loss left empty, where they stood being %s',
+    async (how) => {
+      const repository = makeRepositoryWithCommit();
+      await save(repository, ['one', 'two']);
+      repository.git('pack-refs', '--all');
+      const three = create(repository, 'three');
+      const snapshot = repository.git('for-each-ref', `refs/orchestration/snapshots/x/${three.sessionId}`);
+      const before = repository.git('for-each-ref', 'refs/orchestration');
+      for (const ref of ['epics/x', `snapshots/x/${three.sessionId}`])
+        writeFileSync(join(repository.folder, '.git/refs/orchestration', ref), '');
+      if (how === 'forgotten') rmSync(join(home(repository), 'tips'), { recursive: true });
+      expect(snapshot).not.toBe('');
+      expectMended(repository, 'refs', /no commit id is in refs\/orchestration\/epics\/x, /);
+      expect(repository.git('for-each-ref', 'refs/orchestration')).toBe(before);
+      expect(listFiles(join(home(repository), 'damaged'))).toHaveLength(2);
+      expectSound(repository);
+    },
+  );
+
   it('a brief, made again to the byte', async () => {
     const repository = makeRepositoryWithCommit();
     const [, two] = await save(repository, ['one', 'two', 'three']);
@@ -343,7 +363,7 @@ describe('orch doctor says, and leaves to the user', () => {
     writeFileSync(journal, `\n{"sum":"${hash('sha256', body).slice(0, 8)}",${body}`);
     makeOld(journal);
     const { status, check, found } = examine(repository);
-    expect([status, check('journals').status, found.checks.length]).toEqual([1, 'fail', 20]);
+    expect([status, check('journals').status, found.checks.length]).toEqual([1, 'fail', 21]);
     expect(check('journals').fix).toBe('Update orch');
   });
 });
