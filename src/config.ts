@@ -57,12 +57,18 @@ export async function loadConfig(ports: ConfigPorts): Promise<LoadedConfig> {
   const isSettled = clock.now() - Math.max(state.mtimeMs, state.ctimeMs) >= settled;
   const cached = isSettled ? findCached(readCache(cachePath), state) : null;
   if (cached !== null) return { config: cached, path };
-  const text = readConfigText(path);
+  const loaded = await parseConfigFile(worktree);
+  if (isSettled && loaded.path !== null) writeCache(ports.disk, cachePath, state, loaded.config);
+  return loaded;
+}
+
+/** The same from the file itself, past the cache, which stays as it is. */
+export async function parseConfigFile(worktree: string): Promise<LoadedConfig> {
+  const path = join(worktree, '.orchestration', 'config.yaml');
+  const text = readState(path) === null ? null : readConfigText(path);
   if (text === null) return { config: defaultConfig, path: null };
   const { parseConfig } = await import('./config/parse.ts');
-  const config = parseConfig(text, configFile);
-  if (isSettled) writeCache(ports.disk, cachePath, state, config);
-  return { config, path };
+  return { config: parseConfig(text, configFile), path };
 }
 
 function readState(path: string): FileState | null {

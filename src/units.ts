@@ -89,6 +89,17 @@ export function parseSize(text: string): number | null {
   return amount === undefined || scale === undefined ? null : Math.round(Number(amount) * scale);
 }
 
+/** `812 B`, `3.4 KB`, `12 MB`: for people, a KB being 1,024. */
+export function formatSize(bytes: number): string {
+  const units = ['KB', 'MB', 'GB', 'TB'];
+  let [amount, unit] = [bytes, 'B'];
+  for (const next of units) {
+    if (amount < 1_000) break;
+    [amount, unit] = [amount / 1_024, next];
+  }
+  return `${unit === 'B' || amount >= 10 ? Math.round(amount) : amount.toFixed(1)} ${unit}`;
+}
+
 /** A short age for people: `now`, `45s`, `12m`, `3h`, `9d`. */
 export function formatAge(elapsed: Millis): string {
   const seconds = Math.floor(elapsed / 1_000);

@@ -16,13 +16,22 @@ function forgottenPath(home: string): string {
 }
 
 /** Notes, before a ref is deleted, where it stands. On disk when it returns. */
-export async function forget({ disk, home }: ForgottenPorts, ref: string, at: Oid): Promise<void> {
+export function forget(ports: ForgottenPorts, ref: string, at: Oid): Promise<void> {
+  return forgetAll(ports, [{ ref, oid: at }]);
+}
+
+/** The same for many at once. */
+export async function forgetAll(
+  { disk, home }: ForgottenPorts,
+  refs: readonly { readonly ref: string; readonly oid: Oid }[],
+): Promise<void> {
+  if (refs.length === 0) return;
   await makeFolder(disk, home);
   const { O_APPEND, O_CREAT, O_WRONLY } = constants;
   const fd = disk.open(forgottenPath(home), O_APPEND | O_CREAT | O_WRONLY, 0o644);
   try {
     // A line of its own, also behind one that a crash cut short.
-    writeAll(disk, fd, Buffer.from(`\n${ref} ${at}\n`));
+    writeAll(disk, fd, Buffer.from(refs.map(({ ref, oid }) => `\n${ref} ${oid}\n`).join('')));
     await disk.sync(fd);
   } finally {
     disk.close(fd);

@@ -48,7 +48,8 @@ function rememberedPath({ home }: StorePorts, epic: EpicId): string {
   return join(home, 'tips', epic);
 }
 
-function readRemembered(ports: StorePorts, epic: EpicId): Oid[] {
+/** Where an epic's ref stood lately, the newest first, as far as this clone remembers. */
+export function readRemembered(ports: StorePorts, epic: EpicId): Oid[] {
   const lines = readTextIfThere(rememberedPath(ports, epic))?.split('\n') ?? [];
   return lines.filter((line) => /^[0-9a-f]{40,64}$/.test(line)).map(parseOid);
 }

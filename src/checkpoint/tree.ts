@@ -1,8 +1,10 @@
-import { formatSeq, parseCheckpointId, seqOf } from '../ids.ts';
-import type { CheckpointId, EpicId } from '../types.ts';
+import { formatSeq, isEpicId, parseCheckpointId, parseEpicId, seqOf } from '../ids.ts';
+import type { CheckpointId, EpicId, Millis } from '../types.ts';
 
 const refPrefix = 'refs/orchestration/epics/';
 const trashPrefix = 'refs/orchestration-local/trash/';
+/** What a restore replaced, so that it can be brought back. */
+export const undoPrefix = 'refs/orchestration-local/undo/';
 
 /** The ref an epic's checkpoints are on. */
 export function epicRef(epic: EpicId): string {
@@ -15,6 +17,17 @@ export function trashRef(epic: EpicId, instant: string, random: string): string 
 }
 
 export { refPrefix as epicsPrefix, trashPrefix };
+
+/** What is in the trash under a ref, and since when; null where it is somebody else's ref. */
+export function parseTrashRef(ref: string): { epic: EpicId; at: Millis } | null {
+  const match = /^([^/]+)\/(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z-[a-z0-9]+$/.exec(
+    ref.slice(trashPrefix.length),
+  );
+  const [, epic = '', year, month, day, hours, minutes, seconds] = match ?? [];
+  if (!ref.startsWith(trashPrefix) || match === null || !isEpicId(epic)) return null;
+  const at = Date.parse(`${year}-${month}-${day}T${hours}:${minutes}:${seconds}Z`);
+  return Number.isNaN(at) ? null : { epic: parseEpicId(epic), at };
+}
 
 /** The folder of an epic's checkpoints in the tree of its commits. */
 export function epicFolder(epic: EpicId): string[] {

@@ -2,10 +2,12 @@ import { baselineSpec } from './baseline.ts';
 import { batchGroup } from './batch.ts';
 import { briefSpec } from './brief.ts';
 import { checkpointGroup } from './checkpoint.ts';
+import { cleanupSpec } from './cleanup.ts';
 import { diffSpec, restoreSpec } from './code-spec.ts';
 import { makeCompletion } from './completion.ts';
 import { costGroup } from './cost.ts';
 import { demoSpec } from './demo.ts';
+import { doctorSpec } from './doctor.ts';
 import { hookSpec, statuslineSpec } from './hook-spec.ts';
 import { initSpec } from './init.ts';
 import { logSpec } from './log.ts';
@@ -37,6 +39,8 @@ const specs: readonly Spec[] = [
   hookSpec,
   statuslineSpec,
   batchGroup,
+  doctorSpec,
+  cleanupSpec,
   demoSpec,
   makeCompletion(() => specs),
 ];

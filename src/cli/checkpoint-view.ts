@@ -122,11 +122,22 @@ function showNotes<T extends Pick<Note, 'text'>>(
   return `\n${out.paint('bold', title)}\n${lines.join('\n')}`;
 }
 
-export function showVerification(out: Output, { checked, damaged }: Verification): string {
-  if (damaged.length === 0)
-    return `${out.paint('green', '✓')} ${count(checked, 'checkpoint')} read, all as they were written`;
+export function showVerification(out: Output, { checked, damaged, remarks }: Verification): string {
+  if (damaged.length === 0) {
+    const whole = `${out.paint('green', '✓')} ${count(checked, 'checkpoint')} read, all as they were written`;
+    return [whole, ...showRemarks(remarks)].join('\n');
+  }
   const lines = damaged.map(({ epicId, id, commit, problem }) => {
     return `${out.paint('red', '✗')} ${epicId} ${id ?? commit.slice(0, 12)}\n  ${problem}`;
   });
   return lines.join('\n');
+}
+
+/** How many each remark is true of: a long history says the same of many. */
+function showRemarks(remarks: Verification['remarks']): string[] {
+  const texts = [...new Set(remarks.map(({ remark }) => remark))];
+  return texts.map((text) => {
+    const of = remarks.filter(({ remark }) => remark === text);
+    return `  ${count(of.length, 'checkpoint')}: ${text}`;
+  });
 }

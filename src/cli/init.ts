@@ -1,4 +1,3 @@
-import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { OrchError } from '../errors.ts';
 import { readOwnEntries } from '../integration/claude-settings.ts';
@@ -7,12 +6,13 @@ import { describeChange } from '../integration/text-diff.ts';
 import { approve, isApproved } from '../integration/trust.ts';
 import type { Orch } from '../orch.ts';
 import { listGates } from '../session/baseline.ts';
-import { type InitFacts, readInitFacts, type UserFolders } from '../session/init-facts.ts';
+import { type InitFacts, readInitFacts } from '../session/init-facts.ts';
 import { type FileChange, planInit, planUndo } from '../session/init-plan.ts';
 import { writeChanges } from '../session/init-write.ts';
-import { readIfThere, realPath } from '../system/files.ts';
+import { readIfThere } from '../system/files.ts';
 import { catchSignals, statusOfSignal } from '../system/signals.ts';
 import { askYesNo, canAsk } from './ask.ts';
+import { thisCommand, userFolders } from './caller.ts';
 import { showApproval, showDiffs, showFound, showSummary } from './init-view.ts';
 import { type Context, runCommands } from './run.ts';
 import type { Call, CommandSpec } from './spec.ts';
@@ -50,7 +50,7 @@ async function init(context: Context, orch: Orch, call: Call): Promise<number> {
   const { out, json } = context;
   const isUndo = call.options.undo === true;
   const gates = isUndo ? [] : listGates(await orch.readConfig(), worktree);
-  const facts = await readInitFacts({ ...repository, worktree }, readFolders(), gates);
+  const facts = await readInitFacts({ ...repository, worktree }, userFolders(), gates);
   const wishes = readWishes(call);
   const changes = isUndo ? planUndo(facts, wishes) : planInit(facts, wishes);
   const unapproved = chooseUnapproved(context, orch, gates);
@@ -73,23 +73,13 @@ async function init(context: Context, orch: Orch, call: Call): Promise<number> {
   return isWanted || !isNeeded ? 0 : 1;
 }
 
-/** The folders in which agents keep what is the user's, as their own variables say. */
-function readFolders(): UserFolders {
-  const userHome = homedir();
-  return {
-    userHome,
-    claudeHome: process.env.CLAUDE_CONFIG_DIR || join(userHome, '.claude'),
-    codexHome: process.env.CODEX_HOME || join(userHome, '.codex'),
-  };
-}
-
 function readWishes({ options }: Call) {
-  const program = realPath(process.argv[1] ?? '');
-  const file = join(dirname(dirname(program)), 'templates', 'config.yaml');
+  const command = thisCommand();
+  const file = join(dirname(dirname(command.at(-1) ?? '')), 'templates', 'config.yaml');
   const template = readIfThere(file)?.toString('utf8');
   if (template === undefined) throw new Error(`${file} is missing`);
   return {
-    command: [process.execPath, program],
+    command,
     shared: options.shared === true,
     claude: options['no-claude'] !== true,
     codex: options['no-codex'] !== true,

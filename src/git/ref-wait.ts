@@ -1,5 +1,7 @@
+import { join } from 'node:path';
 import { type Clock, sleep } from '../system/clock.ts';
 import { type Disk, removeIfThere, statIfThere } from '../system/files.ts';
+import { listFilesBelow } from '../system/folders.ts';
 import type { Millis } from '../types.ts';
 
 type Ports = { readonly disk: Disk; readonly clock: Clock; readonly report: (what: string) => void };
@@ -31,6 +33,28 @@ export async function waitForRefLock({ disk, clock, report }: Ports, lock: strin
     );
     return true;
   }
+}
+
+/** A lock below our own refs that nobody has touched for ten seconds, and what tells it from the next. */
+export type StaleRefLock = { readonly path: string; readonly mark: string; readonly age: Millis };
+
+/** The locks that processes left below our refs when they died. */
+export function listStaleRefLocks(commonDir: string, now: Millis): StaleRefLock[] {
+  const below = ['orchestration', 'orchestration-local'].map((name) => join(commonDir, 'refs', name));
+  return below
+    .flatMap((folder) => listFilesBelow(folder))
+    .filter((path) => path.endsWith('.lock'))
+    .flatMap((path) => {
+      const stat = statIfThere(path);
+      const mark = describeLock(path);
+      const age = stat ? now - stat.mtimeMs : 0;
+      return mark && age > staleLockAge ? [{ path, mark, age }] : [];
+    });
+}
+
+/** Removes such a lock, if it is still the same. */
+export function removeStaleRefLock(disk: Disk, { path, mark }: StaleRefLock): void {
+  if (describeLock(path) === mark) removeIfThere(disk, path);
 }
 
 /** Tells one lock from the next of the same name. */

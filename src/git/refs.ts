@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { OrchError } from '../errors.ts';
 import { parseOid } from '../ids.ts';
 import { readIfThere, readTextIfThere } from '../system/files.ts';
+import { listFilesBelow } from '../system/folders.ts';
 import type { Oid } from '../types.ts';
 import type { Head } from './engine.ts';
 import type { Repository } from './repository.ts';
@@ -48,6 +49,17 @@ export function readPackedRefs(commonDir: string, isWanted: (name: string) => bo
     if (isWanted(name)) found.set(name, parseOid(line.slice(0, space)));
   }
   return found;
+}
+
+/** The refs below a prefix whose own file holds no commit id: a power loss can leave one empty. */
+export function listBrokenRefs(commonDir: string, prefix: string): string[] {
+  return listFilesBelow(join(commonDir, prefix))
+    .filter((path) => !path.endsWith('.lock'))
+    .map((path) => toRefName(commonDir, path))
+    .filter((ref) => {
+      const text = readLooseRef(commonDir, ref);
+      return text !== null && !oidShape.test(text) && !text.startsWith('ref: ');
+    });
 }
 
 /** All refs below a prefix that ends with a slash, sorted by name. Symbolic and broken ones are passed over. */

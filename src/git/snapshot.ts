@@ -7,11 +7,13 @@ import { readCommit } from './read.ts';
 import { waitForRefLock } from './ref-wait.ts';
 import type { Repository } from './repository.ts';
 import { formatSnapshotMessage, headOf } from './snapshot-message.ts';
+import { snapshotRef } from './snapshot-ref.ts';
 import { formatTree } from './tree.ts';
 import { type WorkTree, type WorkTreePorts, writeWorkTree } from './work-tree.ts';
 import type { LeftOut } from './work-tree-changes.ts';
 
 export type { LeftOut, WorkTree };
+export { snapshotRef };
 
 export type SnapshotPorts = WorkTreePorts & {
   /** Told of what went on behind the scenes: a stale lock removed, a damaged snapshot passed over. */
@@ -43,11 +45,6 @@ export type Snapshot = {
 export const defaultMaxFileBytes = 10_000_000;
 
 const maxConflicts = 10;
-
-/** Where a session's snapshots are. */
-export function snapshotRef(epic: EpicId, session: SessionId): string {
-  return `refs/orchestration/snapshots/${epic}/${session}`;
-}
 
 /** Why no snapshot can be taken here, in the user's words; null where one can. */
 export function whyNoSnapshot({

@@ -45,7 +45,12 @@ export type KeptIndex = {
 const leftoverAge: Millis = 3_600_000;
 
 function folderOf({ repository, home }: IndexPorts): string {
-  return join(home, 'snapshot-index', hash('sha256', repository.gitDir).slice(0, 16));
+  return join(home, 'snapshot-index', nameIndexFolder(repository.gitDir));
+}
+
+/** The name of the folder in which a worktree's index is kept. */
+export function nameIndexFolder(gitDir: string): string {
+  return hash('sha256', gitDir).slice(0, 16);
 }
 
 function userIndex({ repository }: IndexPorts): string {

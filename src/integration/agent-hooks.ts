@@ -31,6 +31,14 @@ export function countHooks(root: JsonNode, agent: string): number {
   return findOwn(root, agent).length;
 }
 
+/** The command lines by which these settings call orch, each once; of broken settings, none. */
+export function listOwnLines(text: string | null, agent: string): string[] {
+  const root = readJson(text ?? '');
+  const own = 'problem' in root ? [] : findOwn(root, agent);
+  const lines = own.flatMap(({ handler }) => (isRecord(handler) ? [String(handler.command)] : []));
+  return [...new Set(lines)];
+}
+
 /** A new file with these hooks; that its first entry is on a line of its own says later that it was ours. */
 export function writeHooks(wanted: EventHooks): string {
   const hooks = Object.fromEntries(wanted.map(([event, handler]) => [event, [{ hooks: [handler] }]]));

@@ -23,6 +23,14 @@ export function readOwnLine(line: unknown): readonly string[] | null {
   return readOwnWords(splitPlainLine(guarded ?? line));
 }
 
+/** The program that a line of orch's own starts, and its script; null where it takes orch from the path. */
+export function readOwnProgram(line: string): readonly string[] | null {
+  const words = splitPlainLine(line);
+  const args = readOwnWords(words);
+  const program = words && args ? words.slice(0, words.length - args.length) : [];
+  return program.some((word) => /[\\/]/.test(word)) ? program : null;
+}
+
 /** The same for words. */
 export function readOwnWords(words: readonly string[] | null): readonly string[] | null {
   const [first = '', second = ''] = words ?? [];

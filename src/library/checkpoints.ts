@@ -3,7 +3,7 @@ import { findCheckpoint } from '../checkpoint/names.ts';
 import { readSaved, type Saved } from '../checkpoint/read.ts';
 import { listEpics } from '../checkpoint/tip.ts';
 import { epicRef } from '../checkpoint/tree.ts';
-import { type Verification, verifyEpic } from '../checkpoint/verify.ts';
+import type { Verification } from '../checkpoint/verify.ts';
 import { parseEpicId } from '../ids.ts';
 import { checkFacts } from '../session/clean.ts';
 import { deleteEpic } from '../session/delete.ts';
@@ -95,11 +95,14 @@ export function verifyCheckpoints(epicId: string | null = null, where: Where = {
   const given = epicId === null ? null : parseEpicId(epicId);
   return using(where, async (orch) => {
     const epics = given === null ? await listEpics(orch.git) : [given];
+    // A bundle of its own: every command that saves would load it too.
+    const { verifyWhole } = await import('../checkpoint/verify.ts');
     const results: Verification[] = [];
-    for (const epic of epics) results.push(await verifyEpic(orch, epic));
+    for (const epic of epics) results.push(await verifyWhole(orch, epic));
     return {
       checked: results.reduce((sum, { checked }) => sum + checked, 0),
       damaged: results.flatMap(({ damaged }) => damaged),
+      remarks: results.flatMap(({ remarks }) => remarks),
     };
   });
 }

@@ -59,10 +59,15 @@ export function releaseFolded(
   journals: readonly JournalFile[],
 ): void {
   restoreHalfReleased(disk, folder);
-  for (const { session, header, size } of journals) {
-    if (markOf(before, header) < size || !isOver(folder, session, before)) continue;
+  for (const { session, size } of listFolded(folder, before, journals))
     releaseJournal(disk, folder, session, size, random.id(6));
-  }
+}
+
+/** Those of the journals whose session has ended, and of which all was folded into `before`. */
+export function listFolded(folder: string, before: State, journals: readonly JournalFile[]): JournalFile[] {
+  return journals.filter(
+    ({ session, header, size }) => markOf(before, header) >= size && isOver(folder, session, before),
+  );
 }
 
 /** The same with one more journal, which was just begun. */

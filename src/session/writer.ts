@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { systemCode, writeFailed } from '../errors.ts';
 import { parseWriterId } from '../ids.ts';
 import type { Random } from '../system/clock.ts';
-import { type Disk, readTextIfThere, realPath, writeAtomically } from '../system/files.ts';
+import { type Disk, readTextIfThere, realPath, statIfThere, writeAtomically } from '../system/files.ts';
 import { machineId } from '../system/process.ts';
 import type { WriterId } from '../types.ts';
 
@@ -29,6 +29,21 @@ export async function identifyWriter(
     throw systemCode(error) ? writeFailed('the writer id could not be stored', error) : error;
   }
   return id;
+}
+
+/** Who this clone says it is; nothing is written. */
+export type WriterFound =
+  | { readonly kind: 'none' }
+  /** `own` where it was made on this machine, for this folder. */
+  | { readonly kind: 'own' | 'copied' | 'moved'; readonly id: string; readonly path: string };
+
+/** Looks at the writer id; one from another machine, or for another folder, is replaced by the next command that writes. */
+export function lookAtWriter(home: string, commonDir: string): WriterFound {
+  const known = parseWriter(readTextIfThere(join(home, 'writer.json')));
+  if (known === null) return { kind: 'none' };
+  const { id, machine, path } = known;
+  if (machine === machineId() && path === realPath(commonDir)) return { kind: 'own', id, path };
+  return { kind: statIfThere(path) && machine === machineId() ? 'copied' : 'moved', id, path };
 }
 
 function parseWriter(text: string | null): WriterFile | null {

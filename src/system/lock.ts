@@ -106,6 +106,24 @@ function isAbandoned(holder: string, unchanged: Millis, trust = trustElsewhere):
   return fate === 'dead' || (fate === 'elsewhere' && unchanged > trust);
 }
 
+/** Whoever held this lock is gone; null where it is free, or held. One held in another container is believed a minute. */
+export function findDeadHolder(path: string, now: Millis): { readonly pid: number | null } | null {
+  const stat = statIfThere(path);
+  const holder = stat && readTextIfThere(path);
+  if (!stat || holder === null) return null;
+  const age = now - stat.mtimeMs;
+  const identity = parseHolder(holder);
+  if (identity === null) return age > 10_000 ? { pid: null } : null;
+  const fate = checkProcess(identity);
+  return fate === 'dead' || (fate === 'elsewhere' && age > 60_000) ? { pid: identity.pid } : null;
+}
+
+/** Takes such a lock away. */
+export async function clearDeadHolder(ports: LockPorts, path: string): Promise<void> {
+  const holder = readTextIfThere(path);
+  if (holder !== null && findDeadHolder(path, ports.clock.now())) await clear(ports, path, holder);
+}
+
 function parseHolder(text: string): ProcessIdentity | null {
   try {
     // Written by `acquire` above; a torn one does not parse.

@@ -17,17 +17,25 @@ export function start(command: string, args: readonly string[], cwd: string, env
 
 /** Is a program of this name on the path? */
 export function isInstalled(name: string, env = inheritedEnvironment()): boolean {
+  return findProgram(name, env) !== null;
+}
+
+/** Where on the path a program of this name is; null where it is not. */
+export function findProgram(name: string, env = inheritedEnvironment()): string | null {
   const names = process.platform === 'win32' ? [`${name}.exe`, `${name}.cmd`] : [name];
-  return (env.PATH ?? '').split(delimiter).some((folder) =>
-    names.some((file) => {
-      try {
-        accessSync(join(folder, file), constants.X_OK);
-        return folder !== '';
-      } catch {
-        return false; // not in this folder
-      }
-    }),
-  );
+  const folders = (env.PATH ?? '').split(delimiter).filter((folder) => folder !== '');
+  const places = folders.flatMap((folder) => names.map((file) => join(folder, file)));
+  return places.find(isExecutable) ?? null;
+}
+
+/** May this be run? */
+export function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false; // not there, or not to be run
+  }
 }
 
 /** Starts a program that goes on by itself when this one ends; nobody reads what it prints. */

@@ -123,7 +123,9 @@ describe('orch run with effects', () => {
     expect(refused.stderr).toContain('--take-over');
     const taken = await run(repository, ['--resume', '--take-over'], other);
     expect(taken.status).toBe(3);
-    expect(taken.stderr).toContain('tag: another clone may have done it, and it has no check that could tell');
+    expect(taken.stderr).toContain(
+      'tag: another clone may have done it, and it has no check that could tell',
+    );
     expect(server.applied).toEqual(['/notify']);
     expect(new Set(server.received.map(({ key }) => key)).size).toBe(1);
   });

@@ -1,0 +1,80 @@
+import { OrchError } from '../errors.ts';
+import { type Diagnoses, examine, examineAndMend } from '../session/doctor.ts';
+import { defaultSettings } from '../session/settings.ts';
+import { columnsOf } from '../text.ts';
+import { count } from '../units.ts';
+import { thisCommand, userFolders } from './caller.ts';
+import type { Output } from './output.ts';
+import { runCommands } from './run.ts';
+import type { CommandSpec } from './spec.ts';
+
+export const doctorSpec: CommandSpec = {
+  name: 'doctor',
+  summary: 'find what is wrong here, and mend it with --fix',
+  description:
+    'Look at git, the repository, the settings, hooks, sessions, locks, journals and checkpoints, and say what is wrong. Changes nothing, unless you say --fix; and what --fix does loses nothing.',
+  options: [{ flags: '--fix', description: 'put right what can be put right, then look again' }],
+  examples: ['orch doctor', 'orch doctor --fix', 'orch doctor --json'],
+  run: ({ out, json, settings, withOrch }, call) =>
+    withOrch(async (orch) => {
+      const caller = {
+        node: process.versions.node,
+        command: thisCommand(),
+        pinnedWriter: settings.writer ?? null,
+        folders: userFolders(),
+      };
+      const isToFix = call.options.fix === true;
+      const found = await (isToFix ? examineAndMend : examine)({
+        ...orch,
+        caller,
+        // That the config is wrong is a finding of its own, and no reason to leave the rest as it is.
+        readSettings: () => orch.readSettings().catch(() => defaultSettings),
+      });
+      out.print(json ? JSON.stringify(describe(found, isToFix)) : show(out, found));
+      if (found.ok) return 0;
+      const failing = found.checks.filter(({ status }) => status === 'fail').map(({ name }) => name);
+      throw new OrchError(
+        'DOCTOR_FAILED',
+        `${count(failing.length, 'check')} failed: ${failing.join(', ')}`,
+        {
+          hint: 'What to do about each stands beside it',
+          data: { checks: failing },
+        },
+      );
+    }),
+};
+
+function describe({ ok, checks, fixed }: Diagnoses, isToFix: boolean) {
+  return {
+    ok,
+    checks: checks.map(({ name, status, evidence, fix }) => ({ name, status, evidence, fix: fix ?? null })),
+    ...(isToFix && { fixed }),
+  };
+}
+
+const marks = { ok: ['✓', 'green'], warn: ['▲', 'yellow'], fail: ['✗', 'red'] } as const;
+
+function show(out: Output, { checks, fixed }: Diagnoses): string {
+  const width = Math.max(...checks.map(({ name }) => columnsOf(name)));
+  const lines = checks.flatMap(({ name, status, evidence, fix }) => {
+    const [mark, colour] = marks[status];
+    const padding = ' '.repeat(width - columnsOf(name));
+    const shown = `${out.paint(colour, mark)} ${name}${padding}  ${evidence}`;
+    return fix ? [shown, `${' '.repeat(width + 4)}${out.paint('dim', fix)}`] : [shown];
+  });
+  const mended = fixed.length > 0 ? [`Put right: ${fixed.join(', ')}.`] : [];
+  return [...lines, ...mended, summarise(checks)].join('\n');
+}
+
+function summarise(checks: Diagnoses['checks']): string {
+  const [failed, warned] = (['fail', 'warn'] as const).map(
+    (status) => checks.filter((check) => check.status === status).length,
+  );
+  if (failed === 0 && warned === 0) return 'All is well.';
+  const canMend = checks.some(({ mend }) => mend) ? ' Put right what can be: orch doctor --fix' : '';
+  return `${failed} failed, ${count(warned ?? 0, 'warning')}.${canMend}`;
+}
+
+export function run(argv: readonly string[]): Promise<number> {
+  return runCommands(argv, [doctorSpec]);
+}

@@ -1,0 +1,137 @@
+import { findCheckpoint } from '../checkpoint/names.ts';
+import { readBase } from '../checkpoint/read.ts';
+import { listEpics } from '../checkpoint/tip.ts';
+import { epicRef, parseTrashRef, trashPrefix, undoPrefix } from '../checkpoint/tree.ts';
+import { hasCode, isOrchError } from '../errors.ts';
+import { readCommit } from '../git/read.ts';
+import type { Repository } from '../git/repository.ts';
+import { parseSnapshotRef, snapshotsPrefix } from '../git/snapshot-ref.ts';
+import { readCurrent } from '../state/current.ts';
+import { bounds } from '../state/lists.ts';
+import type { EpicId, Millis, Oid, SessionId } from '../types.ts';
+import { lookAt, readFileThings } from './cleanup-files.ts';
+import type { CleanupFacts, EpicFacts, Thing } from './cleanup-plan.ts';
+import { type EpicView, readView } from './context.ts';
+import { listSessions } from './fate.ts';
+import { journalFolder, journalPath, listJournals, readJournal } from './journal.ts';
+import { listFolded } from './pending.ts';
+import type { SessionPorts } from './record.ts';
+
+export type CleanupPorts = SessionPorts & { readonly repository: Repository };
+
+/** Looks at everything that may be removed, and at what that depends on; changes nothing. */
+export async function readCleanupFacts(ports: CleanupPorts): Promise<CleanupFacts> {
+  const epics = new Map<EpicId, EpicFacts>();
+  const things: Thing[] = [];
+  const runs = new Map<string, SessionId[]>();
+  for (const epic of await listKnownEpics(ports)) {
+    const view = await tryToRead(ports, epic);
+    epics.set(epic, 'problem' in view ? unreadable(view.problem) : await describeEpic(ports, view));
+    const oid = await ports.git.readRef(epicRef(epic)).catch(() => null); // unreadable: its problem is told
+    if (oid !== null) things.push({ kind: 'epic', epic, ref: epicRef(epic), oid });
+    if ('problem' in view) continue;
+    things.push(...(await listFoldedJournals(ports, view)));
+    for (const key of Object.keys(view.state.runs)) addRun(runs, key);
+  }
+  things.push(...(await listSnapshots(ports)), ...(await listTrash(ports)));
+  things.push(...readFileThings(ports, runs));
+  const undo = await ports.git.listRefs(undoPrefix);
+  return { epics, undo: new Set(undo.values()), things };
+}
+
+/** Those with a checkpoint, and those that have a journal only. */
+async function listKnownEpics({ git, home }: CleanupPorts): Promise<Set<EpicId>> {
+  const folder = journalFolder(home);
+  const begun = listJournals(folder).flatMap((session) => readJournal(folder, session)?.header.epic ?? []);
+  return new Set([...(await listEpics(git)), ...begun]);
+}
+
+/** A damaged epic, or one of a newer orch, hides none of the others: it is left alone. */
+async function tryToRead(
+  ports: CleanupPorts,
+  epic: EpicId,
+): Promise<EpicView | { readonly problem: string }> {
+  try {
+    const view = await readView(ports, epic);
+    const [damage] = view.tip.damage;
+    return damage ? { problem: `a checkpoint of its epic is damaged: ${damage.problem}` } : view;
+  } catch (error) {
+    if (!isOrchError(error)) throw error;
+    return { problem: `its epic cannot be read: ${error.message}` };
+  }
+}
+
+function unreadable(problem: string): EpicFacts {
+  return { tip: null, problem, sessions: new Map(), isComplete: false, pending: 0, green: null };
+}
+
+async function describeEpic(ports: CleanupPorts, view: EpicView): Promise<EpicFacts> {
+  const sessions = new Map<SessionId, { fate: EpicFate; at: Millis }>();
+  for (const { id, value, fate } of listSessions(view, ports.home))
+    sessions.set(id, { fate, at: value.endedAt ?? value.seenAt });
+  const { tip, pending } = view;
+  try {
+    const green = readCurrent(view.state, 'lastGreen') && (await findGreen(ports, view.epic));
+    const isComplete = sessions.size < bounds.sessions;
+    return { tip: tip.oid, problem: null, sessions, isComplete, pending: pending.length, green };
+  } catch (error) {
+    if (!hasCode(error, 'INTEGRITY')) throw error;
+    return unreadable(`a checkpoint of its epic is damaged: ${error.message}`);
+  }
+}
+
+type EpicFate = ReturnType<typeof listSessions>[number]['fate'];
+
+async function findGreen(ports: CleanupPorts, epic: EpicId): Promise<SessionId | null> {
+  try {
+    return (await findCheckpoint(ports, epic, 'green')).checkpoint.sessionId;
+  } catch (error) {
+    if (hasCode(error, 'CHECKPOINT_NOT_FOUND')) return null;
+    throw error;
+  }
+}
+
+/** What every checkpoint releases by itself, and a crash may have left. */
+async function listFoldedJournals(ports: CleanupPorts, view: EpicView): Promise<Thing[]> {
+  const [before] = view.saved?.commit.parents ?? [];
+  if (before === undefined || view.journals.length === 0) return [];
+  const folder = journalFolder(ports.home);
+  const { state } = await readBase(ports.git, view.epic, before);
+  return listFolded(folder, state, view.journals).flatMap(({ session, size }) => {
+    const file = lookAt(journalPath(folder, session));
+    return file ? [{ kind: 'journal' as const, session, size, file }] : [];
+  });
+}
+
+async function listSnapshots({ git }: CleanupPorts): Promise<Thing[]> {
+  const things: Thing[] = [];
+  for (const [ref, oid] of await git.listRefs(snapshotsPrefix)) {
+    const whose = parseSnapshotRef(ref);
+    const at = whose && (await readTime(git, oid));
+    if (whose && at !== null) things.push({ kind: 'snapshots', ...whose, ref, oid, at });
+  }
+  return things;
+}
+
+/** When a commit was made; null where it cannot be read. */
+async function readTime(git: CleanupPorts['git'], oid: Oid): Promise<Millis | null> {
+  try {
+    return (await readCommit(git, oid)).committedAt;
+  } catch (error) {
+    if (!hasCode(error, 'INTEGRITY')) throw error;
+    return null; // damaged: `orch doctor` has more to say of it than its age
+  }
+}
+
+async function listTrash({ git }: CleanupPorts): Promise<Thing[]> {
+  return [...(await git.listRefs(trashPrefix))].flatMap(([ref, oid]) => {
+    const found = parseTrashRef(ref);
+    return found ? [{ kind: 'trash' as const, ...found, ref, oid }] : [];
+  });
+}
+
+/** `<run>@<session>`: a run is written by each session that works on it. */
+function addRun(runs: Map<string, SessionId[]>, key: string): void {
+  const [, run, session] = /^(.+)@(sess-[a-z0-9]{4,32})$/.exec(key) ?? [];
+  if (run && session) runs.set(run, [...(runs.get(run) ?? []), session as SessionId]); // the shape was just checked
+}

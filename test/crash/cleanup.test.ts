@@ -1,0 +1,76 @@
+import { cpSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { type Orch, openOrch } from '../../src/orch.ts';
+import { cleanUpStorage } from '../../src/session/cleanup.ts';
+import { listFiles, readRefs, repositoryAt } from '../support/checkpoints.ts';
+import { Died, makeCrashingDisk } from '../support/crash-disk.ts';
+import { runOrch } from '../support/orch.ts';
+import { makeFolder, makeRepositoryWithCommit, type TestRepository } from '../support/repository.ts';
+import { buryLockHolders } from '../support/store.ts';
+
+const day = 86_400_000;
+/** In an ordinary run it dies at every so many operations; `CRASH_STEP=1` dies at all of them. */
+const step = Math.min(3, Number(process.env.CRASH_STEP ?? 3));
+
+/** A repository with something of every kind to remove. */
+function makeUsed(): TestRepository {
+  const repository = makeRepositoryWithCommit();
+  for (const content of ['one', 'two']) {
+    repository.write('work', content);
+    const env = { ORCH_NOW: new Date(Date.now() + content.length * 1_000).toISOString() };
+    expect(runOrch(repository, ['checkpoint', 'create', '-e', 'x', '-r', content], { env }).status).toBe(0);
+  }
+  runOrch(repository, ['start', '-e', 'bad', '--no-baseline', '--', 'sh', '-c', 'exit 3']);
+  return repository;
+}
+
+async function clean(cwd: string, more: Partial<Parameters<typeof openOrch>[0]> = {}): Promise<void> {
+  const clock = { now: () => Date.now() + 45 * day };
+  const orch: Orch = await openOrch({ cwd, clock, ...more });
+  try {
+    await cleanUpStorage(orch, { failed: 7 * day, snapshots: 30 * day, trash: 30 * day }, false);
+  } finally {
+    orch.close();
+  }
+}
+
+/** All refs, with the trash by its epic only, and the journals: what it is about. */
+function endOf(repository: TestRepository): unknown {
+  const trashed = /(orchestration-local\/trash\/\w+)\/\S+/g;
+  const snapshots = repository.git('for-each-ref', '--format=%(refname)', 'refs/orchestration/snapshots');
+  const home = join(repository.folder, '.git/orchestration');
+  const journals = listFiles(home).filter((path) => path.endsWith('.jsonl'));
+  return [
+    readRefs(repository).replace(trashed, '$1'),
+    snapshots,
+    journals.map((path) => [path.slice(home.length), readFileSync(path, 'utf8')]),
+  ];
+}
+
+it('a cleanup that dies anywhere is finished by the next one, to the same end (I3)', async () => {
+  const used = makeUsed();
+  const copy = () => {
+    const home = makeFolder();
+    cpSync(used.folder, join(home, 'repository'), { recursive: true });
+    return repositoryAt(home, join(home, 'repository'));
+  };
+  const whole = copy();
+  await clean(whole.folder);
+  const expected = endOf(whole);
+  let deaths = 0;
+  for (let at = 1; ; at += step) {
+    const repository = copy();
+    const crashing = makeCrashingDisk({ at, torn: false });
+    const { disk, wrapEngine } = crashing;
+    await clean(repository.folder, { disk, wrapEngine }).catch((error) => {
+      if (!(error instanceof Died)) throw error;
+    });
+    if (!crashing.hasDied()) break;
+    deaths++;
+    buryLockHolders(repository.folder);
+    await clean(repository.folder);
+    expect([at, endOf(repository)]).toEqual([at, expected]);
+  }
+  expect(deaths).toBeGreaterThan(5);
+});

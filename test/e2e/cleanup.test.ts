@@ -1,0 +1,219 @@
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { endAfterwards, startInBackground } from '../support/background.ts';
+import { expectSound, listFiles } from '../support/checkpoints.ts';
+import { orchJson, runOrch, startOrch } from '../support/orch.ts';
+import { makeRepositoryWithCommit, type TestRepository } from '../support/repository.ts';
+import { statusOf, waitUntil, writeConfig } from '../support/supervised.ts';
+
+type Item = { readonly kind: string; readonly name: string; readonly reason: string };
+type Cleaned = {
+  readonly scanned: number;
+  readonly removed: readonly Item[];
+  readonly kept: readonly Item[];
+  readonly bytes: number;
+  readonly dryRun: boolean;
+};
+
+/** The time so many days from now: files have the real time, so the clock must go on from there. */
+function inDays(days: number): Record<string, string> {
+  return { ORCH_NOW: new Date(Date.now() + days * 86_400_000).toISOString() };
+}
+
+function clean(repository: TestRepository, days: number, ...args: string[]): Cleaned {
+  return orchJson<Cleaned>(repository, ['cleanup', ...args], { env: inDays(days) });
+}
+
+const named = (items: readonly Item[]) =>
+  items.map(({ kind, name }) => `${kind} ${name.split(' ')[0]}`).sort();
+
+function refsBelow(repository: TestRepository, prefix: string): string[] {
+  return repository
+    .git('for-each-ref', '--format=%(refname)', prefix)
+    .split('\n')
+    .filter((ref) => ref !== '');
+}
+
+/** A checkpoint with a change of its own, in a session of its own, some hours apart. */
+function work(repository: TestRepository, epic: string, content: string, hours: number): string {
+  repository.write('work', `${content}\n`);
+  const args = ['checkpoint', 'create', '-e', epic, '-r', content];
+  const { checkpoint } = orchJson<{ checkpoint: { sessionId: string } }>(repository, args, {
+    env: inDays(hours / 24),
+  });
+  return checkpoint.sessionId;
+}
+
+/** What stands below .git, byte for byte. */
+function contentOf(repository: TestRepository): Map<string, string> {
+  return new Map(
+    listFiles(join(repository.folder, '.git')).map((path) => [path, readFileSync(path, 'latin1')]),
+  );
+}
+
+describe('orch cleanup', () => {
+  it('takes snapshots, failed epics and their trash away in their time, and nothing of the user', () => {
+    const repository = makeRepositoryWithCommit();
+    const sessions = ['one', 'two', 'three'].map((content, at) => work(repository, 'x', content, at));
+    runOrch(repository, ['start', '-e', 'bad', '--no-baseline', '--', 'sh', '-c', 'exit 3']);
+    const branches = repository.git('for-each-ref', 'refs/heads');
+    expect(clean(repository, 0).removed).toEqual([]);
+
+    const before = contentOf(repository);
+    const planned = clean(repository, 8, '--dry-run');
+    expect(planned.dryRun).toBe(true);
+    expect(contentOf(repository)).toEqual(before);
+    expect(named(planned.removed)).toEqual(['epic bad']);
+    expect(clean(repository, 8).removed.map(({ name }) => name)).toEqual(['bad']);
+    expect(refsBelow(repository, 'refs/orchestration/epics')).toEqual(['refs/orchestration/epics/x']);
+    expect(refsBelow(repository, 'refs/orchestration-local/trash/bad')).toHaveLength(1);
+    expect(clean(repository, 8).removed).toEqual([]);
+
+    const later = clean(repository, 31);
+    expect(named(later.removed)).toEqual(['snapshots x', 'snapshots x']);
+    expect(later.bytes).toBeGreaterThan(0);
+    const left = refsBelow(repository, 'refs/orchestration/snapshots/x');
+    expect(left).toEqual([`refs/orchestration/snapshots/x/${sessions[2]}`]);
+    const forgotten = readFileSync(join(repository.folder, '.git/orchestration/forgotten'), 'utf8');
+    for (const session of sessions.slice(0, 2))
+      expect(forgotten).toContain(`refs/orchestration/snapshots/x/${session} `);
+    expect(refsBelow(repository, 'refs/orchestration-local/trash/bad')).toHaveLength(1);
+
+    expect(named(clean(repository, 61).removed)).toContain('trash bad,');
+    expect(refsBelow(repository, 'refs/orchestration-local/trash')).toEqual([]);
+    expect(refsBelow(repository, 'refs/orchestration/snapshots/bad')).toEqual([]);
+    expect(listFiles(join(repository.folder, '.git/orchestration/trash'))).toEqual([]);
+    expect(repository.git('for-each-ref', 'refs/heads')).toBe(branches);
+    expectSound(repository);
+    const { total } = orchJson<{ total: number }>(repository, ['checkpoint', 'list', '-e', 'x']);
+    expect(total).toBe(3);
+  });
+
+  it('keeps the last green code, and what runs', () => {
+    const repository = makeRepositoryWithCommit();
+    writeConfig(repository, 'gates:\n  - { name: fine, run: "true" }\n');
+    const green = orchJson<{ passed: boolean }>(repository, ['baseline', '-e', 'x']);
+    expect(green.passed).toBe(true);
+    const { checkpoints } = orchJson<{ checkpoints: { sessionId: string; gates: string }[] }>(repository, [
+      'checkpoint',
+      'list',
+      '-e',
+      'x',
+    ]);
+    const greens = checkpoints.filter(({ gates }) => gates === 'green');
+    expect(greens).toHaveLength(1);
+    for (const at of [1, 2, 3]) work(repository, 'x', `more ${at}`, at);
+    const { id } = startInBackground(repository, 'y');
+    const { removed, kept } = clean(repository, 400);
+    expect(named(removed)).toEqual(['snapshots x', 'snapshots x']);
+    const stays = kept.filter(({ kind }) => kind === 'snapshots');
+    const whyOf = (name: string) => stays.find((one) => one.name === name)?.reason;
+    expect(stays).toHaveLength(3);
+    expect(whyOf(`x ${greens[0]?.sessionId}`)).toBe('the code that last passed all gates');
+    expect(whyOf(`y ${id}`)).toBe('its session runs');
+  });
+
+  it('takes the log of a failed session after a week, and of a run with it', async () => {
+    const repository = makeRepositoryWithCommit();
+    endAfterwards(repository, 'x');
+    const fails = ['--', 'sh', '-c', 'echo hello; exit 3'];
+    expect(runOrch(repository, ['start', '-e', 'x', '--no-baseline', '--background', ...fails]).status).toBe(
+      0,
+    );
+    await waitUntil(() => statusOf(repository, 'x').session.status === 'failed');
+    const { session } = statusOf(repository, 'x');
+    const logs = join(repository.folder, '.git/orchestration/logs');
+    await waitUntil(() => readFileSync(join(logs, `${session.id}.log`), 'utf8').includes('hello'));
+    mkdirSync(join(logs, 'run-7'));
+    writeFileSync(join(logs, 'run-7', 'build.log'), 'built\n');
+    work(repository, 'x', 'so that the epic stays', 1);
+    expect(clean(repository, 6).removed).toEqual([]);
+    const { removed, bytes } = clean(repository, 8);
+    expect(removed.map(({ name }) => name)).toContain(`logs/${session.id}.log`);
+    expect(bytes).toBeGreaterThan(0);
+    expect(existsSync(join(logs, `${session.id}.log`))).toBe(false);
+    expect(existsSync(join(logs, 'run-7', 'build.log'))).toBe(true);
+    expect(named(clean(repository, 31).removed)).toContain('log logs/run-7');
+    expect(existsSync(join(logs, 'run-7'))).toBe(false);
+  });
+
+  it('never takes what ended within a day, whatever --max-age-days says', () => {
+    const repository = makeRepositoryWithCommit();
+    for (const at of [0, 1, 2]) work(repository, 'x', `${at}`, at);
+    expect(clean(repository, 0.9, '--max-age-days', '0').removed).toEqual([]);
+    expect(clean(repository, 3, '--max-age-days', '5').removed).toEqual([]);
+    expect(named(clean(repository, 3, '--max-age-days', '0').removed)).toEqual([
+      'snapshots x',
+      'snapshots x',
+    ]);
+  });
+
+  it('takes what crashes left, when nobody can be at it any more', () => {
+    const repository = makeRepositoryWithCommit();
+    work(repository, 'x', 'one', 0);
+    const home = join(repository.folder, '.git/orchestration');
+    for (const folder of ['briefs', 'damaged', 'snapshot-index/0123456789abcdef', 'snapshot-objects/abc/aa'])
+      mkdirSync(join(home, folder), { recursive: true });
+    const left = ['.tmp-abc', 'live/.tmp-x', 'briefs/sess-gone.md', 'damaged/aabb'];
+    const deep = ['snapshot-index/0123456789abcdef/index', 'snapshot-objects/abc/aa/bb'];
+    const theirs = ['notes.txt', 'briefs/mine.txt'];
+    mkdirSync(join(home, 'live'), { recursive: true });
+    for (const name of [...left, ...deep, ...theirs]) writeFileSync(join(home, name), 'x');
+    expect(clean(repository, 0.5).removed).toEqual([]);
+    expect(clean(repository, 2).removed).toHaveLength(5);
+    expect(existsSync(join(home, 'damaged/aabb'))).toBe(true);
+    expect(clean(repository, 31).removed.map(({ kind }) => kind)).toEqual(['damaged']);
+    for (const name of [...left, ...deep])
+      expect([name, existsSync(join(home, name))]).toEqual([name, false]);
+    for (const name of theirs) expect([name, existsSync(join(home, name))]).toEqual([name, true]);
+  });
+
+  it('says in words and in a report what went, what stayed, and why', () => {
+    const repository = makeRepositoryWithCommit();
+    expect(runOrch(repository, ['cleanup']).stdout).toBe(
+      '✓ Nothing to clean up: 0 things looked at, all are to stay.\n',
+    );
+    for (const at of [0, 1]) work(repository, 'x', `${at}`, at);
+    const report = join(repository.home, 'report.md');
+    const ran = runOrch(repository, ['cleanup', '--report', report], { env: inDays(40) });
+    expect(ran.stdout).toMatch(
+      /^removed {2}snapshots {2}x sess-\w+ {2}its session ended 40d ago\nFreed: 0 B in files, and about \d+ B in git objects, which git frees with its next gc. Kept: 2.\n$/,
+    );
+    const text = readFileSync(report, 'utf8');
+    expect(text).toMatch(/^# Cleanup of /);
+    expect(text).toMatch(/- scanned: 3\n- removed: 1\n- kept: 2\n/);
+    expect(text).toMatch(/## Removed\n[\s\S]*\| snapshots \| x sess-\w+ \| its session ended 40d ago \|/);
+    expect(text).toMatch(/## Kept\n[\s\S]*\| the newest of its epic \|/);
+  });
+
+  it('refuses what it cannot do before it does anything', () => {
+    const repository = makeRepositoryWithCommit();
+    for (const args of [
+      ['--max-age-days', 'soon'],
+      ['--max-age-days', '-1'],
+      ['--report', join(repository.home, 'no/such/folder/report.md')],
+    ]) {
+      const ran = runOrch(repository, ['cleanup', ...args]);
+      expect([args, ran.status, ran.stdout]).toEqual([args, 2, '']);
+    }
+  });
+
+  it('two at once do what one does', async () => {
+    const repository = makeRepositoryWithCommit();
+    for (const at of [0, 1, 2, 3]) work(repository, 'x', `${at}`, at);
+    runOrch(repository, ['start', '-e', 'bad', '--no-baseline', '--', 'sh', '-c', 'exit 3']);
+    const env = inDays(40);
+    const both = [1, 2].map(
+      () =>
+        new Promise<number | null>((resolve) => {
+          startOrch(repository, ['cleanup'], { env }).on('close', resolve);
+        }),
+    );
+    expect(await Promise.all(both)).toEqual([0, 0]);
+    expect(refsBelow(repository, 'refs/orchestration/snapshots/x')).toHaveLength(1);
+    expect(refsBelow(repository, 'refs/orchestration-local/trash/bad')).toHaveLength(1);
+    expect(clean(repository, 40).removed).toEqual([]);
+    expectSound(repository);
+  });
+});

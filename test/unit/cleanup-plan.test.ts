@@ -1,0 +1,171 @@
+import { describe, expect, it } from 'vitest';
+import { parseEpicId, parseOid, parseSessionId } from '../../src/ids.ts';
+import {
+  type CleanupFacts,
+  type EpicFacts,
+  planCleanup,
+  type Retention,
+  type Thing,
+} from '../../src/session/cleanup-plan.ts';
+import type { Fate } from '../../src/session/fate.ts';
+
+const day = 86_400_000;
+const now = 1_800_000_000_000;
+const retention: Retention = { failed: 7 * day, snapshots: 30 * day, trash: 30 * day };
+const epic = parseEpicId('e');
+const [old, other] = [parseSessionId('sess-old1'), parseSessionId('sess-new1')];
+const oid = parseOid('1'.repeat(40));
+
+type Ended = readonly [fate: Fate, daysAgo: number];
+
+function describeEpic(sessions: Record<string, Ended>, more: Partial<EpicFacts> = {}): EpicFacts {
+  const known = Object.entries(sessions).map(
+    ([id, [fate, days]]) => [parseSessionId(id), { fate, at: now - days * day }] as const,
+  );
+  return {
+    tip: oid,
+    problem: null,
+    sessions: new Map(known),
+    isComplete: true,
+    pending: 0,
+    green: null,
+    ...more,
+  };
+}
+
+function snapshots(session: string, daysAgo: number): Thing {
+  const ref = `refs/orchestration/snapshots/e/${session}`;
+  return { kind: 'snapshots', epic, session: parseSessionId(session), ref, oid, at: now - daysAgo * day };
+}
+
+const file = (daysAgo: number) => ({ path: '/home/x', mark: 'm', bytes: 10, at: now - daysAgo * day });
+
+/** Is the first thing removed, and why. */
+function judge(
+  things: readonly Thing[],
+  known: EpicFacts | null,
+  more: Partial<CleanupFacts> & { readonly retention?: Retention } = {},
+): readonly [boolean, string] {
+  const epics = new Map(known ? [[epic, known] as const] : []);
+  const facts = { epics, undo: new Set<typeof oid>(), things, ...more };
+  const [first] = planCleanup(facts, more.retention ?? retention, now);
+  return [first?.isRemoved ?? false, first?.why ?? ''];
+}
+
+describe('snapshots of', () => {
+  const newer = snapshots(other, 0);
+  const both = (fate: Fate, days: number, more: Partial<EpicFacts> = {}) =>
+    describeEpic({ [old]: [fate, days], [other]: ['running', 0] }, more);
+
+  it.each<[what: string, known: EpicFacts | null, isRemoved: boolean, why: RegExp]>([
+    ['a session that ended long ago', both('paused', 31), true, /ended 31d ago/],
+    ['one that failed long ago', both('failed', 31), true, /ended 31d ago/],
+    ['one that ended lately', both('paused', 29), false, /kept for 30d/],
+    ['one that runs', both('running', 99), false, /runs/],
+    ['one that was interrupted', both('interrupted', 99), false, /recovered/],
+    ['one that may run elsewhere', both('elsewhere', 99), false, /elsewhere/],
+    ['one nobody knows', describeEpic({ [other]: ['running', 0] }), false, /nothing is known/],
+    [
+      'one that a long list has dropped',
+      describeEpic({ [other]: ['running', 0] }, { isComplete: false }),
+      true,
+      /ended 90d ago/,
+    ],
+    ['the last green code', both('paused', 99, { green: old }), false, /passed all gates/],
+    ['an epic that cannot be read', both('paused', 99, { problem: 'it is damaged' }), false, /damaged/],
+    ['an epic that is gone', null, true, /its epic is gone/],
+  ])('%s', (_, known, isRemoved, why) => {
+    expect(judge([snapshots(old, 90), newer], known)).toEqual([isRemoved, expect.stringMatching(why)]);
+  });
+
+  it('the newest of an epic, however old; of two of the same second, both', () => {
+    const known = describeEpic({ [old]: ['paused', 99], [other]: ['paused', 99] });
+    expect(judge([snapshots(old, 99)], known)).toEqual([false, 'the newest of its epic']);
+    for (const pair of [
+      [snapshots(old, 99), snapshots(other, 99)],
+      [snapshots(other, 99), snapshots(old, 99)],
+    ])
+      expect(judge(pair, known)[0]).toBe(false);
+  });
+
+  it('what an undo needs, and what is in the trash', () => {
+    expect(judge([snapshots(old, 99), newer], both('paused', 99), { undo: new Set([oid]) })[1]).toMatch(
+      /undo/,
+    );
+    const trash: Thing = { kind: 'trash', epic, ref: 't', oid, at: now - 10 * day };
+    expect(judge([snapshots(old, 99), trash], null)).toEqual([false, 'its epic is in the trash']);
+  });
+});
+
+describe('the floor', () => {
+  const none: Retention = { failed: 0, snapshots: 0, trash: 0 };
+  it.each<[what: string, thing: Thing]>([
+    ['snapshots', snapshots(old, 0.9)],
+    ['an epic', { kind: 'epic', epic, ref: 'r', oid }],
+    ['trash', { kind: 'trash', epic, ref: 't', oid, at: now - 0.9 * day }],
+    ['a log', { kind: 'log', sessions: [old], file: file(99) }],
+    ['damaged objects', { kind: 'damaged', file: file(0.9) }],
+    ['leftovers', { kind: 'leftover', what: 'brief', session: null, file: file(0.9) }],
+  ])('keeps %s of the last day, whatever the settings say', (_, thing) => {
+    const known = describeEpic({ [old]: ['failed', 0.9] });
+    const things = [thing, snapshots(other, 0)];
+    expect(judge(things, known, { retention: none })).toEqual([false, expect.stringMatching(/within a day/)]);
+  });
+});
+
+describe('an epic goes to the trash', () => {
+  const thing: Thing = { kind: 'epic', epic, ref: 'r', oid };
+  it.each<[what: string, known: EpicFacts, isRemoved: boolean]>([
+    ['where every session failed', describeEpic({ [old]: ['failed', 9], [other]: ['failed', 8] }), true],
+    [
+      'not where the last failed lately',
+      describeEpic({ [old]: ['failed', 9], [other]: ['failed', 6] }),
+      false,
+    ],
+    ['not where one did not', describeEpic({ [old]: ['failed', 9], [other]: ['paused', 9] }), false],
+    ['not where one runs', describeEpic({ [old]: ['failed', 9], [other]: ['running', 9] }), false],
+    ['not where it has none', describeEpic({}), false],
+    ['not where some were dropped', describeEpic({ [old]: ['failed', 9] }, { isComplete: false }), false],
+    ['not where it was green', describeEpic({ [old]: ['failed', 9] }, { green: old }), false],
+    ['not with events of its own', describeEpic({ [old]: ['failed', 9] }, { pending: 1 }), false],
+  ])('%s', (_, known, isRemoved) => {
+    expect(judge([thing], known)[0]).toBe(isRemoved);
+  });
+});
+
+describe('a log', () => {
+  const log = (...sessions: string[]): Thing => ({
+    kind: 'log',
+    sessions: sessions.map(parseSessionId),
+    file: file(10),
+  });
+  it.each<[what: string, thing: Thing, known: EpicFacts, isRemoved: boolean]>([
+    ['of a failed session goes after a week', log(old), describeEpic({ [old]: ['failed', 8] }), true],
+    ['of another ended one stays longer', log(old), describeEpic({ [old]: ['paused', 8] }), false],
+    ['of another goes in the end', log(old), describeEpic({ [old]: ['paused', 31] }), true],
+    [
+      'of a run stays while one of its sessions works',
+      log(old, other),
+      describeEpic({ [old]: ['failed', 99], [other]: ['running', 1] }),
+      false,
+    ],
+    ['of nobody stays a while', log(), describeEpic({}), false],
+  ])('%s', (_, thing, known, isRemoved) => {
+    expect(judge([thing], known)[0]).toBe(isRemoved);
+  });
+});
+
+it('a retention that is off keeps for ever', () => {
+  const off: Retention = { failed: null, snapshots: null, trash: null };
+  const known = describeEpic({ [old]: ['failed', 999] });
+  for (const thing of [
+    snapshots(old, 999),
+    { kind: 'epic', epic, ref: 'r', oid } as const,
+    { kind: 'trash', epic, ref: 't', oid, at: 0 } as const,
+    { kind: 'log', sessions: [old], file: file(999) } as const,
+  ])
+    expect(judge([thing, snapshots(other, 0)], known, { retention: off })).toEqual([
+      false,
+      expect.stringMatching(/is off/),
+    ]);
+});
