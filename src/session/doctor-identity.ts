@@ -6,6 +6,7 @@ import { isExecutable, isInstalled } from '../system/spawn.ts';
 import type { Millis } from '../types.ts';
 import { count, formatAge } from '../units.ts';
 import { type Check, type DoctorPorts, fail, listSome, ok, warn } from './doctor-types.ts';
+import { readHookFaults } from './hook-faults.ts';
 import { localSettings, sharedSettings } from './init-facts.ts';
 import { lookAtWriter } from './writer.ts';
 
@@ -97,4 +98,19 @@ const reports: Check = {
   },
 };
 
-export const identities: readonly Check[] = [identity, agentHooks, reports];
+/** Hooks never disturb an agent, so nobody sees them fail. */
+const hookFaults: Check = {
+  name: 'hook faults',
+  look: ({ home, clock }) => {
+    const faults = readHookFaults(home, clock.now());
+    const [last] = faults;
+    if (last === undefined) return ok('none');
+    const { agent, event, message } = last;
+    return warn(
+      `${count(faults.length, 'kind')} of them, the last of ${agent} (${event.replaceAll('_', ' ')}): ${message}`,
+      `Put right what it says; the next call of its kind that works clears it. All of them: ${join(home, 'logs', 'orch.log')}`,
+    );
+  },
+};
+
+export const identities: readonly Check[] = [identity, agentHooks, hookFaults, reports];

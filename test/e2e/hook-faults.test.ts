@@ -41,6 +41,13 @@ describe('a hook that fails', () => {
     expect(stdout).toContain(
       `  Log: ${join(repository.folder, '.git', 'orchestration', 'logs', 'orch.log')}`,
     );
+    const doctor: { checks: object[] } = JSON.parse(
+      runOrch(repository, ['doctor', '--json'], { env: noon }).stdout,
+    );
+    const evidence = expect.stringMatching(/^2 kinds of them, the last of claude \(tool\): .*budgett/);
+    expect(doctor.checks).toContainEqual(
+      expect.objectContaining({ name: 'hook faults', status: 'warn', evidence }),
+    );
 
     mend();
     call('PostToolUse', wrote(repository, 'c.ts'));
