@@ -11,23 +11,20 @@ import { lookAtFiles, lookAtGit } from '../support/restored.ts';
 
 const restore = { epicId: 'x', name: '1' };
 
-/** Files that all differ between then and now, some of them ignored by now. */
+/** Files that all differ between then and now; a folder became a file, others are ignored by now. */
 async function makeWork(files: number): Promise<TestRepository> {
   const repository = makeRepositoryWithCommit();
-  const write = (from: number, to: number, text: string) => {
-    for (let index = from; index < to; index++) {
-      const folder = join(repository.folder, `f${index % 10}`);
-      mkdirSync(folder, { recursive: true });
-      writeFileSync(join(folder, `${index}`), `${text} ${index}\n`.repeat(20));
-    }
+  const write = (index: number, text: string) => {
+    const folder = join(repository.folder, `f${index % 10}`);
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, `${index}`), `${text} ${index}\n`.repeat(20));
   };
-  write(0, files, 'then');
+  for (let index = 0; index < files; index++) write(index, 'then');
   await save(repository, ['then']);
   rmSync(join(repository.folder, 'f0'), { recursive: true });
   repository.write('f0', 'a file now\n');
   repository.write('.gitignore', 'f1\n');
-  write(files, files + 9, 'made since');
-  for (let index = 1; index < files; index++) if (index % 10 !== 0) write(index, index + 1, 'now');
+  for (let index = 0; index < files + 10; index++) if (index % 10 !== 0) write(index, 'now');
   return repository;
 }
 

@@ -37,6 +37,8 @@ it('I1: a restore gives the files as git would, leaves the rest alone, and its u
         if (path in present && !(path in wanted)) expect(stays).toContain(path);
       }
       expect(lookAtGit(repository)).toEqual(own);
+      const again = await restoreCheckpoint({ epicId: 'x', name: '1' }, where);
+      expect([again.changed, again.deleted]).toEqual([[], []]);
 
       if (result.undo !== null) {
         await undoRestore({}, where);
