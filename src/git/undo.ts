@@ -16,8 +16,8 @@ export type Undo = {
   readonly epic: EpicId;
   /** The working tree as it was, with the ignored files the restore replaced. */
   readonly tree: Oid;
-  /** The trees that were restored over it: more than one where a restore was cut short and another came after. */
-  readonly restored: readonly Oid[];
+  /** What was done over it: more than once where a restore was cut short and another came after. */
+  readonly restored: readonly { readonly from: Oid; readonly to: Oid }[];
   /** The files that were changed, to the byte: a tree; null where there were none. */
   readonly bytes: Oid | null;
   /** What was done over it, in words: `restoring ckpt 51`. */
@@ -70,7 +70,7 @@ const maxConflicts = 5;
 export async function writeUndo(ports: Ports, { tree, ...undo }: Undo): Promise<Oid> {
   const { git, repository, clock } = ports;
   const at = clock.now();
-  const held = [...undo.restored, undo.bytes]
+  const held = [...undo.restored.flatMap(({ from, to }) => [from, to]), undo.bytes]
     .filter((each) => each !== null)
     .map((each) => holdTree(each, at));
   const holders = held.map((each) => hashObject(each, git.format));

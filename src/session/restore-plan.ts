@@ -107,13 +107,13 @@ async function refuseUnknownPaths({ git }: RestorePorts, target: RestoreTarget, 
 /** The files a restore wrote where nothing was. They may be ignored by now, and in no tree. */
 async function listWritten(
   { repository }: RestorePorts,
-  { restored, tree }: Undo,
+  { restored }: Undo,
   scope: RestoreTarget['scope'],
 ): Promise<Set<string>> {
   const written = new Set<string>();
-  for (const over of restored) {
-    for (const { path, from, to } of await diffTrees(repository, over, tree)) {
-      if (from && to === null && isWithin(path, scope)) written.add(path);
+  for (const done of restored) {
+    for (const { path, from } of await diffTrees(repository, done.from, done.to)) {
+      if (from === null && isWithin(path, scope)) written.add(path);
     }
   }
   return written;

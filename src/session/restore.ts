@@ -98,7 +98,7 @@ async function describeUndo(
   const undo = {
     epic,
     tree: from,
-    restored: [to],
+    restored: [{ from, to }],
     bytes,
     over: describeWork(target),
     scope,
@@ -112,7 +112,7 @@ async function describeUndo(
   return {
     ...undo,
     tree: await addSaved(ports, before, { from: present.tree, to: from }),
-    restored: [...before.restored, to],
+    restored: [...before.restored, { from, to }],
     bytes: before.bytes ?? bytes,
     scope: scope === null || before.scope === null ? null : [...before.scope, ...scope],
     leftOut: [...before.leftOut, ...leftOut],
@@ -127,7 +127,7 @@ async function addSaved(
 ): Promise<Oid> {
   const edits = new Map<string, TreeEdit>();
   for (const { path, to } of await diffTrees(repository, saved.from, saved.to)) {
-    const entries = await Promise.all(before.restored.map((tree) => findEntry(git, tree, path)));
+    const entries = await Promise.all(before.restored.map((done) => findEntry(git, done.to, path)));
     if (entries.every((entry) => entry === null)) edits.set(path, to);
   }
   if (edits.size === 0) return before.tree;
