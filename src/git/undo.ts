@@ -68,7 +68,7 @@ const maxConflicts = 5;
 
 /** Keeps it; on disk when it returns. All it refers to is held by its parents, so git prunes none of it. */
 export async function writeUndo(ports: Ports, { tree, ...undo }: Undo): Promise<Oid> {
-  const { git, repository, clock } = ports;
+  const { git, clock } = ports;
   const at = clock.now();
   const held = [...undo.restored.flatMap(({ from, to }) => [from, to]), undo.bytes]
     .filter((each) => each !== null)
@@ -85,11 +85,17 @@ export async function writeUndo(ports: Ports, { tree, ...undo }: Undo): Promise<
   });
   await git.writeObjects([...held, commit]);
   const to = hashObject(commit, git.format);
+  await pointUndo(ports, to);
+  return to;
+}
+
+/** Has the undo of this worktree be another, or none. */
+export async function pointUndo(ports: Ports, to: Oid | null): Promise<void> {
+  const { git, repository } = ports;
   const ref = undoRef(repository);
   for (let conflicts = 0; ; conflicts++) {
     try {
-      await git.moveRefs([{ ref, from: await git.readRef(ref), to }]);
-      return to;
+      return await git.moveRefs([{ ref, from: await git.readRef(ref), to }]);
     } catch (error) {
       if (!hasCode(error, 'REF_CONFLICT') || conflicts >= maxConflicts) throw error;
       const { lock } = error.data;
