@@ -7,11 +7,10 @@ import { idAlphabet } from '../ids.ts';
 import { sleep } from '../system/clock.ts';
 import { withLock } from '../system/lock.ts';
 import type { Oid } from '../types.ts';
-import { isEmpty, type Publication, readPublication } from './publication.ts';
+import type { Publication } from './publication.ts';
 import { trackedRef } from './remote-refs.ts';
 import { allow, isAllowed, type Shared } from './sync-consent.ts';
 import { chooseOwn, type FoundFacts, readSyncFacts, type SyncPorts, type SyncRemote } from './sync-facts.ts';
-import { joinEpic } from './sync-join.ts';
 import { type Difference, isAnywhere, planSync, type SyncWish } from './sync-plan.ts';
 import { type Sending, type Sent, sendRefs } from './sync-send.ts';
 import { openTally, type SyncResult, type Tally } from './sync-tally.ts';
@@ -73,6 +72,7 @@ async function askToPublish(
   facts: FoundFacts,
   request: SyncRequest,
 ): Promise<void> {
+  const { isEmpty, readPublication } = await import('./publication.ts');
   const publication = await readPublication(ports, facts, request);
   if (isEmpty(publication)) return; // fetching needs nobody's leave
   const name = hideCredentials(remote.name);
@@ -143,6 +143,7 @@ function isHere(difference: Difference): difference is Sending {
 async function joinOne(ports: SyncPorts, difference: Difference, tally: Tally): Promise<Sending | null> {
   const { epic, ours, theirs } = difference;
   if (theirs === null) return null;
+  const { joinEpic } = await import('./sync-join.ts');
   try {
     const { tip, how } = await joinEpic(ports, epic, theirs);
     tally.joined({ epic, before: ours, theirs, tip, how });

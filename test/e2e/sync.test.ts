@@ -1,7 +1,9 @@
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
-import { deleteEpicCheckpoints, saveCheckpoint } from '../../src/index.ts';
+import { bringSnapshot } from '../../src/checkpoint/arrive.ts';
+import { parseOid } from '../../src/ids.ts';
+import { deleteEpicCheckpoints, openOrch, saveCheckpoint, sync } from '../../src/index.ts';
 import { epicRef, expectSound, fail, list, reasonsOf, save } from '../support/checkpoints.ts';
 import { orchBin, orchJson, runOrch } from '../support/orch.ts';
 import { cloneOf, makeHub, syncIn } from '../support/remotes.ts';
@@ -256,5 +258,28 @@ describe('resuming on another machine', () => {
     desk.git('fetch', '--quiet', 'origin', `${epicRef}:${trackedRef}`);
     expect(runOrch(desk, ['resume', '-e', 'x', '--no-baseline', '--', 'true']).status).toBe(0);
     expect(reasonsOf(list(desk))).toEqual(expect.arrayContaining(['on the laptop', 'on the desk']));
+  });
+
+  it('gets the code of a checkpoint whose files were not fetched along', async () => {
+    const hub = makeHub();
+    const [laptop, desk] = [cloneOf(hub, 'laptop'), cloneOf(hub, 'desk')];
+    laptop.write('new-file', 'made on the laptop\n');
+    const [checkpoint] = await save(laptop, ['one']);
+    await syncIn(laptop);
+    await sync(null, { cwd: desk.folder }, { snapshots: false });
+    const { sessionId: session, snapshot } = checkpoint;
+    if (snapshot === null) throw new Error('no files were kept');
+    const wanted = { epic: checkpoint.epicId, session, commit: snapshot };
+    const orch = await openOrch({ cwd: desk.folder });
+    try {
+      expect(desk.tryGit('cat-file', '-e', snapshot).status).not.toBe(0);
+      expect(await bringSnapshot(orch, wanted, 'origin')).toBe(true);
+      expect(desk.git('show', `${snapshot}:new-file`)).toBe('made on the laptop');
+      expect(await bringSnapshot(orch, { ...wanted, commit: parseOid('0'.repeat(40)) }, 'origin')).toBe(
+        false,
+      );
+    } finally {
+      orch.close();
+    }
   });
 });
