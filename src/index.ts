@@ -20,6 +20,7 @@ export { type ErrorCode, exitStatuses, OrchError } from './errors.ts';
 export { formatBaselineResult } from './integration/baseline-view.ts';
 export { type BaselineResult, baselinePassed, type Gate, type GateOutcome } from './integration/gate.ts';
 export * from './library/checkpoints.ts';
+export { type ProgramEffect, type RunEffectsOptions, runEffects } from './library/effects.ts';
 export * from './library/gates.ts';
 export { type RunPlanOptions, runPlan } from './library/plans.ts';
 export * from './library/recording.ts';

@@ -1,6 +1,7 @@
 import type { Begun } from '../plan/begin.ts';
 import type { Again } from '../plan/carry.ts';
 import { describeDeed, formatCommand } from '../plan/deed.ts';
+import { missingEffects } from '../plan/effects.ts';
 import { listBatches, orderTasks } from '../plan/graph.ts';
 import type { RunEvent } from '../plan/progress.ts';
 import type { Plan, Task } from '../plan/types.ts';
@@ -27,12 +28,15 @@ export function showBegun(out: Output, { run, carry, changes, leftovers, started
     const which = pids.length === 1 ? `process (pid ${pids[0]})` : `processes (pids ${pids.join(', ')})`;
     return `${task}'s old ${which} still ran: ended.`;
   });
-  const done = plan.tasks.filter(({ id }) => run.done.has(id));
+  const left = missingEffects(run.effects).filter(({ record }) => run.done.has(record.task));
+  const isOpen = new Set(left.map(({ record }) => record.task));
+  const done = plan.tasks.filter(({ id }) => run.done.has(id) && !isOpen.has(id));
   const places = done.map(({ number: place, id }) => `${place}/${plan.tasks.length} – ${id}`);
   return [
     out.paint('dim', head),
     ...old,
     ...(places.length === 0 ? [] : [`${places.join(', ')}: done before`]),
+    ...left.map(({ record }) => `${record.id} of ${record.task} is still to be done`),
     ...(carry?.again ?? []).map(({ task, why }) => sayAgain(task, why)),
     ...(carry?.added ?? []).map(({ id }) => `${id} is new in the plan`),
     ...(carry?.removed ?? []).map((id) => `${id} is not in the plan any more`),

@@ -56,9 +56,11 @@ function findStep(plan: Plan, step: string): Task {
 
 /** `task 3 (build)`: where a run was when it stopped. */
 export function describePlace(plan: Plan, run: KnownRun): string | null {
+  const open = Object.values(run.effects).filter(({ status }) => status !== 'acknowledged');
   const at = plan.tasks.find(({ id }) => {
     const status = lookUp(run.tasks, id)?.status;
-    return status === undefined || status === 'running';
+    const isLeft = status === 'succeeded' && open.some(({ task }) => task === id);
+    return status === undefined || status === 'running' || isLeft;
   });
   return at ? `task ${at.number} (${at.id})` : null;
 }

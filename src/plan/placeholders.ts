@@ -14,6 +14,13 @@ export function findUnsetVariables(deed: Deed, variables: Variables): string[] {
   return [...new Set(named)].filter((name) => !variables[name]);
 }
 
+/** Is this the address of a web server, as far as can be told before its variables have values? */
+export function isAddress(text: string): boolean {
+  if (text.search(placeholder) === 0) return true;
+  const filled = text.replace(placeholder, '1'); // it may stand for a host, a port or a word
+  return /^https?:\/\//i.test(filled) && URL.canParse(filled);
+}
+
 /** Headers whose values are no secrets: an answer that quotes them may be shown. */
 const openHeaders: readonly string[] = ['accept', 'content-type', 'user-agent'];
 

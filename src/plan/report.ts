@@ -53,7 +53,7 @@ function listTasks({ tasks }: ReportInput['run'], plan: ReportInput['plan']): st
   return [
     `## Tasks: ${done} of ${ids.length + gone.length} succeeded`,
     '',
-    ...formatHead(['', 'task', 'status', 'attempts', 'since', 'artifacts']),
+    ...formatHead(['', 'task', 'status', 'attempts', 'recorded', 'artifacts']),
     ...rows,
   ];
 }
@@ -74,7 +74,7 @@ function listEffects({ effects }: ReportInput['run']): string[] {
   return [
     `## Effects: ${done} of ${all.length} acknowledged`,
     '',
-    ...formatHead(['effect', 'task', 'status', 'key', 'since', 'what', 'why']),
+    ...formatHead(['effect', 'task', 'status', 'key', 'recorded', 'what', 'why']),
     ...all.map(([id, effect]) => formatRow([plainText(id, 80), ...describeEffect(effect)])),
   ];
 }

@@ -14,6 +14,7 @@ import {
   readWord,
   value,
 } from '../yaml-values.ts';
+import { isAddress } from './placeholders.ts';
 
 /** What a task or an effect is called: a file's name on every system, and a word on a command line. */
 const idShape = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
@@ -98,13 +99,9 @@ const method = value('GET, POST, PUT, PATCH or DELETE', (given) =>
   ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'].find((word) => word === given),
 );
 
-const url = value('an address that begins with http:// or https://', (given) =>
-  typeof given === 'string' && /^https?:$/.test(parseUrl(given)?.protocol ?? '') ? given : undefined,
+const url = value('an address that begins with http:// or https://, or with a variable', (given) =>
+  typeof given === 'string' && isAddress(given) ? given : undefined,
 );
-
-function parseUrl(text: string): URL | null {
-  return URL.canParse(text) ? new URL(text) : null;
-}
 
 const body = value('text, or values that JSON has', (given) => (isJson(given) ? given : undefined));
 

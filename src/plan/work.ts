@@ -172,8 +172,8 @@ async function doEffects(ports: WorkPorts, work: Work, task: Task, log: OutputLo
     case 'stopped':
       return { kind: 'stopped' };
     case 'blocked':
-      return { kind: 'blocked', reason: `${outcome.effect} ${outcome.reason}` };
+      return { kind: 'blocked', reason: `${outcome.effect}: ${outcome.reason}` };
     case 'resume_needed':
-      return { kind: 'held', reason: `${outcome.effect} ${outcome.reason}` };
+      return { kind: 'held', reason: `${outcome.effect}: ${outcome.reason}` };
   }
 }

@@ -1,5 +1,4 @@
 import type { infer as Infer } from 'zod/mini';
-import { lookUp } from '../keyed.ts';
 import { compareStamps } from './join.ts';
 import type { List } from './lists.ts';
 import type { effectRecord, runHead, runPart, taskRecord } from './shape.ts';
@@ -31,13 +30,14 @@ export function readRuns(runs: List<RunPart>): Map<string, RunPart> {
 }
 
 function joinParts(before: RunPart, after: RunPart): RunPart {
-  const effects = { ...before.effects, ...after.effects };
+  // What of the time before it still counts, a session that goes on with a run says at its beginning.
+  const isWhole = after.head !== null;
+  const tasks = isWhole ? after.tasks : { ...before.tasks, ...after.tasks };
+  const effects = isWhole ? { ...after.effects } : { ...before.effects, ...after.effects };
   for (const [id, effect] of Object.entries(before.effects)) {
-    if (effect.status === 'acknowledged' && lookUp(after.effects, id)?.status !== 'acknowledged')
-      effects[id] = effect;
+    // Said again it has a later time than it was done at.
+    if (effect.status === 'acknowledged') effects[id] = effect;
   }
-  // Which of the tasks before it still count, a session that goes on with a run says at its beginning.
-  const tasks = after.head === null ? { ...before.tasks, ...after.tasks } : after.tasks;
   return { head: after.head ?? before.head, tasks, effects };
 }
 

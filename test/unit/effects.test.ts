@@ -8,7 +8,7 @@ import {
   planEffects,
   planRunEffects,
 } from '../../src/plan/effects.ts';
-import { fillIn, findUnsetVariables, hideSecrets } from '../../src/plan/placeholders.ts';
+import { fillIn, findUnsetVariables, hideSecrets, isAddress } from '../../src/plan/placeholders.ts';
 import type { Deed, Effect, Request } from '../../src/plan/types.ts';
 
 const run = 'run-aaaa';
@@ -136,6 +136,21 @@ describe('variables in requests', () => {
     expect(filled.request.headers.Authorization).toBe('Bearer abcdef-123456');
     expect(filled.request.body).toEqual({ text: variable('TOKEN') });
     expect(findUnsetVariables({ kind: 'request', request: written }, { HOST: 'x' })).toEqual(['TOKEN']);
+  });
+
+  it.each([
+    ['http://127.0.0.1/x', true],
+    ['HTTPS://example.test', true],
+    [`${variable('WEBHOOK')}/x`, true],
+    [`http://${variable('HOST')}:${variable('PORT')}/x`, true],
+    ['http://$HOST', true],
+    [`ftp://${variable('HOST')}/x`, false],
+    ['http://', false],
+    ['http:x', false],
+    ['/path', false],
+    ['', false],
+  ])('may be part of an address (%s)', (text, isOne) => {
+    expect(isAddress(text)).toBe(isOne);
   });
 
   it('are not shown, nor is what a header says; what is no secret is', () => {

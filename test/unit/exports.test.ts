@@ -37,6 +37,7 @@ it('the library exports exactly this', () => {
     'resolveBlocker',
     'resumeSession',
     'runBaseline',
+    'runEffects',
     'runPlan',
     'saveCheckpoint',
     'shouldCheckpoint',

@@ -56,14 +56,14 @@ Plan digest \`digest-1\`.
 
 ## Tasks: 1 of 2 succeeded
 
-|  | task | status | attempts | since | artifacts |
+|  | task | status | attempts | recorded | artifacts |
 |---|---|---|---|---|---|
 | 1 | build | succeeded | 2 | 2026-11-16T12:00:00Z | \`dist/app.js\` (1200 bytes, aaaaaaaaaaaa) |
 | 2 | publish | not begun | 0 |  |  |
 
 ## Effects: 1 of 2 acknowledged
 
-| effect | task | status | key | since | what | why |
+| effect | task | status | key | recorded | what | why |
 |---|---|---|---|---|---|---|
 | tag | publish | acknowledged | \`orch-1\` | 2026-11-16T12:00:00Z | sh release.sh |  |
 | notify | publish | planned | \`orch-2\` | 2026-11-16T12:00:00Z | POST http://x | answered 503 (3 attempts) |
