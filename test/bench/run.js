@@ -12,6 +12,7 @@ const groups = {
   snapshot: () => import('./snapshot.js'),
   memory: () => import('./memory.js'),
   transcript: () => import('./transcript.js'),
+  plan: () => import('./plan.js'),
   compare: () => import('./compare.js'),
 };
 
