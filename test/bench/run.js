@@ -13,6 +13,7 @@ const groups = {
   memory: () => import('./memory.js'),
   transcript: () => import('./transcript.js'),
   sync: () => import('./sync.js'),
+  plan: () => import('./plan.js'),
   compare: () => import('./compare.js'),
 };
 
