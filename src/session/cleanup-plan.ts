@@ -119,7 +119,7 @@ function judge(thing: Thing, around: Surroundings): Verdict {
       if (thing.epic === null || inTrash.has(thing.epic)) return keep('its epic is in the trash');
       return judgeAge('last written', thing.file.at, retention.trash, now);
     case 'journal':
-      return { isRemoved: true, why: 'all of it is in checkpoints' };
+      return judgeAge('all of it is in checkpoints, last written', thing.file.at, 0, now);
     case 'log':
       return judgeLog(thing, around);
     case 'damaged':
