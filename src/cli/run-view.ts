@@ -106,7 +106,8 @@ export function showRunning(
   running: ReadonlyMap<Task, { since: number; attempt: number }>,
   now: number,
 ): string {
-  const parts = [...running].map(([task, { since, attempt }]) => {
+  const inOrder = [...running].sort(([a], [b]) => a.number - b.number);
+  const parts = inOrder.map(([task, { since, attempt }]) => {
     const tries = attempt > 1 ? ` (attempt ${attempt} of ${task.retry.attempts})` : '';
     return `${showPlace(plan, task, '●').trimEnd()}  ${formatClock(now - since)}${tries}`;
   });

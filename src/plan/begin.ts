@@ -70,9 +70,10 @@ export async function beginRun(
   const choose = ({ state }: EpicView) =>
     chooseRun(plan, findRun(state, plan.name), wish, { epic, writer, takeOver, now: ports.clock.now() });
   const view = await readView(ports, epic);
-  const early = isAtWork(ports, findRun(view.state, plan.name)) ? null : choose(view);
+  const last = findRun(view.state, plan.name);
+  const early = isAtWork(ports, last) ? null : choose(view);
   if (early?.kind === 'nothing') return early;
-  const leftovers = early?.kind === 'again' ? listLeftovers(early.run) : [];
+  const leftovers = early && last ? listLeftovers(last) : [];
   const session = makeSessionId(ports);
   const begin: { beginning?: Beginning } = {};
   const started = await startSession(ports, {
@@ -82,8 +83,8 @@ export async function beginRun(
     command: ['orch', 'run', plan.name],
     resume: early?.kind === 'again' ? { checkpoint: null } : null,
     findFacts: async (now) => {
-      const last = findRun(now.state, plan.name);
-      begin.beginning = planBeginning(ports, request, choose(now), { session, writer, last });
+      const newest = findRun(now.state, plan.name);
+      begin.beginning = planBeginning(ports, request, choose(now), { session, writer, last: newest });
       return begin.beginning.facts;
     },
   });

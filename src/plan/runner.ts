@@ -37,6 +37,8 @@ export async function runTasks(
   const news = collectNews(ports, signals);
   const stop = new AbortController();
   const work = beginWork(run, target);
+  // Somebody wanted it to end before there was anything to stop.
+  if (signals.caught()) stop.abort();
   try {
     const watched = withoutTasks(target);
     const watch = makeWatch(ports, watched, { signals, hasTerminal: false, follower: null, onEvent }, news);
