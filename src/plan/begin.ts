@@ -5,7 +5,7 @@ import { makeSessionId } from '../session/here.ts';
 import { listMarked } from '../session/leftovers.ts';
 import { type Started, type StartRequest, startSession } from '../session/lifecycle.ts';
 import { checkLive, readLive } from '../session/live.ts';
-import type { SessionPorts } from '../session/record.ts';
+import { record, type SessionPorts } from '../session/record.ts';
 import type { Fact } from '../state/facts.ts';
 import type { TaskRecord } from '../state/run.ts';
 import type { Environment } from '../system/spawn.ts';
@@ -13,7 +13,7 @@ import type { Millis, SessionId, WriterId } from '../types.ts';
 import { findBroken } from './artifacts.ts';
 import { type Carry, carryTasks } from './carry.ts';
 import { type Choice, chooseRun, type Wish } from './choice.ts';
-import { nothingCarried, type PlannedEffect, planRunEffects } from './effects.ts';
+import { missingEffects, nothingCarried, type PlannedEffect, planRunEffects } from './effects.ts';
 import { findRun, type KnownRun } from './runs.ts';
 import { refuseTooLarge } from './size.ts';
 import type { Plan, Task } from './types.ts';
@@ -90,6 +90,9 @@ export async function beginRun(
   });
   if (begin.beginning === undefined) throw new Error('a session began, and nobody asked what it is for');
   const { run, carry, changes } = begin.beginning;
+  // What is going to be done to the world can be seen in git before it is, also where no start checkpoint is wanted.
+  if (started.stored === null && missingEffects(run.effects).length > 0)
+    await record(ports, started.target, [], { trigger: 'session_start', reason: null });
   return { kind: 'begun', started, run, carry, changes, leftovers };
 }
 

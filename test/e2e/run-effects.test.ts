@@ -1,86 +1,162 @@
-import { rmSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { errorOf, runOrch } from '../support/orch.ts';
-import { makePlanned, type RunDocument, ranIn, readRan, statusesOf } from '../support/plans.ts';
-import type { TestRepository } from '../support/repository.ts';
+import { readText } from '../support/checkpoints.ts';
+import { type Behaviour, type EffectServer, startEffectServer } from '../support/effect-server.ts';
+import { errorOf } from '../support/orch.ts';
+import { makeRepositoryWithCommit, type TestRepository } from '../support/repository.ts';
+import { startSupervisor, writeConfig } from '../support/supervised.ts';
 
-/** An effect that ends with the status in a file, and with 0 where there is none. */
-const plan = `name: release
+/** A server that answers every request in the same way, until it is told another. */
+async function startMoody(): Promise<{ server: EffectServer; answer(behaviour: Behaviour): void }> {
+  let mood: Behaviour = { status: 200 };
+  const server = await startEffectServer(() => mood);
+  return {
+    server,
+    answer: (behaviour) => {
+      mood = behaviour;
+    },
+  };
+}
+
+function writePlan(repository: TestRepository, { url }: EffectServer, more = ''): void {
+  repository.write(
+    'release.yaml',
+    `name: release
 tasks:
-  - { id: build, run: echo build >> $RAN }
+  - { id: build, run: echo built >> built }
   - id: publish
-    run: echo publish >> $RAN
     retry: { attempts: 2, backoff: 1ms }
     effects:
-      - { id: tag, run: "echo tag $ORCH_IDEMPOTENCY_KEY >> $RAN" }
-      - { id: tell, run: "echo tell $ORCH_IDEMPOTENCY_KEY >> $RAN; exit $(cat $RAN.status || echo 0)" }
-  - { id: mend, run: echo mend >> $RAN, when: failure }
-  - { id: last, run: echo last >> $RAN, needs: [publish] }
-`;
+      - { id: tag, run: echo tagged >> tags }
+      - { id: notify, request: { url: "${url}/notify"${more} } }
+  - { id: last, run: echo last }
+`,
+  );
+}
 
-const run = (repository: TestRepository, ...args: string[]) => {
-  const ran = runOrch(repository, ['run', 'plan.yaml', '--json', ...args], ranIn(repository));
-  return { ...ran, document: JSON.parse(ran.stdout) as RunDocument };
-};
-const answerWith = (repository: TestRepository, status: number) =>
-  writeFileSync(`${ranIn(repository).env.RAN}.status`, String(status));
-const wordsOf = (repository: TestRepository) => readRan(repository).map((line) => line.split(' ')[0]);
-const filesOf = (repository: TestRepository) =>
-  repository.git('ls-tree', '-r', '--name-only', 'refs/orchestration/epics/e');
+/** Runs the plan, to its end; the server answers meanwhile. */
+async function run(
+  repository: TestRepository,
+  args: readonly string[] = [],
+  env: Record<string, string> = {},
+) {
+  const running = startSupervisor(repository, ['run', 'release.yaml', '-e', 'x', ...args], { env });
+  const status = await running.ended;
+  return { status, stdout: running.stdout(), stderr: running.stderr().replace(/run-\w+/g, 'RUN') };
+}
 
-describe('a run whose effect', () => {
-  it('cannot be done now exits 75; resumed, only what is missing is done, under the same key', () => {
-    const repository = makePlanned(plan);
-    answerWith(repository, 75);
-    const first = run(repository);
+describe('orch run with effects', () => {
+  it('stops with 75 where one cannot be done now, and does only what is missing on --resume', async () => {
+    const repository = makeRepositoryWithCommit();
+    const { server, answer } = await startMoody();
+    writePlan(repository, server);
+    answer({ status: 503, body: 'closed' });
+    const first = await run(repository);
     expect(first.status).toBe(75);
-    expect(errorOf(first)).toMatchObject({
-      code: 'RESUME_NEEDED',
-      message: 'release: task 2 (publish) cannot go on now: tell: exited 75 (2 attempts)',
-      hint: 'Go on with: orch run plan.yaml --resume',
-    });
-    expect(first.document.run.status).toBe('resume_needed');
-    expect(statusesOf(first.document)).toEqual({
-      build: 'succeeded',
-      publish: 'running',
-      mend: 'pending',
-      last: 'pending',
-    });
-    expect(first.document.run.effects.map(({ id, status }) => [id, status])).toEqual([
-      ['tag', 'acknowledged'],
-      ['tell', 'planned'],
-    ]);
-    expect(filesOf(repository)).toContain('planned-writeback.json');
-    expect(filesOf(repository)).not.toContain('/writeback.json');
-    rmSync(`${ranIn(repository).env.RAN}.status`);
-    const second = run(repository, '--resume');
-    expect(second.status).toBe(0);
-    expect(second.document.run).toMatchObject({ id: first.document.run.id, status: 'succeeded' });
-    expect(wordsOf(repository)).toEqual(['build', 'publish', 'tag', 'tell', 'tell', 'tell', 'last']);
-    const keys = readRan(repository).flatMap((line) => (line.startsWith('tell') ? [line.split(' ')[1]] : []));
-    expect(new Set(keys).size).toBe(1);
-    expect(filesOf(repository)).toContain('/writeback.json');
+    expect(first.stderr).toMatch(
+      /^release: RUN on x, session 1\n1\/3 ✓ build +\d+s\n +notify: answered 503: closed; again in \d ms\n2\/3 ‖ publish +notify: answered 503: closed \(2 attempts\)\nerror: release: task 2 \(publish\) cannot go on now: notify: answered 503: closed \(2 attempts\)\n +Go on with: orch run release.yaml --resume\n$/,
+    );
+
+    const plain = await run(repository);
+    expect(plain.status).toBe(75);
+    expect(plain.stderr).toContain('error: release: a run stopped in task 2 (publish), ');
+
+    answer({ status: 201 });
+    const again = await run(repository, ['--resume']);
+    expect(again.status).toBe(0);
+    expect(again.stderr).toMatch(
+      /^release: RUN on x, session 2\n1\/3 – build: done before\nnotify of publish is still to be done\n2\/3 ✓ publish +\d+s\n3\/3 ✓ last +\d+s\n$/,
+    );
+    expect(readText(repository.folder, 'tags')).toBe('tagged\n');
+    expect(readText(repository.folder, 'built')).toBe('built\n');
+    expect(new Set(server.received.map(({ key }) => key)).size).toBe(1);
   });
 
-  it('will not work as it is exits 3, blocked; what needs it is not begun', () => {
-    const repository = makePlanned(plan);
-    answerWith(repository, 9);
-    const first = run(repository);
-    expect(first.status).toBe(3);
-    expect(errorOf(first)).toMatchObject({
+  it('exits 3 where one is blocked, with its reason; what was changed in the plan is said', async () => {
+    const repository = makeRepositoryWithCommit();
+    const { server, answer } = await startMoody();
+    writePlan(repository, server);
+    answer({ status: 409, body: 'exists' });
+    const blocked = await run(repository, ['--json']);
+    expect(blocked.status).toBe(3);
+    expect(JSON.parse(blocked.stdout).run).toMatchObject({
+      status: 'blocked',
+      effects: [
+        { id: 'tag', status: 'acknowledged' },
+        { id: 'notify', status: 'blocked' },
+      ],
+    });
+    expect(errorOf(blocked)).toMatchObject({
       code: 'TASK_FAILED',
-      message: 'release: task 2 (publish) is blocked: tell: exited 9',
+      message: 'release: task 2 (publish) is blocked: notify: conflict: answered 409: exists',
     });
-    expect(first.document.run.status).toBe('blocked');
-    expect(statusesOf(first.document)).toEqual({
-      build: 'succeeded',
-      publish: 'failed',
-      mend: 'succeeded',
-      last: 'skipped',
+
+    writePlan(repository, server, ', method: PUT');
+    answer({ status: 200 });
+    const again = await run(repository, ['--resume']);
+    expect(again.status).toBe(0);
+    expect(again.stderr).toContain(
+      'effect notify was changed: it gets a new key; as it was before, it may have been done\n',
+    );
+    expect(readText(repository.folder, 'tags'), 'what was acknowledged is not done again').toBe('tagged\n');
+    expect(new Set(server.received.map(({ method, key }) => `${method} ${key}`)).size).toBe(2);
+  });
+
+  it('on another machine needs --take-over, and repeats no command that has no check', async () => {
+    const repository = makeRepositoryWithCommit();
+    const { server, answer } = await startMoody();
+    repository.write(
+      'release.yaml',
+      `tasks:
+  - id: publish
+    retry: { attempts: 1 }
+    effects:
+      - { id: notify, request: { url: "${server.url}/notify" } }
+      - { id: tag, run: echo tagged >> tags }
+`,
+    );
+    answer('drops');
+    expect((await run(repository, [], { ORCH_WRITER: 'w-here' })).status).toBe(75);
+    answer({ status: 200 });
+    const other = { ORCH_WRITER: 'w-there' };
+    const refused = await run(repository, ['--resume'], other);
+    expect(refused.status).toBe(5);
+    expect(refused.stderr).toContain('--take-over');
+    const taken = await run(repository, ['--resume', '--take-over'], other);
+    expect(taken.status).toBe(3);
+    expect(taken.stderr).toContain(
+      'tag: another clone may have done it, and it has no check that could tell',
+    );
+    expect(server.applied).toEqual(['/notify']);
+    expect(new Set(server.received.map(({ key }) => key)).size).toBe(1);
+  });
+
+  it('can be seen in git before the first is tried, whatever the policy', async () => {
+    const repository = makeRepositoryWithCommit();
+    writeConfig(repository, 'checkpoint: { on: [], interval: off }\n');
+    const seen: string[] = [];
+    const server = await startEffectServer(({ key }) => {
+      const paths = repository.git('ls-tree', '-r', '--name-only', 'orchestration/epics/x').split('\n');
+      const planned = paths.find((path) => path.endsWith('/planned-writeback.json'));
+      if (repository.git('show', `orchestration/epics/x:${planned}`).includes(key)) seen.push(key);
+      return { status: 200 };
     });
-    answerWith(repository, 0);
-    const second = run(repository, '--resume');
-    expect(second.status).toBe(0);
-    expect(wordsOf(repository)).toEqual(['build', 'publish', 'tag', 'tell', 'mend', 'tell', 'last']);
+    writePlan(repository, server);
+    expect((await run(repository)).status).toBe(0);
+    expect(seen).toEqual(server.received.map(({ key }) => key));
+  });
+
+  it('is stopped by Ctrl+C with a request in the air, and asks again with its key', async () => {
+    const repository = makeRepositoryWithCommit();
+    let running: ReturnType<typeof startSupervisor> | null = null;
+    const server = await startEffectServer((_, nth) => {
+      if (nth === 1) running?.signal('SIGINT');
+      return nth === 1 ? 'hangs' : { status: 200 };
+    });
+    writePlan(repository, server);
+    running = startSupervisor(repository, ['run', 'release.yaml', '-e', 'x']);
+    expect(await running.ended).toBe(130);
+    expect((await run(repository, ['--resume'])).status).toBe(0);
+    expect(server.received).toHaveLength(2);
+    expect(new Set(server.received.map(({ key }) => key)).size).toBe(1);
   });
 });
