@@ -69,5 +69,6 @@ describe('what of an earlier run counts', () => {
       ['a', 1],
       ['b', 0],
     ]);
+    expect(carried.byWord.map(({ task, why }) => [task.id, why])).toEqual([['b', null]]);
   });
 });
