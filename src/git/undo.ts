@@ -44,10 +44,13 @@ type Ports = {
   readonly report: (what: string) => void;
 };
 
+/** What restores replaced, so that it can be brought back. */
+export const undoPrefix = 'refs/orchestration-local/undo/';
+
 /** Each working tree has its own. */
 export function undoRef({ gitDir, commonDir }: Repository): string {
   const place = gitDir === commonDir ? 'main-worktree' : `worktrees/${basename(gitDir)}`;
-  return `refs/orchestration-local/undo/${place}`;
+  return `${undoPrefix}${place}`;
 }
 
 /** The newest; null where there is nothing to undo. */
