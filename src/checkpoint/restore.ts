@@ -21,8 +21,8 @@ export type RestoreFacts = {
   readonly leftOutThen: ReadonlyMap<string, string>;
   /** What git was told not to look at, with why: nobody knows what is on disk there. */
   readonly unseen: ReadonlyMap<string, string>;
-  /** Not in the wanted tree because its own rules ignore it: it may have been there. */
-  readonly ignoredThen: ReadonlySet<string>;
+  /** Not in the wanted tree because rules ignore it, with which: it may have been there. */
+  readonly ignored: ReadonlyMap<string, string>;
   /** Files an earlier restore wrote, which are ignored by now: they go if the wanted tree has them not. */
   readonly ours: ReadonlySet<string>;
   /** A file that is larger is not saved. */
@@ -85,8 +85,7 @@ function whyKept(facts: RestoreFacts, { path, from, to }: TreeChange): string | 
   if (now !== null) return `not saved: ${now}`;
   const then = findTouching(facts.leftOutThen, path);
   if (then !== null) return `not in the snapshot: ${then}`;
-  if (to === null && facts.ignoredThen.has(path)) return 'ignored there';
-  return facts.unseen.get(path) ?? null;
+  return facts.unseen.get(path) ?? (to === null ? (facts.ignored.get(path) ?? null) : null);
 }
 
 /** The reason of what is left out at a path, above it or below it. */

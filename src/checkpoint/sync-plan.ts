@@ -74,7 +74,9 @@ export function planSync(facts: SyncFacts, wish: SyncWish): SyncPlan {
     const isArriving = theirs !== null && (named.session === null || ours === null);
     if (isArriving && facts.tracked.get(ref) !== theirs) plan.fetch.push(difference);
     if (isArriving && named.session === null) plan.join.push(difference);
-    if (ours !== null && (theirs === null || named.session !== null)) plan.send.push(difference);
+    // The snapshots of an epic that was deleted here stay until its trash is emptied, and go nowhere.
+    const isWanted = named.session === null || facts.ours.has(epicRef(named.epic));
+    if (ours !== null && isWanted && (theirs === null || named.session !== null)) plan.send.push(difference);
   }
   return plan;
 }

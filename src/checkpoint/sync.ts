@@ -6,12 +6,10 @@ import { hideCredentials } from '../git/remote-error.ts';
 import { idAlphabet } from '../ids.ts';
 import { sleep } from '../system/clock.ts';
 import { withLock } from '../system/lock.ts';
-import type { Oid } from '../types.ts';
-import { isEmpty, type Publication, readPublication } from './publication.ts';
+import type { Publication } from './publication.ts';
 import { trackedRef } from './remote-refs.ts';
 import { allow, isAllowed, type Shared } from './sync-consent.ts';
 import { chooseOwn, type FoundFacts, readSyncFacts, type SyncPorts, type SyncRemote } from './sync-facts.ts';
-import { joinEpic } from './sync-join.ts';
 import { type Difference, isAnywhere, planSync, type SyncWish } from './sync-plan.ts';
 import { type Sending, type Sent, sendRefs } from './sync-send.ts';
 import { openTally, type SyncResult, type Tally } from './sync-tally.ts';
@@ -46,15 +44,14 @@ export async function syncWith(
 
 async function syncLocked(ports: SyncPorts, remote: SyncRemote, request: SyncRequest): Promise<SyncResult> {
   const tally = openTally();
-  let mayPublish = isAllowed(ports.home, remote.remote.urls, sharedBy(request));
+  let maySend = isAllowed(ports.home, remote.remote.urls, sharedBy(request));
   for (let round = 1; ; round++) {
-    const found = await readSyncFacts(ports, remote, !mayPublish);
+    const found = await readSyncFacts(ports, remote, !maySend);
     if (!isAnywhere(found, request)) throw nowhere(request);
     const facts = await fetchNew(ports, remote, found, request, tally);
     if (facts !== null) {
-      if (!mayPublish) await askToPublish(ports, remote, facts, request);
-      mayPublish = true;
-      if (!(await joinAndSend(ports, remote, facts, request, tally))) break;
+      maySend ||= await askToPublish(ports, remote, facts, request);
+      if (!(await joinAndSend(ports, remote, facts, { ...request, maySend }, tally))) break;
     }
     if (round >= maxRounds) throw tooBusy(remote);
     await sleep((20 + 15 * round) * (1 + chance(ports)));
@@ -67,18 +64,21 @@ function chance({ random }: SyncPorts): number {
   return idAlphabet.indexOf(random.id(1)) / idAlphabet.length;
 }
 
+/** False where there is nothing to publish: fetching needs nobody's leave, and gives none to send. */
 async function askToPublish(
   ports: SyncPorts,
   { remote }: SyncRemote,
   facts: FoundFacts,
   request: SyncRequest,
-): Promise<void> {
+): Promise<boolean> {
+  const { isEmpty, readPublication } = await import('./publication.ts');
   const publication = await readPublication(ports, facts, request);
-  if (isEmpty(publication)) return; // fetching needs nobody's leave
+  if (isEmpty(publication)) return false;
   const name = hideCredentials(remote.name);
   if (!(await request.mayPublish(publication, name))) throw notWanted(name);
   // A yes to one epic is none to all of them.
   if (request.epic === null) await allow(ports, remote.urls, sharedBy(request));
+  return true;
 }
 
 function sharedBy({ snapshots }: SyncWish): Shared[] {
@@ -115,7 +115,7 @@ async function joinAndSend(
   ports: SyncPorts,
   { remote, key }: SyncRemote,
   facts: FoundFacts,
-  wish: SyncWish,
+  wish: SyncWish & { readonly maySend: boolean },
   tally: Tally,
 ): Promise<boolean> {
   const plan = planSync(facts, wish);
@@ -127,8 +127,8 @@ async function joinAndSend(
   }
   tally.return(facts.returning.filter((ref) => plan.join.some((each) => each.ref === ref)));
   const own = (await chooseOwn(ports, plan.send, facts.tracked)).filter(isHere);
-  const sent = await sendOrTell({ remote, key }, [...joined, ...own], tally);
-  await noteSeen(ports, key, facts, [...plan.seen.filter(isHere), ...sent.done]);
+  const sent = await sendOrTell({ remote, key }, wish.maySend ? [...joined, ...own] : [], tally);
+  await noteSeen(ports, key, [...plan.seen.filter(isHere), ...sent.done]);
   // Two copies of a clone may have gone on with one session's snapshots: each keeps its own.
   for (const { ref } of sent.moved.filter(({ session }) => session !== null))
     tally.skip([{ ref, reason: 'the remote has other snapshots of this session' }]);
@@ -143,6 +143,7 @@ function isHere(difference: Difference): difference is Sending {
 async function joinOne(ports: SyncPorts, difference: Difference, tally: Tally): Promise<Sending | null> {
   const { epic, ours, theirs } = difference;
   if (theirs === null) return null;
+  const { joinEpic } = await import('./sync-join.ts');
   try {
     const { tip, how } = await joinEpic(ports, epic, theirs);
     tally.joined({ epic, before: ours, theirs, tip, how });
@@ -169,20 +170,15 @@ async function sendOrTell({ remote }: SyncRemote, all: readonly Sending[], tally
 }
 
 /** Notes what the remote has by now. Only a memory: where another process was faster, its word is as good. */
-async function noteSeen(
-  { git, report }: SyncPorts,
-  key: string,
-  { tracked }: FoundFacts,
-  seen: readonly Sending[],
-): Promise<void> {
-  for (const { ref, ours } of seen) {
-    const from: Oid | null = tracked.get(ref) ?? null;
+async function noteSeen({ git, report }: SyncPorts, key: string, seen: readonly Sending[]): Promise<void> {
+  for (const each of seen) {
+    const ref = trackedRef(key, each.ref);
     try {
-      const at = from === null ? null : await git.readRef(trackedRef(key, ref));
-      if (at !== ours) await git.moveRefs([{ ref: trackedRef(key, ref), from: at, to: ours }]);
+      const from = await git.readRef(ref);
+      if (from !== each.ours) await git.moveRefs([{ ref, from, to: each.ours }]);
     } catch (error) {
       if (!hasCode(error, 'REF_CONFLICT')) throw error;
-      report(`${trackedRef(key, ref)} was not noted: ${error.message}`);
+      report(`${ref} was not noted: ${error.message}`);
     }
   }
 }

@@ -3,8 +3,6 @@ import type { CheckpointId, EpicId, Millis } from '../types.ts';
 
 const refPrefix = 'refs/orchestration/epics/';
 const trashPrefix = 'refs/orchestration-local/trash/';
-/** What a restore replaced, so that it can be brought back. */
-export const undoPrefix = 'refs/orchestration-local/undo/';
 
 /** The ref an epic's checkpoints are on. */
 export function epicRef(epic: EpicId): string {

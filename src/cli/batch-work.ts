@@ -26,12 +26,7 @@ export function showNextBatch(context: Context, given: string | null): Promise<n
       out.print(showNext(out, next));
       tellDifferences(context, differs);
       if (batch)
-        out.tell(
-          out.paint(
-            'dim',
-            `When done: orch batch complete ${batch.tasks.map(({ id }) => id).join(' ')}${showSpec(given)}`,
-          ),
-        );
+        out.tell(out.paint('dim', `When done: orch batch complete${showIds(batch)}${showSpec(given)}`));
     }
     return 0;
   });
@@ -89,6 +84,11 @@ export function complete(context: Context, call: Call): Promise<number> {
     refuseOverBudget(place.epic, outcome);
     return 0;
   });
+}
+
+/** The ids of a batch, behind the command that completes it: of a large one, none means the same. */
+function showIds({ tasks }: { readonly tasks: readonly { readonly id: string }[] }): string {
+  return tasks.length > 8 ? '' : tasks.map(({ id }) => ` ${id}`).join('');
 }
 
 /** How a spec has to be named once more. */

@@ -1,7 +1,7 @@
 import { OrchError } from '../errors.ts';
 import { type Diagnoses, examine, examineAndMend } from '../session/doctor.ts';
 import { defaultSettings } from '../session/settings.ts';
-import { columnsOf } from '../text.ts';
+import { cleanLine, columnsOf } from '../text.ts';
 import { count } from '../units.ts';
 import { thisCommand, userFolders } from './caller.ts';
 import type { Output } from './output.ts';
@@ -59,8 +59,9 @@ function show(out: Output, { checks, fixed }: Diagnoses): string {
   const lines = checks.flatMap(({ name, status, evidence, fix }) => {
     const [mark, colour] = marks[status];
     const padding = ' '.repeat(width - columnsOf(name));
-    const shown = `${out.paint(colour, mark)} ${name}${padding}  ${evidence}`;
-    return fix ? [shown, `${' '.repeat(width + 4)}${out.paint('dim', fix)}`] : [shown];
+    // What was seen may be anybody's text: a terminal must not take it for a command.
+    const shown = `${out.paint(colour, mark)} ${name}${padding}  ${cleanLine(evidence)}`;
+    return fix ? [shown, `${' '.repeat(width + 4)}${out.paint('dim', cleanLine(fix))}`] : [shown];
   });
   const mended = fixed.length > 0 ? [`Put right: ${fixed.join(', ')}.`] : [];
   return [...lines, ...mended, summarise(checks)].join('\n');

@@ -38,6 +38,7 @@ export function showBegun(out: Output, { run, carry, changes, leftovers, started
     ...(places.length === 0 ? [] : [`${places.join(', ')}: done before`]),
     ...left.map(({ record }) => `${record.id} of ${record.task} is still to be done`),
     ...(carry?.again ?? []).map(({ task, why }) => sayAgain(task, why)),
+    ...(carry?.byWord ?? []).map(({ task, why }) => sayTaken(task, why)),
     ...(carry?.added ?? []).map(({ id }) => `${id} is new in the plan`),
     ...(carry?.removed ?? []).map((id) => `${id} is not in the plan any more`),
     ...changes,
@@ -53,6 +54,16 @@ function sayAgain({ id }: Task, why: Again): string {
     case 'artifact':
       return `${why.path} is ${why.how}: ${id} runs again`;
   }
+}
+
+function sayTaken({ id }: Task, why: Again | null): string {
+  const found =
+    why === null
+      ? 'did not succeed in that run'
+      : why.kind === 'artifact'
+        ? `made ${why.path}, which is ${why.how}`
+        : 'was changed in the plan';
+  return `${id} ${found}; it counts as done because you say so`;
 }
 
 /** How much of what a task printed is shown when it fails, in lines. */
@@ -106,7 +117,8 @@ export function showRunning(
   running: ReadonlyMap<Task, { since: number; attempt: number }>,
   now: number,
 ): string {
-  const parts = [...running].map(([task, { since, attempt }]) => {
+  const inOrder = [...running].sort(([a], [b]) => a.number - b.number);
+  const parts = inOrder.map(([task, { since, attempt }]) => {
     const tries = attempt > 1 ? ` (attempt ${attempt} of ${task.retry.attempts})` : '';
     return `${showPlace(plan, task, '●').trimEnd()}  ${formatClock(now - since)}${tries}`;
   });

@@ -38,13 +38,14 @@ export function showSynced(out: Output, synced: Synced): string {
   const rows = epics.sort().map((epicId) => [epicId, ...describeEpic(synced, epicId)]);
   if (snapshots.pushed + snapshots.fetched > 0)
     rows.push([
-      out.paint('dim', 'snapshots'),
+      'snapshots',
       snapshots.pushed > 0 ? `↑ ${count(snapshots.pushed, 'session')}` : '',
       snapshots.fetched > 0 ? `↓ ${count(snapshots.fetched, 'session')}` : '',
       '',
     ]);
   if (rows.length === 0) return synced.errors.length > 0 ? '' : `${remote}: nothing new on either side`;
-  return formatTable(rows, [{}, {}, {}, {}], out.columns);
+  const paint = (text: string) => (text === 'snapshots' ? out.paint('dim', text) : text);
+  return formatTable(rows, [{ paint }, {}, {}, {}], out.columns);
 }
 
 function describeEpic({ pushed, fetched, merged, returned }: SyncResult, epicId: string): string[] {

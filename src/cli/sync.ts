@@ -55,7 +55,7 @@ async function runSync(context: Context, orch: Orch, call: Call, signals: Signal
     if (call.options.yes) return true;
     clearProgress(context)();
     if (json || !canAsk()) throw needsYes(name, publication);
-    out.tell(`First sync to ${name}. Will publish: ${sumUp(publication, name)} (--dry-run lists all).`);
+    out.tell(`First sync to ${name}. Will publish: ${sumUp(publication, name)}; --dry-run lists all of it.`);
     declined = !(await askYesNo('Go on?', signals.aborted));
     return !declined;
   };

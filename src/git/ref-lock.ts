@@ -10,8 +10,9 @@ import {
   syncFolder,
   writeAll,
 } from '../system/files.ts';
+import type { Oid } from '../types.ts';
 import { type RefUpdate, refConflict, refLocked } from './engine.ts';
-import { lockPathOf, readFileRef } from './refs.ts';
+import { isBrokenRef, lockPathOf, readFileRef } from './refs.ts';
 
 /**
  * Moves refs by git's own protocol, without git: take `<ref>.lock` (it must not exist), read the ref again under
@@ -47,6 +48,20 @@ export async function moveFileRefs(
     throw writeFailed('the ref could not be moved', error);
   } finally {
     for (const lock of held) removeIfThere(disk, lock);
+  }
+}
+
+/** Sets a ref whose file holds no commit id. It is replaced in one step: a crash leaves the broken one or the right one. */
+export async function replaceBrokenRef(disk: Disk, commonDir: string, ref: string, to: Oid): Promise<void> {
+  const lock = await takeLock(disk, commonDir, ref, () => `${to}\n`);
+  try {
+    const update = { ref, from: null, to };
+    if (!isBrokenRef(commonDir, ref)) throw refConflict(update, readFileRef(commonDir, ref));
+    putInPlace(disk, commonDir, ref);
+    await syncFolders(disk, commonDir, [update]);
+  } catch (error) {
+    removeIfThere(disk, lock);
+    throw writeFailed('the ref could not be set', error);
   }
 }
 

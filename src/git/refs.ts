@@ -56,10 +56,12 @@ export function listBrokenRefs(commonDir: string, prefix: string): string[] {
   return listFilesBelow(join(commonDir, prefix))
     .filter((path) => !path.endsWith('.lock'))
     .map((path) => toRefName(commonDir, path))
-    .filter((ref) => {
-      const text = readLooseRef(commonDir, ref);
-      return text !== null && !oidShape.test(text) && !text.startsWith('ref: ');
-    });
+    .filter((ref) => isBrokenRef(commonDir, ref));
+}
+
+export function isBrokenRef(commonDir: string, ref: string): boolean {
+  const text = readLooseRef(commonDir, ref);
+  return text !== null && !oidShape.test(text) && !text.startsWith('ref: ');
 }
 
 /** All refs below a prefix that ends with a slash, sorted by name. Symbolic and broken ones are passed over. */

@@ -9,7 +9,7 @@ export type Operation = 'ask' | 'fetch' | 'push';
 const missing =
   /does not appear to be a git repository|repository '.*' (not found|does not exist)|repository not found|not a git repository|access denied or repository not exported|no such repository|error: 404|could not be found|No such remote/i;
 const refused =
-  /authentication failed|could not read (username|password)|terminal prompts disabled|permission( to .*)? denied|permission denied|error: 40[137]|access denied|not authori[sz]ed|unauthori[sz]ed|forbidden|host key verification failed|service not enabled|insufficient permission|dubious ownership|unsafe repository|hook declined|pre-receive|read-only|transport '.*' not allowed|too many authentication failures/i;
+  /authentication failed|could not read (username|password)|terminal prompts disabled|permission( to .*)? denied|permission denied|error: 40[137]|access denied|not authori[sz]ed|unauthori[sz]ed|forbidden|host key verification failed|service not enabled|insufficient permission|dubious ownership|unsafe repository|hook declined|pre-receive|read-only|transport '.*' not allowed|mismatched algorithms|unexpected capabilities|too many authentication failures/i;
 const unreachable =
   /could not resolve|unable to (connect|look up|access)|failed to connect|connection (refused|timed out|reset|closed|was)|network is unreachable|no route to host|operation timed out|early EOF|hung up|RPC failed|unexpected disconnect|could not read from remote repository|error: 5\d\d|unable to rewind|invalid index-pack output|bad band|protocol error|expected .* got|premature|broken pipe|SSL|TLS|gnutls|curl \d+/i;
 const diskFull = /no space left on device|disk quota exceeded/i;

@@ -141,11 +141,12 @@ export async function fetchRefs(
   }
 }
 
-/** A lock another process holds on a ref of ours is no fault of the remote. */
+/** A ref that another process just moves, or that was taken away there a moment ago, is no fault of the remote. */
 function explainFetch({ name }: Remote, stderr: string): OrchError {
   const lock = /Unable to create '(.*\.lock)': File exists/.exec(stderr)?.[1];
-  if (lock === undefined && !/cannot lock ref/.test(stderr)) return explainFailure('fetch', name, stderr);
-  return new OrchError('REF_CONFLICT', 'another process is fetching the same', {
+  if (lock === undefined && !/cannot lock ref|couldn't find remote ref/.test(stderr))
+    return explainFailure('fetch', name, stderr);
+  return new OrchError('REF_CONFLICT', 'what is to be fetched is being moved by somebody else', {
     hint: 'Nothing was changed. Run the same command again in a moment.',
     data: { lock },
   });

@@ -16,8 +16,8 @@ export type Undo = {
   readonly epic: EpicId;
   /** The working tree as it was, with the ignored files the restore replaced. */
   readonly tree: Oid;
-  /** The trees that were restored over it: more than one where a restore was cut short and another came after. */
-  readonly restored: readonly Oid[];
+  /** What was done over it: more than once where a restore was cut short and another came after. */
+  readonly restored: readonly { readonly from: Oid; readonly to: Oid }[];
   /** The files that were changed, to the byte: a tree; null where there were none. */
   readonly bytes: Oid | null;
   /** What was done over it, in words: `restoring ckpt 51`. */
@@ -44,10 +44,13 @@ type Ports = {
   readonly report: (what: string) => void;
 };
 
+/** What restores replaced, so that it can be brought back. */
+export const undoPrefix = 'refs/orchestration-local/undo/';
+
 /** Each working tree has its own. */
 export function undoRef({ gitDir, commonDir }: Repository): string {
   const place = gitDir === commonDir ? 'main-worktree' : `worktrees/${basename(gitDir)}`;
-  return `refs/orchestration-local/undo/${place}`;
+  return `${undoPrefix}${place}`;
 }
 
 /** The newest; null where there is nothing to undo. */
@@ -68,9 +71,9 @@ const maxConflicts = 5;
 
 /** Keeps it; on disk when it returns. All it refers to is held by its parents, so git prunes none of it. */
 export async function writeUndo(ports: Ports, { tree, ...undo }: Undo): Promise<Oid> {
-  const { git, repository, clock } = ports;
+  const { git, clock } = ports;
   const at = clock.now();
-  const held = [...undo.restored, undo.bytes]
+  const held = [...undo.restored.flatMap(({ from, to }) => [from, to]), undo.bytes]
     .filter((each) => each !== null)
     .map((each) => holdTree(each, at));
   const holders = held.map((each) => hashObject(each, git.format));
@@ -85,11 +88,17 @@ export async function writeUndo(ports: Ports, { tree, ...undo }: Undo): Promise<
   });
   await git.writeObjects([...held, commit]);
   const to = hashObject(commit, git.format);
+  await pointUndo(ports, to);
+  return to;
+}
+
+/** Has the undo of this worktree be another, or none. */
+export async function pointUndo(ports: Ports, to: Oid | null): Promise<void> {
+  const { git, repository } = ports;
   const ref = undoRef(repository);
   for (let conflicts = 0; ; conflicts++) {
     try {
-      await git.moveRefs([{ ref, from: await git.readRef(ref), to }]);
-      return to;
+      return await git.moveRefs([{ ref, from: await git.readRef(ref), to }]);
     } catch (error) {
       if (!hasCode(error, 'REF_CONFLICT') || conflicts >= maxConflicts) throw error;
       const { lock } = error.data;

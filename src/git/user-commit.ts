@@ -27,10 +27,14 @@ async function runUserGit(repository: Repository, args: readonly string[]): Prom
   const { status, stdout, stderr } = await finished(child);
   if (status === 0) return stdout;
   const said = [stderr, stdout].find((text) => text.trim() !== '')?.trim() ?? `status ${status}`;
-  throw new OrchError('GIT_FAILED', `git ${args[0]} failed: ${said.slice(-2_000)}`, {
-    hint: 'What is completed stays completed. Mend what git says, then: orch batch complete --commit',
-    data: { status },
-  });
+  throw new OrchError(
+    'GIT_FAILED',
+    `git ${args.find((word) => !word.startsWith('-'))} failed: ${said.slice(-2_000)}`,
+    {
+      hint: 'What is completed stays completed. Mend what git says, then: orch batch complete --commit',
+      data: { status },
+    },
+  );
 }
 
 const underway: readonly (readonly [file: string, what: string])[] = [
@@ -57,8 +61,10 @@ export function commitCommands(
   trailers: readonly string[],
 ): readonly [add: string[], commit: string[]] {
   const trailerArgs = trailers.flatMap((trailer) => ['--trailer', trailer]);
+  // A file may be called as a pattern is written, such as app/[id]/page.tsx.
+  const literal = paths.some((path) => /[*?[\\]|^:/.test(path)) ? ['--literal-pathspecs'] : [];
   return [
-    ['add', '--', ...paths],
+    [...literal, 'add', '--', ...paths],
     ['commit', '--message', message, ...trailerArgs],
   ];
 }

@@ -44,11 +44,13 @@ export function openPage(file: string, text: string): Page {
 
 /**
  * The keys that are probably slips. Others are other tools' and stay unread, but a `depend_on` that nobody reads
- * would let a task begin too early.
+ * would let a task begin too early. To a word of two letters too many are near.
  */
 export function findSlips(keys: readonly string[], known: readonly string[]): string[] {
-  return keys.flatMap((key) => {
-    const meant = known.includes(key) ? null : findNearest(key, known);
+  const strange = keys.filter((key) => !known.includes(key));
+  const long = known.filter((key) => key.length > 3);
+  return strange.flatMap((key) => {
+    const meant = findNearest(key, long);
     return meant ? [`unknown key ${cleanLine(key, 60)}, did you mean ${meant}?`] : [];
   });
 }

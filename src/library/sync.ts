@@ -1,6 +1,6 @@
 import type { Publication } from '../checkpoint/publication.ts';
 import { type SyncResult, syncWith } from '../checkpoint/sync.ts';
-import { previewSync as preview, type SyncPreview } from '../checkpoint/sync-preview.ts';
+import type { SyncPreview } from '../checkpoint/sync-preview.ts';
 import { openSyncRemote } from '../checkpoint/sync-remote.ts';
 import { parseEpicId } from '../ids.ts';
 import type { Orch } from '../orch.ts';
@@ -55,9 +55,10 @@ export function previewSync(
   where: Where = {},
   options: SyncOptions = {},
 ): Promise<SyncPreview> {
-  return using(where, async (orch) =>
-    preview(orch, await open(orch, remote, options), await readWish(orch, options)),
-  );
+  return using(where, async (orch) => {
+    const preview = await import('../checkpoint/sync-preview.ts');
+    return preview.previewSync(orch, await open(orch, remote, options), await readWish(orch, options));
+  });
 }
 
 async function open(orch: Orch, given: string | null, options: SyncOptions) {

@@ -3,9 +3,9 @@ import type { Commit } from '../git/engine.ts';
 import { quoteForShell } from '../integration/orch-command.ts';
 import type { Oid } from '../types.ts';
 import { count } from '../units.ts';
+import { isOfTasks } from './batch-evidence.ts';
 import type { BatchPorts, Situation } from './batch-situation.ts';
 import { completedOf } from './batches.ts';
-import { mayOverlap } from './files.ts';
 import { readTaskTrailers } from './task-history.ts';
 
 /** Something that is not as it was when the last batch was completed. */
@@ -82,8 +82,7 @@ function compareRepository(
   // What was committed as a batch is the work itself.
   const others = commits.filter(({ message }) => readTaskTrailers(message).length === 0);
   if (base === null || others.length === 0) return differences;
-  const files = position.batch?.tasks.flatMap((task) => task.files) ?? [];
-  const touched = changed.filter((path) => files.some((file) => mayOverlap(file, path)));
+  const touched = changed.filter((path) => isOfTasks(position.batch?.tasks ?? [], path));
   const which = touched.length > 0 ? `, and ${touched.slice(0, 5).join(', ')} of this batch changed` : '';
   return [
     ...differences,

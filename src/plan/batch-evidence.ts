@@ -1,9 +1,9 @@
+import { posix } from 'node:path';
 import type { SpecTask } from '../integration/spec.ts';
 import type { Oid } from '../types.ts';
 import type { Proof } from './batch-files.ts';
 import type { Situation } from './batch-situation.ts';
 import { findPosition } from './batches.ts';
-import { mayOverlap } from './files.ts';
 
 /** More says nothing more. */
 const mostFiles = 100;
@@ -13,9 +13,28 @@ export function shortenCommit(commit: Oid): string {
   return commit.slice(0, 12);
 }
 
-/** Does a file belong to one of these tasks, by what they say they work on? */
+/**
+ * Does a file belong to one of these tasks, by what they say they work on: its path, a folder around it, or a glob?
+ * Only where it surely does: what is committed must have been named.
+ */
 export function isOfTasks(tasks: readonly SpecTask[], path: string): boolean {
-  return tasks.some(({ files }) => files.some((file) => mayOverlap(file, path)));
+  return tasks.some(({ files }) => files.some((file) => makePattern(file).test(path)));
+}
+
+const wildcards: ReadonlyMap<string, string> = new Map([
+  ['**/', '(?:.*/)?'],
+  ['**', '.*'],
+  ['*', '[^/]*'],
+  ['?', '[^/]'],
+]);
+
+function makePattern(file: string): RegExp {
+  const parts = posix
+    .normalize(file)
+    .replace(/\/+$/, '')
+    .split(/(\*\*\/|\*\*|\*|\?)/);
+  const pattern = parts.map((part) => wildcards.get(part) ?? part.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'));
+  return new RegExp(`^${pattern.join('')}(?:/.*)?$`);
 }
 
 /** What shows that tasks are done: where HEAD stood, and which files changed. Several share these by their own files. */

@@ -19,7 +19,6 @@ export type BatchPorts = SessionPorts & { readonly repository: Repository };
 
 /** A spec as it stands in the working tree. */
 export type Situation = {
-  readonly worktree: string;
   /** `specs/active/auth-system` */
   readonly folder: string;
   readonly spec: Spec;
@@ -44,7 +43,6 @@ export async function readSituation(ports: BatchPorts, folder: string): Promise<
   const parsed = parseSpec({ folder, tasks: textOf(tasks), dependencies: textOf(dependencies) });
   const batches = layOutBatches(parsed);
   return {
-    worktree,
     folder,
     spec: parsed.spec,
     batches,

@@ -14,6 +14,8 @@ export type Carry = {
   readonly done: ReadonlyMap<string, TaskRecord>;
   /** What had succeeded, and runs again all the same. */
   readonly again: readonly { readonly task: Task; readonly why: Again }[];
+  /** What counts as done although it never succeeded, or is not as it was: because the user says so. */
+  readonly byWord: readonly { readonly task: Task; readonly why: Again | null }[];
   /** What is in the plan, and was not when the run began. */
   readonly added: readonly Task[];
   /** What was done, and is not in the plan any more. */
@@ -36,10 +38,15 @@ export type CarryRules = {
 export function carryTasks(plan: Plan, records: Keyed<TaskRecord>, rules: CarryRules): Carry {
   const done = new Map<string, TaskRecord>();
   const again: { task: Task; why: Again }[] = [];
+  const byWord: { task: Task; why: Again | null }[] = [];
   for (const task of orderTasks(plan.tasks)) {
     const record = lookUp(records, task.id);
     if (rules.isStep) {
-      if (rules.byHand.has(task.id)) done.set(task.id, record?.status === 'succeeded' ? record : taken(task));
+      if (!rules.byHand.has(task.id)) continue;
+      const isDone = record?.status === 'succeeded';
+      const why = isDone ? findReason(task, record, done, rules) : null;
+      if (!isDone || why !== null) byWord.push({ task, why });
+      done.set(task.id, isDone ? record : taken(task));
     } else if (record?.status === 'succeeded') {
       const why = findReason(task, record, done, rules);
       if (why === null) done.set(task.id, record);
@@ -51,6 +58,7 @@ export function carryTasks(plan: Plan, records: Keyed<TaskRecord>, rules: CarryR
   return {
     done,
     again,
+    byWord,
     added: rules.isStep ? [] : plan.tasks.filter(isNew),
     removed: rules.isStep ? [] : Object.keys(records).filter((id) => !ids.has(id)),
   };

@@ -114,10 +114,11 @@ async function tryToWrite(
     view.state.issues,
     number,
   );
-  const isWhole =
-    isUpToDate(after, deferred) ||
-    (await writeCheckpoint(ports, after, makeProgress(ports, after, deferred)));
-  return { situation: after, newly, already, uncommitted, number, deferred, differences, isWhole };
+  const isSame = isUpToDate(after, deferred);
+  const isWhole = isSame || (await writeCheckpoint(ports, after, makeProgress(ports, after, deferred)));
+  // Of branch, commit and tasks a new checkpoint.yaml says what is now.
+  const left = isSame ? differences : differences.filter(({ kind }) => kind === 'drift' || kind === 'order');
+  return { situation: after, newly, already, uncommitted, number, deferred, differences: left, isWhole };
 }
 
 function refuseDifferences(differences: readonly Difference[]): void {

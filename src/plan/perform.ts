@@ -1,7 +1,8 @@
 import { type Clock, drawFraction, type Random, sleepUnlessAborted } from '../system/clock.ts';
 import type { Environment } from '../system/spawn.ts';
 import type { Millis } from '../types.ts';
-import { askCheck, attempt, type Surroundings } from './attempt.ts';
+import { attempt, type Surroundings } from './attempt.ts';
+import { askCheck } from './check.ts';
 import type { EffectFact, PlannedEffect } from './effects.ts';
 import { decideNext, judge } from './outcome.ts';
 import type { Task } from './types.ts';

@@ -6,7 +6,7 @@ import type { Fact } from '../state/facts.ts';
 import type { SignalWatch } from '../system/signals.ts';
 import type { Environment } from '../system/spawn.ts';
 import { keptBytes } from './artifacts.ts';
-import type { BegunRun } from './begin.ts';
+import type { BegunRun } from './beginning.ts';
 import { concludeRun } from './conclude.ts';
 import { missingEffects } from './effects.ts';
 import type { RunEvent, RunResult, TaskProgress } from './progress.ts';
@@ -37,10 +37,12 @@ export async function runTasks(
   const news = collectNews(ports, signals);
   const stop = new AbortController();
   const work = beginWork(run, target);
+  // Somebody wanted it to end before there was anything to stop.
+  if (signals.caught()) stop.abort();
   try {
     const watched = withoutTasks(target);
     const watch = makeWatch(ports, watched, { signals, hasTerminal: false, follower: null, onEvent }, news);
-    const working = workThrough({ ...ports, cwd, env, signal: stop.signal, tell: onEvent }, work, jobs)
+    const working = workThrough({ ...ports, cwd, env, signal: stop.signal, tell: onEvent }, work, jobs, stop)
       // The run's own end is news to the watch as a command's would be.
       .finally(() => news.onExit({ status: 0, signal: null }));
     // It is awaited below; until then it may fail without anybody being there to hear it.
@@ -80,7 +82,12 @@ function beginWork(run: BegunRun, target: Target): Work {
 }
 
 /** Begins what can begin, as long as nothing speaks against it, and waits for all that was begun. */
-async function workThrough(ports: WorkPorts, work: Work, jobs: number): Promise<Trouble[]> {
+async function workThrough(
+  ports: WorkPorts,
+  work: Work,
+  jobs: number,
+  stop: AbortController,
+): Promise<Trouble[]> {
   const { plan, done, effects } = work.run;
   const open = new Set(missingEffects(effects).map(({ record: fact }) => fact.task));
   const finished = new Set([...done.keys()].filter((id) => !open.has(id)));
@@ -120,9 +127,11 @@ async function workThrough(ports: WorkPorts, work: Work, jobs: number): Promise<
       if (running.size === 0) return troubles;
       await Promise.race(running);
     }
-  } finally {
-    // Where one went wrong as nothing should, the others are not left to themselves.
+  } catch (error) {
+    // One went wrong as nothing should: the others are not left to themselves.
+    stop.abort();
     await Promise.allSettled(running);
+    throw error;
   }
 }
 

@@ -1,11 +1,12 @@
 import { findCheckpoint } from '../checkpoint/names.ts';
 import { readBase } from '../checkpoint/read.ts';
 import { listEpics } from '../checkpoint/tip.ts';
-import { epicRef, parseTrashRef, trashPrefix, undoPrefix } from '../checkpoint/tree.ts';
+import { epicRef, parseTrashRef, trashPrefix } from '../checkpoint/tree.ts';
 import { hasCode, isOrchError } from '../errors.ts';
 import { readCommit } from '../git/read.ts';
 import type { Repository } from '../git/repository.ts';
 import { parseSnapshotRef, snapshotsPrefix } from '../git/snapshot-ref.ts';
+import { undoPrefix } from '../git/undo.ts';
 import { readCurrent } from '../state/current.ts';
 import { bounds } from '../state/lists.ts';
 import type { EpicId, Millis, Oid, SessionId } from '../types.ts';

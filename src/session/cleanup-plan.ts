@@ -89,19 +89,24 @@ const keep = (why: string): Verdict => ({ isRemoved: false, why });
 /** Decides what goes and what stays, and why. */
 export function planCleanup(facts: CleanupFacts, retention: Retention, now: Millis): Judgement[] {
   const inTrash = new Set<EpicId>();
+  const newest = new Map<EpicId, Millis>();
   for (const thing of facts.things) {
     if (thing.kind === 'trash' && !judgeAge('deleted', thing.at, retention.trash, now).isRemoved)
       inTrash.add(thing.epic);
     if (thing.kind === 'epic' && judgeEpic(facts.epics.get(thing.epic), retention.failed, now).isRemoved)
       inTrash.add(thing.epic);
+    if (thing.kind === 'snapshots') newest.set(thing.epic, Math.max(thing.at, newest.get(thing.epic) ?? 0));
   }
-  return facts.things.map((thing) => ({ thing, ...judge(thing, { facts, inTrash, retention, now }) }));
+  const around = { facts, inTrash, newest, retention, now };
+  return facts.things.map((thing) => ({ thing, ...judge(thing, around) }));
 }
 
 type Surroundings = {
   readonly facts: CleanupFacts;
   /** The epics that stay in the trash, or go there now. */
   readonly inTrash: ReadonlySet<EpicId>;
+  /** When the newest snapshot of each epic was taken. */
+  readonly newest: ReadonlyMap<EpicId, Millis>;
   readonly retention: Retention;
   readonly now: Millis;
 };
@@ -119,7 +124,7 @@ function judge(thing: Thing, around: Surroundings): Verdict {
       if (thing.epic === null || inTrash.has(thing.epic)) return keep('its epic is in the trash');
       return judgeAge('last written', thing.file.at, retention.trash, now);
     case 'journal':
-      return { isRemoved: true, why: 'all of it is in checkpoints' };
+      return judgeAge('all of it is in checkpoints, last written', thing.file.at, 0, now);
     case 'log':
       return judgeLog(thing, around);
     case 'damaged':
@@ -144,7 +149,7 @@ function judgeAge(verb: string, at: Millis, keptFor: Millis | null, now: Millis)
 
 function judgeSnapshots(
   { epic, session, oid, at }: Thing & { kind: 'snapshots' },
-  { facts, inTrash, retention, now }: Surroundings,
+  { facts, inTrash, newest, retention, now }: Surroundings,
 ): Verdict {
   if (facts.undo.has(oid)) return keep('orch restore --undo needs it');
   const known = facts.epics.get(epic);
@@ -156,14 +161,9 @@ function judgeSnapshots(
   const ended = findEnd(known, session, at);
   if (isOpen(ended.fate)) return keep(describeOpen(ended.fate));
   // Of two that were taken in the same second, neither is older than the other.
-  const newest = Math.max(...facts.things.map((thing) => (isOf(thing, epic) ? thing.at : 0)));
-  if (at >= newest) return keep('the newest of its epic');
+  if (at >= (newest.get(epic) ?? 0)) return keep('the newest of its epic');
   if (known.green === session) return keep('the code that last passed all gates');
   return judgeAge('its session ended', ended.at, retention.snapshots, now);
-}
-
-function isOf(thing: Thing, epic: EpicId): thing is Thing & { kind: 'snapshots' } {
-  return thing.kind === 'snapshots' && thing.epic === epic;
 }
 
 function findEnd(epic: EpicFacts, session: SessionId, lastSnapshot: Millis): Ended {

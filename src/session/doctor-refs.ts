@@ -6,13 +6,13 @@ import { readRemembered } from '../checkpoint/tip.ts';
 import { epicsPrefix } from '../checkpoint/tree.ts';
 import { hasCode } from '../errors.ts';
 import { readCommit } from '../git/read.ts';
+import { replaceBrokenRef } from '../git/ref-lock.ts';
 import { listBrokenRefs } from '../git/refs.ts';
 import { parseSnapshotRef } from '../git/snapshot-ref.ts';
 import { listUnreachableCommits } from '../git/storage.ts';
 import { isEpicId, parseEpicId } from '../ids.ts';
 import { makeFolder } from '../system/files.ts';
-import { withLock } from '../system/lock.ts';
-import type { EpicId, Oid } from '../types.ts';
+import type { EpicId, Millis, Oid } from '../types.ts';
 import { type Check, type DoctorPorts, fail, listSome, ok } from './doctor-types.ts';
 
 /* A ref that holds no commit id hides all its checkpoints, though every one of them is still there. */
@@ -35,46 +35,56 @@ export const refs: Check = {
   },
 };
 
-/** Nothing is moved before it is known where the ref has to stand. */
+/** The broken file is kept, under another name, and replaced where it is known what it has to hold. */
 async function setRight(ports: DoctorPorts, ref: string): Promise<void> {
-  const { git, disk, home, repository, random } = ports;
+  const { disk, home, repository, random } = ports;
   const name = ref.slice(epicsPrefix.length);
   const epic = ref.startsWith(epicsPrefix) && isEpicId(name) ? parseEpicId(name) : null;
   const target = epic ? await findNewest(ports, epic) : await findSnapshot(ports, ref);
   if (target === null) throw new Error(`nothing here tells where ${ref} stood; another clone may know`);
-  await withLock(ports, join(home, 'locks', `${epic ?? 'refs'}.lock`), async () => {
-    const folder = join(home, 'damaged');
-    await makeFolder(disk, folder);
-    disk.rename(join(repository.commonDir, ref), join(folder, `${ref.replaceAll('/', '-')}.${random.id(6)}`));
-    // An older value may stand in packed-refs.
-    const from = await git.readRef(ref);
-    if (from !== target) await git.moveRefs([{ ref, from, to: target }]);
-  });
+  const folder = join(home, 'damaged');
+  await makeFolder(disk, folder);
+  const { commonDir } = repository;
+  disk.link(join(commonDir, ref), join(folder, `${ref.replaceAll('/', '-')}.${random.id(6)}`));
+  await replaceBrokenRef(disk, commonDir, ref, target);
 }
 
-/** The newest checkpoint of an epic that is whole, whether or not this clone remembers where the ref stood. */
-async function findNewest(ports: DoctorPorts, epic: EpicId): Promise<Oid | null> {
-  const { git, repository } = ports;
+type Whole = { readonly oid: Oid; readonly at: Millis; readonly seq: number };
+
+/**
+ * The newest checkpoint of an epic that is whole. What is unreachable may also be of an epic of that name that was
+ * deleted long ago, or was never acknowledged: where this clone remembers the ref, only what stands on that counts.
+ */
+async function findNewest({ git, repository, ...ports }: DoctorPorts, epic: EpicId): Promise<Oid | null> {
+  const remembered = await readWhole(git, epic, readRemembered({ git, ...ports }, epic));
   const lost = git.name === 'native' ? await listUnreachableCommits(repository) : [];
-  let newest: { readonly oid: Oid; readonly seq: number } | null = null;
-  for (const oid of new Set([...readRemembered(ports, epic), ...lost])) {
-    const seq = await readSeq(git, epic, oid);
-    if (seq !== null && seq > (newest?.seq ?? 0)) newest = { oid, seq };
+  const [base] = remembered;
+  let newest: Whole | null = base ?? null;
+  for (const found of await readWhole(git, epic, lost)) {
+    if (base && !(await git.isAncestor(base.oid, found.oid))) continue;
+    if (newest === null || isNewer(found, newest)) newest = found;
   }
   return newest?.oid ?? null;
 }
 
-/** The number of a checkpoint; null where it is none of this epic's, or is damaged. */
-async function readSeq(git: DoctorPorts['git'], epic: EpicId, oid: Oid): Promise<number | null> {
-  try {
-    const { message } = await readCommit(git, oid);
-    if (parseMessage(message)?.epicId !== epic) return null;
-    const { damage, seq } = await readBase(git, epic, oid);
-    return damage.length === 0 ? seq : null;
-  } catch (error) {
-    if (!hasCode(error, 'INTEGRITY')) throw error;
-    return null;
+function isNewer(a: Whole, b: Whole): boolean {
+  return a.at > b.at || (a.at === b.at && a.seq > b.seq);
+}
+
+/** Those of the commits that are checkpoints of this epic, and can be read. */
+async function readWhole(git: DoctorPorts['git'], epic: EpicId, oids: readonly Oid[]): Promise<Whole[]> {
+  const whole: Whole[] = [];
+  for (const oid of oids) {
+    try {
+      const { message, committedAt } = await readCommit(git, oid);
+      if (parseMessage(message)?.epicId !== epic) continue;
+      const { damage, seq } = await readBase(git, epic, oid);
+      if (damage.length === 0) whole.push({ oid, at: committedAt, seq });
+    } catch (error) {
+      if (!hasCode(error, 'INTEGRITY')) throw error;
+    }
   }
+  return whole;
 }
 
 /** The newest snapshot that one of its session's checkpoints names. */

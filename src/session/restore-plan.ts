@@ -6,6 +6,7 @@ import { changesRules, listIgnoredBy } from '../git/restore-ignored.ts';
 import { findMissing, listTrackedAndUnseen, lookForObstacles } from '../git/restore-look.ts';
 import { type LeftOut, readWorkTree, whyNoSnapshot } from '../git/snapshot.ts';
 import { diffTrees, type TreeChange } from '../git/tree-diff.ts';
+import { readUndo, type Undo } from '../git/undo.ts';
 import type { Oid } from '../types.ts';
 import { codeNotHere, needsGit, type RestorePorts, type RestoreTarget } from './restore-target.ts';
 
@@ -31,7 +32,8 @@ export async function proposeRestore(ports: RestorePorts, target: RestoreTarget)
   const isMeant = ({ path }: TreeChange) => isWithin(path, target.scope);
   const changes = (await diffTrees(repository, tree, target.tree)).filter(isMeant);
   refuseForbidden(changes);
-  const written = await listWritten(ports, target);
+  const written =
+    target.source.kind === 'undo' ? await listWritten(ports, target.source.undo, target.scope) : [];
   const known = new Set(changes.filter(({ from }) => from).map(({ path }) => path));
   const ours = new Set([...written].filter((path) => !known.has(path)));
   const appearing = changes.filter(({ from }) => from === null).map(({ path }) => path);
@@ -39,14 +41,17 @@ export async function proposeRestore(ports: RestorePorts, target: RestoreTarget)
   const paths = [...appearing, ...ours];
   const looked = new Set([...paths, ...paths.flatMap(foldersAbove)]);
   const { tracked, unseen } = await listTrackedAndUnseen(repository);
-  const untracked = [...removed].filter((path) => !tracked.has(path) && !written.has(path));
   const plan = planRestore({
     ...lookForObstacles(worktree, looked, removed),
     changes,
     leftOutNow: byPath(leftOut),
     leftOutThen: byPath(target.leftOut),
     unseen,
-    ignoredThen: changesRules(changes) ? await listIgnoredBy(ports, target.tree, untracked) : new Set(),
+    ignored: await listIgnored(
+      ports,
+      { tree, target },
+      [...removed].filter((path) => !tracked.has(path)),
+    ),
     ours,
     maxFileBytes,
   });
@@ -99,17 +104,41 @@ async function refuseUnknownPaths({ git }: RestorePorts, target: RestoreTarget, 
   }
 }
 
-/** The files the restore that is undone wrote where nothing was. They may be ignored by now, and in no tree. */
+/** The files a restore wrote where nothing was. They may be ignored by now, and in no tree. */
 async function listWritten(
   { repository }: RestorePorts,
-  { source, tree, scope }: RestoreTarget,
+  { restored }: Undo,
+  scope: RestoreTarget['scope'],
 ): Promise<Set<string>> {
   const written = new Set<string>();
-  if (source.kind !== 'undo') return written;
-  for (const restored of source.undo.restored) {
-    for (const { path, from, to } of await diffTrees(repository, restored, tree)) {
-      if (from && to === null && isWithin(path, scope)) written.add(path);
+  for (const done of restored) {
+    for (const { path, from } of await diffTrees(repository, done.from, done.to)) {
+      if (from === null && isWithin(path, scope)) written.add(path);
     }
   }
   return written;
+}
+
+/**
+ * Which untracked files were ignored, by the rules of what is restored, or by those there were before the last
+ * restore: it may have taken the rules away, and must not be taken for a reason to remove the files.
+ */
+async function listIgnored(
+  ports: RestorePorts,
+  { tree, target }: { readonly tree: Oid; readonly target: RestoreTarget },
+  untracked: readonly string[],
+): Promise<Map<string, string>> {
+  const last = untracked.length === 0 ? null : await readUndo(ports);
+  const written = last === null ? new Set<string>() : await listWritten(ports, last.undo, null);
+  const paths = untracked.filter((path) => !written.has(path));
+  const ignored = new Map<string, string>();
+  const sources: (readonly [Oid | undefined, string])[] = [
+    [last?.undo.tree, 'ignored before the last restore'],
+    [target.tree, 'ignored there'],
+  ];
+  for (const [rules, reason] of sources) {
+    if (rules === undefined || !changesRules(await diffTrees(ports.repository, tree, rules))) continue;
+    for (const path of await listIgnoredBy(ports, rules, paths)) ignored.set(path, reason);
+  }
+  return ignored;
 }

@@ -1,13 +1,13 @@
 import { join } from 'node:path';
 import type { Checkpoint } from '../checkpoint/list.ts';
 import { isPlainFile, type RestorePlan } from '../checkpoint/restore.ts';
-import { OrchError } from '../errors.ts';
+import { hasCode, OrchError } from '../errors.ts';
 import { editTree, type TreeEdit } from '../git/edit-tree.ts';
 import { findEntry } from '../git/read.ts';
 import { carryOut, type Prepared, prepareRestore } from '../git/restore.ts';
 import { bringBytesBack, keepBytes } from '../git/restore-bytes.ts';
 import { diffTrees, emptyTree } from '../git/tree-diff.ts';
-import { readUndo, type Undo, writeUndo } from '../git/undo.ts';
+import { type FoundUndo, pointUndo, readUndo, type Undo, writeUndo } from '../git/undo.ts';
 import { removeIfThere } from '../system/files.ts';
 import { withLock } from '../system/lock.ts';
 import type { Oid } from '../types.ts';
@@ -37,9 +37,14 @@ export function restore(ports: RestorePorts, target: RestoreTarget): Promise<Res
     if (isNothing(plan)) return { plan, saved: saved.checkpoint, undo: null };
     const prepared = await prepareRestore(ports, present, plan);
     try {
-      const undo = await describeUndo(ports, proposal, prepared, saved.snapshot);
+      const last = await readUndo(ports);
+      const undo = await describeUndo(ports, proposal, prepared, { saved: saved.snapshot, last });
       await writeUndo(ports, undo);
-      await carryOut(ports, worktree, prepared, plan);
+      await carryOut(ports, worktree, prepared, plan).catch(async (error: unknown) => {
+        // Nothing was changed: what could be undone before still can.
+        if (hasCode(error, 'REF_CONFLICT')) await pointUndo(ports, last?.commit ?? null);
+        throw error;
+      });
       await giveBytesBack(ports, proposal);
       return { plan, saved: saved.checkpoint, undo: await writeUndo(ports, { ...undo, isFinished: true }) };
     } finally {
@@ -85,7 +90,7 @@ async function describeUndo(
   ports: RestorePorts,
   { target, present, worktree }: Proposal,
   { from, to }: Prepared,
-  saved: Oid,
+  { saved, last }: { readonly saved: Oid; readonly last: FoundUndo | null },
 ): Promise<Undo> {
   const { epic, scope, source } = target;
   const touched = await diffTrees(ports.repository, from, to);
@@ -98,7 +103,7 @@ async function describeUndo(
   const undo = {
     epic,
     tree: from,
-    restored: [to],
+    restored: [{ from, to }],
     bytes,
     over: describeWork(target),
     scope,
@@ -107,12 +112,12 @@ async function describeUndo(
     saved,
     undoes,
   };
-  const before = (await readUndo(ports))?.undo;
-  if (before === undefined || before.isFinished) return undo;
+  if (last === null || last.undo.isFinished || last.commit === undoes) return undo;
+  const before = last.undo;
   return {
     ...undo,
     tree: await addSaved(ports, before, { from: present.tree, to: from }),
-    restored: [...before.restored, to],
+    restored: [...before.restored, { from, to }],
     bytes: before.bytes ?? bytes,
     scope: scope === null || before.scope === null ? null : [...before.scope, ...scope],
     leftOut: [...before.leftOut, ...leftOut],
@@ -127,7 +132,7 @@ async function addSaved(
 ): Promise<Oid> {
   const edits = new Map<string, TreeEdit>();
   for (const { path, to } of await diffTrees(repository, saved.from, saved.to)) {
-    const entries = await Promise.all(before.restored.map((tree) => findEntry(git, tree, path)));
+    const entries = await Promise.all(before.restored.map((done) => findEntry(git, done.to, path)));
     if (entries.every((entry) => entry === null)) edits.set(path, to);
   }
   if (edits.size === 0) return before.tree;

@@ -12,6 +12,8 @@ const groups = {
   snapshot: () => import('./snapshot.js'),
   memory: () => import('./memory.js'),
   transcript: () => import('./transcript.js'),
+  sync: () => import('./sync.js'),
+  plan: () => import('./plan.js'),
   compare: () => import('./compare.js'),
 };
 

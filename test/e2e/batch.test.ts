@@ -271,6 +271,7 @@ describe('orch batch', () => {
     expect(orchJson(repository, ['batch', 'complete'])).toMatchObject({
       completed: [],
       alreadyCompleted: ['T002'],
+      differs: [],
     });
     expect(parse(readSpecFile(repository, 'checkpoint.yaml')).checkpoint.last_batch).toBe(2);
   });

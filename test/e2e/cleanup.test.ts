@@ -62,6 +62,21 @@ describe('orch cleanup', () => {
 
     const before = contentOf(repository);
     const planned = clean(repository, 8, '--dry-run');
+    expect(Object.keys(planned).sort()).toEqual([
+      'bytes',
+      'dryRun',
+      'gitBytes',
+      'kept',
+      'removed',
+      'scanned',
+    ]);
+    for (const item of planned.removed)
+      expect(item).toMatchObject({
+        kind: 'epic',
+        ref: expect.any(String),
+        reason: expect.any(String),
+        bytes: null,
+      });
     expect(planned.dryRun).toBe(true);
     expect(contentOf(repository)).toEqual(before);
     expect(named(planned.removed)).toEqual(['epic bad']);
@@ -151,8 +166,13 @@ describe('orch cleanup', () => {
 
   it('takes what crashes left, when nobody can be at it any more', () => {
     const repository = makeRepositoryWithCommit();
-    work(repository, 'x', 'one', 0);
+    const session = work(repository, 'x', 'one', 0);
     const home = join(repository.folder, '.git/orchestration');
+    const journal = join(home, 'journal', `${session}.jsonl`);
+    const recorded = readFileSync(journal);
+    work(repository, 'x', 'two', 0.1);
+    expect(existsSync(journal)).toBe(false);
+    writeFileSync(journal, recorded);
     for (const folder of ['briefs', 'damaged', 'snapshot-index/0123456789abcdef', 'snapshot-objects/abc/aa'])
       mkdirSync(join(home, folder), { recursive: true });
     const left = ['.tmp-abc', 'live/.tmp-x', 'briefs/sess-gone.md', 'damaged/aabb'];
@@ -161,9 +181,10 @@ describe('orch cleanup', () => {
     mkdirSync(join(home, 'live'), { recursive: true });
     for (const name of [...left, ...deep, ...theirs]) writeFileSync(join(home, name), 'x');
     expect(clean(repository, 0.5).removed).toEqual([]);
-    expect(clean(repository, 2).removed).toHaveLength(5);
+    expect(clean(repository, 2).removed).toHaveLength(6);
+    expect(existsSync(journal)).toBe(false);
     expect(existsSync(join(home, 'damaged/aabb'))).toBe(true);
-    expect(clean(repository, 31).removed.map(({ kind }) => kind)).toEqual(['damaged']);
+    expect(named(clean(repository, 31).removed)).toEqual(['damaged damaged/aabb', 'snapshots x']);
     for (const name of [...left, ...deep])
       expect([name, existsSync(join(home, name))]).toEqual([name, false]);
     for (const name of theirs) expect([name, existsSync(join(home, name))]).toEqual([name, true]);
@@ -197,6 +218,16 @@ describe('orch cleanup', () => {
       const ran = runOrch(repository, ['cleanup', ...args]);
       expect([args, ran.status, ran.stdout]).toEqual([args, 2, '']);
     }
+  });
+
+  it('works without git, which then cannot tell the bytes', () => {
+    const repository = makeRepositoryWithCommit();
+    for (const at of [0, 1]) work(repository, 'x', `${at}`, at);
+    const env = { ...inDays(40), ORCH_ENGINE: 'isomorphic' };
+    const { removed, gitBytes } = orchJson<Cleaned & { gitBytes: null }>(repository, ['cleanup'], { env });
+    expect([named(removed), gitBytes]).toEqual([['snapshots x'], null]);
+    expect(refsBelow(repository, 'refs/orchestration/snapshots/x')).toHaveLength(1);
+    expectSound(repository);
   });
 
   it('two at once do what one does', async () => {

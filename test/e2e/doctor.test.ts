@@ -56,7 +56,9 @@ function contentOf(folder: string): Map<string, string> {
 
 /** Finds a fault, mends it, and finds nothing any more. */
 function expectMended(repository: TestRepository, name: string, evidence: RegExp): void {
+  const files = contentOf(repository.folder);
   const before = examine(repository);
+  expect(contentOf(repository.folder), 'looking changes nothing').toEqual(files);
   expect(before.check(name)).toMatchObject({
     evidence: expect.stringMatching(evidence),
     fix: expect.any(String),
@@ -85,6 +87,9 @@ describe('where nothing is wrong, orch doctor', () => {
     const before = contentOf(repository.folder);
     const { status, found, notOk } = examine(repository);
     expect({ status, notOk, ok: found.ok }).toEqual({ status: 0, notOk: [], ok: true });
+    expect(Object.keys(found)).toEqual(['ok', 'checks']);
+    for (const check of found.checks)
+      expect(Object.keys(check)).toEqual(['name', 'status', 'evidence', 'fix']);
     const said = runOrch(repository, ['doctor']);
     expect(said.stdout).toMatch(/^✓ git +\d+\.\d+.*, \/.*git$/m);
     expect(said.stdout).toMatch(/^✓ checkpoints +1 epic, the newest 2 checkpoints read$/m);

@@ -3,7 +3,7 @@ import { readText } from '../support/checkpoints.ts';
 import { type Behaviour, type EffectServer, startEffectServer } from '../support/effect-server.ts';
 import { errorOf } from '../support/orch.ts';
 import { makeRepositoryWithCommit, type TestRepository } from '../support/repository.ts';
-import { startSupervisor } from '../support/supervised.ts';
+import { startSupervisor, writeConfig } from '../support/supervised.ts';
 
 /** A server that answers every request in the same way, until it is told another. */
 async function startMoody(): Promise<{ server: EffectServer; answer(behaviour: Behaviour): void }> {
@@ -128,6 +128,21 @@ describe('orch run with effects', () => {
     );
     expect(server.applied).toEqual(['/notify']);
     expect(new Set(server.received.map(({ key }) => key)).size).toBe(1);
+  });
+
+  it('can be seen in git before the first is tried, whatever the policy', async () => {
+    const repository = makeRepositoryWithCommit();
+    writeConfig(repository, 'checkpoint: { on: [], interval: off }\n');
+    const seen: string[] = [];
+    const server = await startEffectServer(({ key }) => {
+      const paths = repository.git('ls-tree', '-r', '--name-only', 'orchestration/epics/x').split('\n');
+      const planned = paths.find((path) => path.endsWith('/planned-writeback.json'));
+      if (repository.git('show', `orchestration/epics/x:${planned}`).includes(key)) seen.push(key);
+      return { status: 200 };
+    });
+    writePlan(repository, server);
+    expect((await run(repository)).status).toBe(0);
+    expect(seen).toEqual(server.received.map(({ key }) => key));
   });
 
   it('is stopped by Ctrl+C with a request in the air, and asks again with its key', async () => {

@@ -182,4 +182,37 @@ describe('the JSON of', () => {
       handedOverTo: 'null',
     });
   });
+
+  it('run, and the list of runs', () => {
+    const repository = makeRepositoryWithCommit();
+    const effect = '{ id: tag, run: "true" }';
+    repository.write('plan.yaml', `tasks: [{ id: build, run: "true", effects: [${effect}] }]`);
+    const read = (...args: string[]) => shapeOf(orchJson(repository, ['run', ...args, '-e', 'x']));
+    const head = {
+      id: 'string',
+      name: 'string',
+      status: 'string',
+      epicId: 'string',
+      from: 'null',
+      startedAt: 'string',
+    };
+    expect(read('plan.yaml')).toEqual({
+      run: {
+        ...head,
+        tasks: [{ id: 'string', number: 'number', status: 'string', attempts: 'number' }],
+        effects: [{ id: 'string', key: 'string', status: 'string' }],
+      },
+    });
+    expect(read('--list')).toEqual({ epicId: 'string', runs: [head] });
+    const task = { id: 'string', number: 'number', needs: [], when: 'string', files: [], artifacts: [] };
+    expect(read('plan.yaml', '--dry-run')).toEqual({
+      plan: {
+        name: 'string',
+        digest: 'string',
+        tasks: [task],
+        batches: [['string']],
+        effects: [{ id: 'string', task: 'string', what: 'string', hasCheck: 'boolean' }],
+      },
+    });
+  });
 });

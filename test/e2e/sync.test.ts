@@ -1,8 +1,10 @@
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
-import { deleteEpicCheckpoints, saveCheckpoint } from '../../src/index.ts';
-import { epicRef, expectSound, fail, list, reasonsOf, save } from '../support/checkpoints.ts';
+import { bringSnapshot } from '../../src/checkpoint/arrive.ts';
+import { parseOid } from '../../src/ids.ts';
+import { deleteEpicCheckpoints, openOrch, saveCheckpoint, sync } from '../../src/index.ts';
+import { epicRef, expectSound, fail, list, reasonsOf, save, show } from '../support/checkpoints.ts';
 import { orchBin, orchJson, runOrch } from '../support/orch.ts';
 import { cloneOf, makeHub, syncIn } from '../support/remotes.ts';
 import type { TestRepository } from '../support/repository.ts';
@@ -188,22 +190,29 @@ describe('a sync', () => {
     expect(desk.git('rev-parse', epicRef)).toBe(laptop.git('rev-parse', epicRef));
   });
 
-  it('says what is recorded and in no checkpoint yet, and makes none of a running session', async () => {
-    const clone = cloneOf(makeHub(), 'clone');
+  it('beside a running session: it makes no checkpoint for it, says what is pending, and the session goes on', async () => {
+    const hub = makeHub();
+    const [laptop, desk] = [cloneOf(hub, 'laptop'), cloneOf(hub, 'desk')];
+    await save(desk, ['on the desk']);
+    await syncIn(desk);
     const start = ['start', '-e', 'x', '--background', '--no-baseline'];
-    const { session } = orchJson<{ session: { id: string } }>(clone, start);
-    orchJson(clone, ['record', 'note', 'not saved yet']);
-    const before = clone.git('rev-parse', epicRef);
-    const { stderr, status } = runOrch(clone, ['sync', '-y']);
+    const { session } = orchJson<{ session: { id: string } }>(laptop, start);
+    orchJson(laptop, ['record', 'note', 'not saved yet']);
+    const { stderr, stdout, status } = runOrch(laptop, ['sync', '-y']);
     expect({ status, stderr }).toEqual({
       status: 0,
       stderr: 'x: 1 event not in a checkpoint yet, so not sent yet\n',
     });
-    expect(clone.git('rev-parse', epicRef)).toBe(before);
-    expect(orchJson(clone, ['session', 'pause'])).toMatchObject({
+    expect(stdout).toMatch(/^x +↑ 2 checkpoints {2}↓ 1 checkpoint {2}joined$/m);
+    orchJson(laptop, ['record', 'note', 'after the join']);
+    expect(orchJson(laptop, ['session', 'pause'])).toMatchObject({
       session: { id: session.id, status: 'paused' },
     });
-    expect(orchJson(clone, ['sync'])).toMatchObject({ pushed: [{ checkpoints: 1 }], pending: [] });
+    expect(orchJson(laptop, ['sync'])).toMatchObject({ pushed: [{ checkpoints: 1 }], pending: [] });
+    await syncIn(desk);
+    expect(reasonsOf(list(desk))).toContain('on the desk');
+    const notes = Object.values(show(desk, 'latest').document.state.notes).map(({ value }) => value.text);
+    expect(notes.sort()).toEqual(['after the join', 'not saved yet']);
   });
 });
 
@@ -256,5 +265,28 @@ describe('resuming on another machine', () => {
     desk.git('fetch', '--quiet', 'origin', `${epicRef}:${trackedRef}`);
     expect(runOrch(desk, ['resume', '-e', 'x', '--no-baseline', '--', 'true']).status).toBe(0);
     expect(reasonsOf(list(desk))).toEqual(expect.arrayContaining(['on the laptop', 'on the desk']));
+  });
+
+  it('gets the code of a checkpoint whose files were not fetched along', async () => {
+    const hub = makeHub();
+    const [laptop, desk] = [cloneOf(hub, 'laptop'), cloneOf(hub, 'desk')];
+    laptop.write('new-file', 'made on the laptop\n');
+    const [checkpoint] = await save(laptop, ['one']);
+    await syncIn(laptop);
+    await sync(null, { cwd: desk.folder }, { snapshots: false });
+    const { sessionId: session, snapshot } = checkpoint;
+    if (snapshot === null) throw new Error('no files were kept');
+    const wanted = { epic: checkpoint.epicId, session, commit: snapshot };
+    const orch = await openOrch({ cwd: desk.folder });
+    try {
+      expect(desk.tryGit('cat-file', '-e', snapshot).status).not.toBe(0);
+      expect(await bringSnapshot(orch, wanted, 'origin')).toBe(true);
+      expect(desk.git('show', `${snapshot}:new-file`)).toBe('made on the laptop');
+      expect(await bringSnapshot(orch, { ...wanted, commit: parseOid('0'.repeat(40)) }, 'origin')).toBe(
+        false,
+      );
+    } finally {
+      orch.close();
+    }
   });
 });

@@ -38,7 +38,6 @@ function begin(texts: { tasks: string; dependencies: string }): Situation {
   const batches = layOutBatches(read);
   const nothing = { path: '', bytes: Buffer.alloc(0) };
   return {
-    worktree: '',
     folder: 'specs/active/x',
     spec: read.spec,
     batches,

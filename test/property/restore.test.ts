@@ -37,6 +37,10 @@ it('I1: a restore gives the files as git would, leaves the rest alone, and its u
         if (path in present && !(path in wanted)) expect(stays).toContain(path);
       }
       expect(lookAtGit(repository)).toEqual(own);
+      const again = await restoreCheckpoint({ epicId: 'x', name: '1', dryRun: true }, where);
+      expect(again.deleted).toEqual([]); // what was ignored is not taken for something made since
+      // A file whose line ends git would store otherwise by now is always modified, as in a fresh clone.
+      for (const path of again.changed) expect(restored[path]).toBe(wanted[path]);
 
       if (result.undo !== null) {
         await undoRestore({}, where);

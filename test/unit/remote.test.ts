@@ -25,6 +25,7 @@ describe('what git says of a remote', () => {
       "fatal: unable to access 'https://h/x/': The requested URL returned error: 403",
       'push',
     ],
+    ['REMOTE_REFUSED', 'fatal: mismatched algorithms: client sha256; server sha1', 'push'],
     ['REMOTE_UNREACHABLE', "fatal: unable to access 'https://h/x/': Could not resolve host: h"],
     [
       'REMOTE_UNREACHABLE',

@@ -20,7 +20,7 @@ const nothing: RestoreFacts = {
   leftOutNow: new Map(),
   leftOutThen: new Map(),
   unseen: new Map(),
-  ignoredThen: new Set(),
+  ignored: new Map(),
   ours: new Set(),
   maxFileBytes: 100,
 };
@@ -110,8 +110,8 @@ describe('the plan of a restore', () => {
 
   it('keeps what the restored rules ignore, but not what a restore itself wrote', () => {
     const changes = [change('node_modules/x', 'goes')];
-    const ignoredThen = new Set(['node_modules/x']);
-    expect(plan({ changes, ignoredThen }).kept).toEqual({ 'node_modules/x': 'ignored there' });
+    const ignored = new Map([['node_modules/x', 'ignored there']]);
+    expect(plan({ changes, ignored }).kept).toEqual({ 'node_modules/x': 'ignored there' });
     expect(plan({ ours: new Set(['w']), found: found({ w: 'file' }) })).toEqual({
       ...empty,
       remove: ['w'],

@@ -45,6 +45,11 @@ describe('what a sync does with a ref', () => {
     ],
     ['deleted here: stays away', { theirs: { [x]: one }, keptAway: [x] }, {}],
     [
+      'the snapshots of an epic that was deleted here: not sent',
+      { ours: { [`${snapshots}x/sess-abcd`]: one } },
+      {},
+    ],
+    [
       'deleted here and begun anew: joined',
       { ours: { [x]: two }, theirs: { [x]: one }, keptAway: [x] },
       { fetch: [x], join: [x] },
@@ -55,7 +60,12 @@ describe('what a sync does with a ref', () => {
 
   it('sends snapshots that are here, fetches those that are not, and joins none', () => {
     const [mine, others] = [`${snapshots}x/sess-mine`, `${snapshots}x/sess-others`];
-    const given = { ours: { [mine]: two }, theirs: { [mine]: one, [others]: three } };
+    const both = { [x]: one };
+    const given = {
+      ours: { ...both, [mine]: two },
+      theirs: { ...both, [mine]: one, [others]: three },
+      tracked: both,
+    };
     expect(names(planSync(facts(given), everything))).toEqual({ fetch: [others], send: [mine] });
     expect(names(planSync(facts(given), { epic: null, snapshots: false }))).toEqual({});
   });

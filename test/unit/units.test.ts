@@ -5,6 +5,7 @@ import {
   formatAge,
   formatInstant,
   formatMicros,
+  formatSize,
   formatUsd,
   parseDuration,
   parseMicros,
@@ -138,4 +139,9 @@ describe('outside text', () => {
       }),
     );
   });
+});
+
+it('sizes are short, for people', () => {
+  const shown = [0, 812, 1_024, 3_500, 12 * 1024 ** 2, 1024 ** 3, 5 * 1024 ** 4].map(formatSize);
+  expect(shown).toEqual(['0 B', '812 B', '1.0 KB', '3.4 KB', '12 MB', '1.0 GB', '5.0 TB']);
 });

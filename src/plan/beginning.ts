@@ -1,0 +1,120 @@
+import { OrchError } from '../errors.ts';
+import { lookUp } from '../keyed.ts';
+import type { Fact } from '../state/facts.ts';
+import type { TaskRecord } from '../state/run.ts';
+import type { Clock, Random } from '../system/clock.ts';
+import type { Environment } from '../system/spawn.ts';
+import type { Millis, SessionId, WriterId } from '../types.ts';
+import { findBroken } from './artifacts.ts';
+import { type Carry, carryTasks } from './carry.ts';
+import type { Choice } from './choice.ts';
+import { type Carried, nothingCarried, type PlannedEffect, planRunEffects } from './effects.ts';
+import type { KnownRun } from './runs.ts';
+import type { Plan, Task } from './types.ts';
+
+/** A run that has begun, with all that counts of what was done before. */
+export type BegunRun = {
+  readonly id: string;
+  readonly plan: Plan;
+  readonly from: string | null;
+  readonly startedAt: Millis;
+  /** Tasks whose command succeeded before. */
+  readonly done: ReadonlyMap<string, TaskRecord>;
+  readonly effects: readonly PlannedEffect[];
+};
+
+export type Beginning = {
+  readonly run: BegunRun;
+  /** What of an earlier run counts, and what does not, where it goes on from one. */
+  readonly carry: Carry | null;
+  /** What else is different, in sentences for people. */
+  readonly changes: readonly string[];
+  readonly facts: readonly Fact[];
+};
+
+type Wanted = {
+  readonly plan: Plan;
+  readonly worktree: string;
+  readonly env: Environment;
+};
+
+type Around = {
+  readonly session: SessionId;
+  readonly writer: WriterId;
+  /** The newest run of the plan. */
+  readonly last: KnownRun | null;
+};
+
+/** What a run begins with: its head, what was done before, and what it is going to do to the world. */
+export function planBeginning(
+  { random, clock }: { readonly random: Random; readonly clock: Clock },
+  { plan, worktree, env }: Wanted,
+  choice: Choice,
+  { session, writer, last }: Around,
+): Beginning {
+  if (choice.kind === 'nothing') throw justFinished(plan, choice.run);
+  const isAgain = choice.kind === 'again';
+  const earlier = isAgain ? choice.run : choice.from;
+  const after = isAgain ? 0 : choice.after;
+  // The one that began last is the newest, also where a clock stands still or was set back.
+  const startedAt = Math.max(clock.now(), (last?.head.startedAt ?? 0) + 1);
+  const head = isAgain
+    ? { id: choice.run.id, from: choice.run.head.from, startedAt: choice.run.head.startedAt }
+    : { id: `run-${random.id(6)}`, from: choice.from?.id ?? null, startedAt };
+  const carry = earlier && carryOver(plan, earlier, worktree, after);
+  const done = carry?.done ?? new Map<string, TaskRecord>();
+  const ahead = plan.tasks.filter((task) => (isAgain ? isOpen(task, done, earlier) : task.number > after));
+  const carried = earlier ? carryEffects(plan, ahead, earlier, writer) : nothingCarried;
+  const { planned, facts, changes } = planRunEffects(ahead, head.id, carried, env);
+  return {
+    run: { ...head, plan, done, effects: planned },
+    carry,
+    changes,
+    facts: [headFact(plan, head, session), ...[...done].map((each) => sayAgain(head.id, each)), ...facts],
+  };
+}
+
+type Head = Pick<BegunRun, 'id' | 'from' | 'startedAt'>;
+
+function headFact({ name, digest }: Plan, { id, from, startedAt }: Head, session: SessionId): Fact {
+  const head = { plan: name, digest, status: 'running', session, from, startedAt, endedAt: null } as const;
+  return { kind: 'run', run: id, ...head };
+}
+
+function sayAgain(run: string, [id, { at: _, ...record }]: readonly [string, TaskRecord]): Fact {
+  return { kind: 'task', run, id, ...record };
+}
+
+/** Has a task something left to do? Of one that counts as done by the user's word, no effect was ever planned. */
+function isOpen(
+  { id, effects }: Task,
+  done: ReadonlyMap<string, TaskRecord>,
+  earlier: KnownRun | null,
+): boolean {
+  return !done.has(id) || effects.some((effect) => lookUp(earlier?.effects ?? {}, effect.id));
+}
+
+function carryOver(plan: Plan, earlier: KnownRun, worktree: string, after: number): Carry {
+  const succeeded = Object.entries(earlier.tasks).filter(([, { status }]) => status === 'succeeded');
+  const broken = findBroken(worktree, new Map(succeeded.map(([task, { artifacts }]) => [task, artifacts])));
+  const isSamePlan = earlier.head.digest === plan.digest;
+  const byHand = new Set(plan.tasks.filter(({ number }) => number <= after).map(({ id }) => id));
+  return carryTasks(plan, earlier.tasks, { broken, isSamePlan, byHand, isStep: after > 0 });
+}
+
+/** What was known of the effects that are still ahead, and of those that left the plan. */
+function carryEffects(plan: Plan, ahead: readonly Task[], earlier: KnownRun, writer: WriterId): Carried {
+  const isAhead = new Set(ahead.map(({ id }) => id));
+  const isIn = new Set(plan.tasks.map(({ id }) => id));
+  const known = Object.entries(earlier.effects).filter(
+    ([, { task }]) => isAhead.has(task) || !isIn.has(task),
+  );
+  return { effects: Object.fromEntries(known), isElsewhere: earlier.writer !== writer };
+}
+
+function justFinished({ name }: Plan, run: KnownRun): OrchError {
+  return new OrchError('SESSION_ACTIVE', `another process has just finished the run ${run.id} of ${name}`, {
+    hint: 'Nothing is left to do; see it with: orch run --list',
+    data: { plan: name, run: run.id, reason: 'finished' },
+  });
+}

@@ -1,0 +1,110 @@
+import { describe, expect, it } from 'vitest';
+import { type DocumentContent, maxDocumentBytes } from '../../src/checkpoint/document.ts';
+import { fitDocument } from '../../src/checkpoint/fit.ts';
+import { hasCode } from '../../src/errors.ts';
+import { parseSessionId, parseWriterId } from '../../src/ids.ts';
+import { nothingCarried, planEffects } from '../../src/plan/effects.ts';
+import { parsePlan } from '../../src/plan/parse.ts';
+import { listRuns } from '../../src/plan/runs.ts';
+import { maxRunBytes, measureRun, refuseTooLarge } from '../../src/plan/size.ts';
+import type { Plan } from '../../src/plan/types.ts';
+import { type Entry, emptyState } from '../../src/state/lists.ts';
+import type { RunHead, RunPart } from '../../src/state/run.ts';
+
+const session = parseSessionId('sess-aaaa');
+
+function makePlan(tasks: number): Plan {
+  const lines = Array.from({ length: tasks }, (_, n) => {
+    const effect = `{ id: effect-${n}, request: { url: "http://127.0.0.1:1/release/${n}", body: { n: ${n} } } }`;
+    return `  - { id: task-${n}, run: make ${n}, effects: [${effect}] }\n`;
+  });
+  return parsePlan(`name: large\ntasks:\n${lines.join('')}`, 'p.yaml');
+}
+
+/** A part of a run in which everything was done. */
+function makePart(plan: Plan, run: string, status: RunHead['status'], startedAt: number): RunPart {
+  const tasks = plan.tasks.map(({ id, digest }) => [
+    id,
+    { status: 'succeeded', attempts: 1, digest, artifacts: [], at: startedAt },
+  ]);
+  const effects = planEffects(plan.tasks, run, nothingCarried).planned.map(({ record }) => {
+    const { kind: _, run: __, id, ...rest } = record;
+    return [id, { ...rest, status: 'acknowledged', at: startedAt }];
+  });
+  const head = {
+    plan: plan.name,
+    digest: plan.digest,
+    status,
+    session,
+    from: null,
+    startedAt,
+    endedAt: null,
+    at: startedAt,
+  };
+  return { head, tasks: Object.fromEntries(tasks), effects: Object.fromEntries(effects) };
+}
+
+function makeContent(parts: { readonly [key: string]: RunPart }): DocumentContent {
+  const runs = Object.entries(parts).map(([key, value], index): [string, Entry<RunPart>] => {
+    return [key, { value, stamp: [index, parseWriterId('w'), 0] }];
+  });
+  // Only what takes room here matters.
+  return {
+    events: [],
+    state: { ...emptyState, runs: Object.fromEntries(runs) },
+  } as unknown as DocumentContent;
+}
+
+describe('the records of a run', () => {
+  const plan = makePlan(200);
+
+  it('fit: 200 tasks, each with an effect', () => {
+    expect(measureRun(plan)).toBeLessThan(maxRunBytes);
+    const { bytes } = fitDocument(
+      makeContent({ 'run-aaaa@sess-aaaa': makePart(plan, 'run-aaaa', 'running', 1) }),
+    );
+    expect(bytes.length).toBeLessThan(measureRun(plan) + 4_096);
+  });
+
+  it('that would not fit are refused before it begins, with the bound', () => {
+    try {
+      refuseTooLarge(makePlan(400));
+      expect.unreachable();
+    } catch (error) {
+      expect(hasCode(error, 'PLAN_INVALID') && error.message).toMatch(
+        /large is too large: to record its 400 tasks takes \d+ KB, and a run can have 128 KB/,
+      );
+    }
+  });
+
+  it('stay whole while anybody can go on with it; what others said before makes room', () => {
+    const content = makeContent({
+      'run-old1@sess-aaaa': makePart(plan, 'run-old1', 'succeeded', 1),
+      'run-old2@sess-aaaa': makePart(plan, 'run-old2', 'failed', 2),
+      'run-now1@sess-aaaa': makePart(plan, 'run-now1', 'running', 3),
+      'run-now1@sess-bbbb': makePart(plan, 'run-now1', 'running', 3),
+    });
+    const { document, bytes } = fitDocument(content);
+    expect(bytes.length).toBeLessThanOrEqual(maxDocumentBytes);
+    const runs = listRuns(document.state);
+    expect(
+      runs.map(({ id, tasks, effects }) => [id, Object.keys(tasks).length, Object.keys(effects).length]),
+    ).toEqual([
+      ['run-now1', 200, 200],
+      ['run-old2', 0, 0],
+      ['run-old1', 0, 0],
+    ]);
+  });
+
+  it('keep an acknowledgement that only an earlier session knows of', () => {
+    const later = makePart(plan, 'run-now1', 'running', 3);
+    const unsure = { ...later.effects, 'effect-7': { ...later.effects['effect-7'], status: 'planned' } };
+    const content = makeContent({
+      'run-now1@sess-aaaa': makePart(plan, 'run-now1', 'running', 3),
+      'run-now1@sess-bbbb': { ...later, effects: unsure as RunPart['effects'] },
+      'run-x@sess-aaaa': makePart({ ...plan, name: 'other' }, 'run-x', 'succeeded', 1),
+    });
+    const [run] = listRuns(fitDocument(content).document.state);
+    expect(run?.effects['effect-7']?.status).toBe('acknowledged');
+  });
+});
