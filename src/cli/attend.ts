@@ -77,7 +77,7 @@ export async function attend(
       },
     }),
   });
-  log?.flush();
+  await log?.flush();
   line?.clear();
   return end;
 }

@@ -22,7 +22,7 @@ export async function writeReport(orch: Orch, file: string, plan: Plan, epic: Ep
   const { state } = await readView(orch, epic);
   const run = findRun(state, plan.name);
   if (run === null) return;
-  const text = formatRunReport({ epic, run, plan, redact });
+  const text = await redact(formatRunReport({ epic, run, plan }));
   try {
     await writeAtomically(disk, resolve(file), Buffer.from(text), random.id(8));
   } catch (cause) {

@@ -1,8 +1,11 @@
 import { join, sep } from 'node:path';
+import type { SessionPorts } from '../session/record.ts';
 import type { TaskRecord } from '../state/run.ts';
 import { hashFile } from '../system/file-hash.ts';
 import { readIfThere, realPath, statIfThere } from '../system/files.ts';
 import type { Again } from './carry.ts';
+
+type Redact = SessionPorts['redact'];
 
 export type Artifact = TaskRecord['artifacts'][number];
 
@@ -51,21 +54,22 @@ export function findBroken(
 /** How much of one artifact, and of all artifacts of a run, is kept in the checkpoints while it is unfinished. */
 export const keptBytes = { each: 1024 * 1024, all: 10 * 1024 * 1024 };
 
-/** The contents that are kept: of what is small enough, and changed by nothing that must not be kept. */
-export function readKept(
+/** The contents that are kept: of what is small enough, and has nothing in it that must not be kept. */
+export async function readKept(
   worktree: string,
   artifacts: readonly Artifact[],
   room: number,
-  redact: (text: string) => string,
-): { readonly path: string; readonly bytes: Buffer }[] {
+  redact: Redact,
+): Promise<{ readonly path: string; readonly bytes: Buffer }[]> {
+  const kept: { path: string; bytes: Buffer }[] = [];
   let left = room;
-  return artifacts.flatMap(({ path, bytes }) => {
-    if (bytes > Math.min(keptBytes.each, left)) return [];
-    const content = findProblem(worktree, path) === null ? readIfThere(join(worktree, path)) : null;
-    if (content === null || content.length > keptBytes.each) return [];
-    const text = content.toString('utf8');
-    if (redact(text) !== text) return [];
-    left -= content.length;
-    return [{ path, bytes: content }];
-  });
+  for (const { path } of artifacts.filter(({ bytes }) => bytes <= keptBytes.each)) {
+    const bytes = findProblem(worktree, path) === null ? readIfThere(join(worktree, path)) : null;
+    if (bytes === null || bytes.length > Math.min(keptBytes.each, left)) continue;
+    const text = bytes.toString('utf8');
+    if ((await redact(text)) !== text) continue;
+    left -= bytes.length;
+    kept.push({ path, bytes });
+  }
+  return kept;
 }

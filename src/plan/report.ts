@@ -11,12 +11,10 @@ export type ReportInput = {
   readonly run: Pick<KnownRun, 'id' | 'head' | 'tasks' | 'effects'>;
   /** As it is now, for the order of its tasks; what the run knows besides comes behind them. */
   readonly plan: Pick<Plan, 'tasks' | 'digest'>;
-  /** Takes what must not be kept out of a text. */
-  readonly redact: (text: string) => string;
 };
 
-/** All that is known of a run, in Markdown, to be handed on: no secret, no output, and nothing a task could forge. */
-export function formatRunReport({ epic, run, plan, redact }: ReportInput): string {
+/** All that is known of a run, in Markdown, to be handed on: no output, and nothing a task could forge. Who writes it redacts it. */
+export function formatRunReport({ epic, run, plan }: ReportInput): string {
   const { id, head } = run;
   const facts = [
     `Run ${codeText(id, 64)} on ${codeText(epic, 64)}`,
@@ -35,7 +33,7 @@ export function formatRunReport({ epic, run, plan, redact }: ReportInput): strin
     listEffects(run),
   ];
   const text = sections.filter((lines) => lines.length > 0).map((lines) => `${lines.join('\n')}\n`);
-  return redact(text.join('\n'));
+  return text.join('\n');
 }
 
 function sayStatus(status: string): string {

@@ -21,7 +21,7 @@ export type TaskPlace = {
   /** Settles when it is on disk that this attempt begins. */
   readonly onAttempt: (attempt: number) => Promise<void>;
   /** An attempt failed, and another follows. */
-  readonly onRetry: (attempt: number, reason: string) => void;
+  readonly onRetry: (attempt: number, reason: string) => Promise<void>;
 };
 
 export type TaskEnd =
@@ -42,7 +42,7 @@ export async function runTask(task: Task, place: TaskPlace): Promise<TaskEnd> {
     if (end.kind === 'succeeded') return { ...end, attempts };
     if (end.kind === 'stopped') return { ...end, attempts };
     if (attempts >= task.retry.attempts) return { ...end, attempts, output };
-    place.onRetry(attempts, end.reason);
+    await place.onRetry(attempts, end.reason);
     await sleepUnlessAborted(pauseAfter(attempts, task.retry, drawFraction(place.random)), place.signal);
   }
 }

@@ -48,26 +48,27 @@ export async function workOn(ports: WorkPorts, work: Work, task: Task): Promise<
   const began = clock.elapsed();
   const path = join(ports.home, 'logs', work.run.id, `${task.id}.log`);
   const log = await openTaskLog(ports, task, path);
-  const tellEnd = (status: 'succeeded' | 'failed', reason: string | null = null, output = '') => {
+  const tellEnd = async (status: 'succeeded' | 'failed', reason: string | null = null, output = '') => {
     const attempts = work.tasks.get(task.id)?.attempts ?? 0;
     const elapsed = clock.elapsed() - began;
-    tell({ kind: 'ended', task, status, attempts, elapsed, reason, output: ports.redact(output), log: path });
+    const clean = await ports.redact(output);
+    tell({ kind: 'ended', task, status, attempts, elapsed, reason, output: clean, log: path });
   };
   try {
     const isDone = work.run.done.has(task.id);
     const end = isDone ? null : await runCommand(ports, work, task, log);
     if (end?.kind === 'stopped') return { kind: 'stopped' };
     if (end?.kind === 'failed') {
-      tellEnd('failed', end.reason, end.output);
+      await tellEnd('failed', end.reason, end.output);
       return end;
     }
     const outcome = await doEffects(ports, work, task, log);
-    if (outcome.kind === 'succeeded') tellEnd('succeeded');
-    if (outcome.kind === 'blocked') tellEnd('failed', outcome.reason);
+    if (outcome.kind === 'succeeded') await tellEnd('succeeded');
+    if (outcome.kind === 'blocked') await tellEnd('failed', outcome.reason);
     if (outcome.kind === 'held') tell({ kind: 'held', task, reason: outcome.reason });
     return outcome;
   } finally {
-    log.close();
+    await log.close();
   }
 }
 
@@ -93,13 +94,13 @@ async function runCommand(ports: WorkPorts, work: Work, task: Task, log: OutputL
       await recordTask(ports, work, task, { status: 'running', attempts: attempt });
       tell({ kind: 'begun', task, attempt });
     },
-    onRetry: (attempt, reason) => {
-      log.flush();
+    onRetry: async (attempt, reason) => {
+      await log.flush();
       log.tell(`orch: attempt ${attempt}: ${reason}`);
       tell({ kind: 'retry', task, attempt, reason });
     },
   });
-  log.flush();
+  await log.flush();
   if (end.kind === 'failed') {
     log.tell(`orch: attempt ${end.attempts}: ${end.reason}`);
     await recordTask(ports, work, task, { status: 'failed', attempts: end.attempts });
@@ -136,7 +137,7 @@ async function recordTask(
   const { run, target, tasks } = work;
   const { status, attempts, artifacts = [] } = now;
   const fact = { kind: 'task', run: run.id, id, status, attempts, digest, artifacts } as const;
-  const runFiles = keepArtifacts(ports, work, artifacts);
+  const runFiles = await keepArtifacts(ports, work, artifacts);
   const keeps = runFiles.length > 0 && isOn(target.settings.policy, 'task');
   await record(
     ports,
@@ -148,8 +149,12 @@ async function recordTask(
 }
 
 /** What was made so far is in the checkpoints as long as the run may need it. */
-function keepArtifacts(ports: WorkPorts, { run, kept }: Work, artifacts: TaskRecord['artifacts']): RunFile[] {
-  const files = readKept(ports.cwd, artifacts, keptBytes.all - kept.bytes, ports.redact);
+async function keepArtifacts(
+  ports: WorkPorts,
+  { run, kept }: Work,
+  artifacts: TaskRecord['artifacts'],
+): Promise<RunFile[]> {
+  const files = await readKept(ports.cwd, artifacts, keptBytes.all - kept.bytes, ports.redact);
   kept.bytes += files.reduce((sum, { bytes }) => sum + bytes.length, 0);
   return files.map((file) => ({ run: run.id, ...file }));
 }
@@ -166,7 +171,7 @@ async function doEffects(ports: WorkPorts, work: Work, task: Task, log: OutputLo
       env: { ...env, ...taskEnvironment(work, task, 1) },
       signal,
       onOutput: log.write,
-      say: (text) => tell({ kind: 'said', task, text: ports.redact(text) }),
+      say: (text) => tell({ kind: 'said', task, text }),
       record: async (fact) => {
         await record(ports, work.target, [fact]);
         work.effects.set(fact.id, fact);

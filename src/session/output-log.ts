@@ -9,9 +9,9 @@ export type OutputLog = {
   tell(text: string): void;
   /** A piece of what the command prints. */
   write(chunk: Buffer | string): void;
-  /** Writes what is held back. */
-  flush(): void;
-  close(): void;
+  /** Writes what is held back, and waits until all is written. */
+  flush(): Promise<void>;
+  close(): Promise<void>;
 };
 
 /** A line that gets longer than this is written in pieces. */
@@ -41,7 +41,7 @@ export function openOutputLog(
     }
   }
 
-  function flush(): void {
+  async function flush(): Promise<void> {
     held += decoder.end();
     if (held !== '') append(`${ports.redact(held)}\n`);
     held = '';
@@ -56,8 +56,8 @@ export function openOutputLog(
       held = held.slice(end);
     },
     flush,
-    close: () => {
-      flush();
+    close: async () => {
+      await flush();
       file.close();
     },
   };
