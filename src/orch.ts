@@ -4,7 +4,7 @@ import { type Config, loadConfig } from './config.ts';
 import type { GitEngine } from './git/engine.ts';
 import { type EngineChoice, openEngine } from './git/open.ts';
 import { discoverRepository, type Repository } from './git/repository.ts';
-import { redact } from './redact.ts';
+import { type FindSecret, makeRedactor, presetRedactor, type Redactor } from './redact.ts';
 import type { BaselinePorts } from './session/baseline.ts';
 import { type SessionSettings, settingsOf } from './session/settings.ts';
 import { identifyWriter } from './session/writer.ts';
@@ -35,6 +35,7 @@ export type Orch = BaselinePorts & {
   /** The repository's settings; read when they are first asked for. */
   readonly readConfig: () => Promise<Config>;
   readonly readSettings: () => Promise<SessionSettings>;
+  readonly findSecret: FindSecret;
   close(): void;
 };
 
@@ -46,18 +47,30 @@ export async function openOrch(options: OrchOptions = {}): Promise<Orch> {
   const home = join(repository.commonDir, 'orchestration');
   const opened = await openEngine(engine, { repository, disk, random });
   const git = options.wrapEngine?.(opened) ?? opened;
-  const report = (what: string) => {
-    options.onReport?.(what);
-    log(disk, clock, home, what);
-  };
   // Only git itself knows what the user ignores, filters and checks out.
   const canSnapshot = git.name === 'native' && repository.worktree !== null;
-  const snapshotPorts = { repository, git, disk, clock, random, home, report };
   let config: Promise<Config> | null = null;
   const readConfig = () => {
     config ??= loadConfig({ disk, clock, worktree: repository.worktree, home }).then((found) => found.config);
     return config;
   };
+  let redactor = presetRedactor;
+  let reading: Promise<Redactor> | null = null;
+  // Where the config cannot be read, nobody knows what must not be kept: then nothing is.
+  const readRedactor = () => {
+    reading ??= readConfig().then(async (found) => {
+      redactor = await makeRedactor(found.redact);
+      return redactor;
+    });
+    return reading;
+  };
+  const report = (what: string) => {
+    options.onReport?.(what);
+    log(disk, clock, home, redactor.redactAtOnce(what));
+  };
+  const redact = async (text: string) => (await readRedactor()).redact(text);
+  const findSecret = async (text: string) => (await readRedactor()).findSecret(text);
+  const snapshotPorts = { repository, git, disk, clock, random, home, report, redact, findSecret };
   return {
     repository,
     git,
@@ -69,6 +82,7 @@ export async function openOrch(options: OrchOptions = {}): Promise<Orch> {
     readSettings: async () => ({ ...settingsOf(await readConfig()), ...options.settings }),
     readPrices: async () => (await readConfig()).prices,
     redact,
+    findSecret,
     worktree: repository.worktree,
     takeSnapshot: canSnapshot
       ? async (request) => {

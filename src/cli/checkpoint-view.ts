@@ -1,7 +1,8 @@
+import type { CheckpointDocument } from '../checkpoint/document.ts';
 import { OrchError } from '../errors.ts';
 import type { Checkpoint, LoadedCheckpoint, Verification } from '../index.ts';
 import type { List, Note } from '../state/lists.ts';
-import { columnsOf, cutColumns } from '../text.ts';
+import { cleanLine, columnsOf, cutColumns } from '../text.ts';
 import type { EpicId, Millis } from '../types.ts';
 import { count, formatAge } from '../units.ts';
 import { type Column, formatTable, type Output } from './output.ts';
@@ -85,6 +86,7 @@ export function showCheckpoint(out: Output, { checkpoint, document }: LoadedChec
     showNotes(out, 'Decisions', state.decisions),
     showNotes(out, 'Tried, failed', state.tried),
     showNotes(out, 'Notes', state.notes),
+    ...showLeftOut(out, document).map((line) => `\n${line}`),
   ];
   const columns = [
     { paint: (text: string) => out.paint('dim', text) },
@@ -93,6 +95,15 @@ export function showCheckpoint(out: Output, { checkpoint, document }: LoadedChec
   const table = formatTable(rows, columns, out.columns);
   const title = showTitle(out, checkpoint);
   return [title, '', table, ...sections.filter((section) => section !== '')].join('\n');
+}
+
+/** Files that changed and are not in the snapshot, on one line: nobody should learn that when they want them back. */
+export function showLeftOut(out: Output, { leftOut = [] }: Pick<CheckpointDocument, 'leftOut'>): string[] {
+  if (leftOut.length === 0) return [];
+  const named = leftOut.slice(0, 3).map(({ path, reason }) => `${cleanLine(path)} (${reason})`);
+  const more = leftOut.length > named.length ? [`and ${count(leftOut.length - named.length, 'other')}`] : [];
+  const text = `Not in the snapshot: ${[...named, ...more].join(', ')}`;
+  return [out.paint('yellow', cutColumns(text, out.columns))];
 }
 
 /** The newest few of a list of texts. */

@@ -1,8 +1,14 @@
-import type { Checkpoint } from '../checkpoint/list.ts';
 import { OrchError } from '../errors.ts';
 import { loadCheckpoint, verifyCheckpoints } from '../library/checkpoints.ts';
 import { recordIn } from '../session/here.ts';
-import { parseLimit, showCheckpoint, showList, showTitle, showVerification } from './checkpoint-view.ts';
+import {
+  parseLimit,
+  showCheckpoint,
+  showLeftOut,
+  showList,
+  showTitle,
+  showVerification,
+} from './checkpoint-view.ts';
 import { chooseEpic, choosePlace, epicOption, rememberEpic } from './choose.ts';
 import { listOrTell } from './listing.ts';
 import { runCommands } from './run.ts';
@@ -18,15 +24,16 @@ const create: CommandSpec = {
   examples: ['orch checkpoint create --epic feat-login --reason "Login form done"'],
   run: async (context, call) => {
     const reason = textOf(call, 'reason');
-    const checkpoint = await context.withOrch(async (orch): Promise<Checkpoint> => {
+    const { checkpoint, document } = await context.withOrch(async (orch) => {
       const place = await choosePlace(context, orch, textOf(call, 'epic'));
       const { stored } = await recordIn(orch, place, [], { trigger: 'manual', reason: reason ?? null });
       if (stored === null) throw new Error('a checkpoint was asked for, and none was made');
       await rememberEpic(orch, place.epic);
-      return stored.checkpoint;
+      return stored;
     });
     const { out, json } = context;
     out.print(json ? JSON.stringify({ checkpoint }) : showTitle(out, checkpoint, '◆ '));
+    if (!json) for (const line of showLeftOut(out, document)) out.tell(`  ${line}`);
     return 0;
   },
 };

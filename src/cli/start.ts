@@ -51,6 +51,7 @@ export async function runStart(context: Context, call: Call, resumes: boolean): 
       return await workInForeground(sayInto(context, log), orch, request, call, { log, signals, plan });
     } finally {
       signals.release();
+      await log?.flush();
     }
   });
 }

@@ -16,6 +16,8 @@ export type { LeftOut, WorkTree };
 export type SnapshotPorts = WorkTreePorts & {
   /** Told of what went on behind the scenes: a stale lock removed, a damaged snapshot passed over. */
   readonly report: (what: string) => void;
+  /** Takes out what must not be kept. */
+  readonly redact: (text: string) => Promise<string>;
 };
 
 export type SnapshotRequest = {
@@ -70,7 +72,14 @@ export async function takeSnapshot(ports: SnapshotPorts, request: SnapshotReques
   const ref = snapshotRef(request.epic, request.session);
   let last = await readLast(ports, ref);
   const { commit: head } = await git.readHead();
-  const { tree, leftOut } = await readWorkTree(ports, request.maxFileBytes, last.commit?.tree ?? null);
+  const { tree, leftOut: omitted } = await readWorkTree(
+    ports,
+    request.maxFileBytes,
+    last.commit?.tree ?? null,
+  );
+  const leftOut = await Promise.all(
+    omitted.map(async (one) => ({ ...one, path: await ports.redact(one.path) })),
+  );
   for (let conflicts = 0; ; conflicts++) {
     const before = last.commit;
     const sameHead = before && headOf(before.message) === head ? before : null;

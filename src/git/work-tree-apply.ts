@@ -3,15 +3,15 @@ import { readFrom, readIfThere } from '../system/files.ts';
 import type { Environment } from '../system/spawn.ts';
 import type { Oid } from '../types.ts';
 import { editTree, type TreeEdit } from './edit-tree.ts';
-import type { GitEngine } from './engine.ts';
 import { findInIndex, isReadableIndex } from './index-entries.ts';
 import { syncLooseObjects } from './object-sync.ts';
 import { openQuarantine } from './quarantine.ts';
 import { type Changes, describe, type LeftOut } from './work-tree-changes.ts';
 import { type Refused, removeFromIndex, updateIndex, writeTree } from './work-tree-git.ts';
-import { type IndexPorts, type KeptIndex, keepIndex } from './work-tree-index.ts';
+import { type KeptIndex, keepIndex } from './work-tree-index.ts';
+import type { SecretPorts } from './work-tree-secrets.ts';
 
-export type WorkTreePorts = IndexPorts & { readonly git: GitEngine };
+export type WorkTreePorts = SecretPorts;
 
 export type WorkTree = { readonly tree: Oid; readonly leftOut: readonly LeftOut[] };
 

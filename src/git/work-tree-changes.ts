@@ -5,7 +5,13 @@
 
 export type LeftOut = {
   readonly path: string;
-  readonly reason: 'too large' | 'nested repository' | 'unreadable' | 'special file' | 'refused by git';
+  readonly reason:
+    | 'too large'
+    | 'nested repository'
+    | 'unreadable'
+    | 'special file'
+    | 'refused by git'
+    | `secret inside: ${string}`;
   readonly bytes: number | null;
 };
 
@@ -28,6 +34,8 @@ export type Found = {
     | 'missing'
     | 'behind link';
   readonly bytes: number;
+  /** What kind of secret is in it, or in its name. */
+  readonly secret?: string;
 };
 
 export type Changes = {
@@ -115,10 +123,11 @@ function isSubmodule(path: string, { kind }: Found, { untracked }: Listing): boo
   return kind === 'repository' && !untracked.has(`${path}/`);
 }
 
-function problemWith(path: string, { kind, bytes }: Found, maxFileBytes: number): LeftOut | null {
+function problemWith(path: string, { kind, bytes, secret }: Found, maxFileBytes: number): LeftOut | null {
   if (kind === 'special') return describe(path, 'special file');
   if (kind === 'unreadable') return describe(path, 'unreadable');
   if (kind === 'file' && bytes > maxFileBytes) return describe(path, 'too large', bytes);
+  if (secret !== undefined) return describe(path, `secret inside: ${secret}`);
   return null;
 }
 

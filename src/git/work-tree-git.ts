@@ -115,6 +115,59 @@ export async function removeFromIndex(
   if (result.status !== 0) throw gitFailed(args, result);
 }
 
+/** A file in the index that the user's last commit has not, or has otherwise. */
+export type Staged = {
+  readonly path: string;
+  readonly oid: Oid;
+  /** As the commit has it; null where it is new. */
+  readonly before: { readonly mode: string; readonly oid: string } | null;
+};
+
+/** The files an index has otherwise than a commit; where there is no commit yet, all of them. */
+export async function listStaged(
+  repository: Repository,
+  commit: Oid | null,
+  environment: Environment,
+): Promise<Staged[]> {
+  const args = ['diff-index', '-z', '--raw', '--cached', '--no-renames', '--diff-filter=AMT', '--no-abbrev'];
+  const all = ['ls-files', '-z', '--stage'];
+  const result = await run(repository, commit === null ? all : [...args, commit], environment);
+  if (result.status !== 0) throw gitFailed(args, result);
+  const entries =
+    commit === null
+      ? result.stdout.matchAll(/(?<mode>100\d+) (?<oid>[0-9a-f]+) 0\t(?<path>[^\0]+)\0/g)
+      : result.stdout.matchAll(
+          /:(?<oldMode>\d+) (?<mode>100\d+) (?<oldOid>[0-9a-f]+) (?<oid>[0-9a-f]+) [AMT]\0(?<path>[^\0]+)\0/g,
+        );
+  return [...entries].map(({ groups = {} }) => {
+    const { path = '', oid = '', oldMode = '0', oldOid = '' } = groups;
+    const before = Number(oldMode) === 0 ? null : { mode: oldMode, oid: oldOid };
+    return { path, oid: parseOid(oid), before };
+  });
+}
+
+/** Makes files in an index what they were before they were staged. */
+export async function unstage(
+  repository: Repository,
+  staged: readonly Staged[],
+  environment: Environment,
+): Promise<void> {
+  const lines = staged.map(({ path, oid, before }) =>
+    before === null ? `0 ${oid}\t${path}\0` : `${before.mode} ${before.oid}\t${path}\0`,
+  );
+  await putIntoIndex(repository, lines, environment);
+}
+
+async function putIntoIndex(
+  repository: Repository,
+  lines: readonly string[],
+  environment: Environment,
+): Promise<void> {
+  const args = ['update-index', '-z', '--index-info'];
+  const result = await run(repository, args, environment, lines.join(''));
+  if (result.status !== 0) throw gitFailed(args, result);
+}
+
 /** The tree of an index; null where paths of it are in conflict. */
 export async function writeTree(repository: Repository, environment: Environment): Promise<Oid | null> {
   const result = await run(repository, ['write-tree'], environment);
@@ -140,9 +193,7 @@ export async function settleConflicts(repository: Repository, environment: Envir
     if (rank < (chosen.get(path)?.rank ?? 3)) chosen.set(path, { mode, oid, rank });
   }
   const lines = [...chosen].map(([path, { mode, oid }]) => `${mode} ${oid} 0\t${path}\0`);
-  const args = ['update-index', '-z', '--index-info'];
-  const result = await run(repository, args, environment, lines.join(''));
-  if (result.status !== 0) throw gitFailed(args, result);
+  await putIntoIndex(repository, lines, environment);
 }
 
 /** Did git itself fail, so that another index might help? */

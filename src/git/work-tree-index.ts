@@ -59,13 +59,15 @@ export function readBasis(
   maxFileBytes: number,
   index: FileMark = markFile(userIndex(ports)),
 ): string {
-  const { gitDir, commonDir } = ports.repository;
+  const { gitDir, commonDir, worktree } = ports.repository;
   const settings = [
     join(commonDir, 'config'),
     join(gitDir, 'config.worktree'),
     join(commonDir, 'info', 'attributes'),
+    // It says what a secret is.
+    join(worktree ?? gitDir, '.orchestration', 'config.yaml'),
   ];
-  return JSON.stringify([1, index, maxFileBytes, settings.map(markFile), identifyThisProcess().boot]);
+  return JSON.stringify([2, index, maxFileBytes, settings.map(markFile), identifyThisProcess().boot]);
 }
 
 /** The index of the last snapshot, if it still fits. */

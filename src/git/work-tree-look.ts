@@ -13,7 +13,7 @@ export function lookAt(worktree: string, paths: Iterable<string>): Map<string, F
 }
 
 /** Names are bytes, so paths are too. */
-function fullPath(worktree: string, path: string): Buffer {
+export function fullPath(worktree: string, path: string): Buffer {
   return Buffer.concat([Buffer.from(`${worktree}/`), Buffer.from(path, 'latin1')]);
 }
 

@@ -21,6 +21,7 @@ import {
   readKeptIndex,
 } from './work-tree-index.ts';
 import { lookAt } from './work-tree-look.ts';
+import { lookForSecrets, unstageSecrets } from './work-tree-secrets.ts';
 
 export type { WorkTree, WorkTreePorts };
 
@@ -59,7 +60,7 @@ async function continueFrom(ports: WorkTreePorts, wanted: Wanted, kept: KeptInde
   const work = await copyIndex(ports, kept);
   try {
     const listing = await list(ports.repository, kept.path, kept.untracked);
-    const reading = decide(listing, wanted, kept.untracked);
+    const reading = await decide(ports, listing, wanted, kept.untracked);
     const isSame = isStillKept(kept) && readBasis(ports, wanted.maxFileBytes) === kept.basis;
     if (!isSame || work.copied !== kept.mark) return null;
     if (reading === null) return await beginAnew(ports, wanted);
@@ -89,7 +90,9 @@ async function beginAnew(ports: WorkTreePorts, wanted: Wanted, hasConflicts = fa
   try {
     if (hasConflicts) await settleConflicts(ports.repository, { GIT_INDEX_FILE: work.path });
     const basis = readBasis(ports, wanted.maxFileBytes, work.copied);
-    const reading = decide(await list(ports.repository, work.path, new Set()), wanted, new Set());
+    const listAll = () => list(ports.repository, work.path, new Set());
+    const [hadSecrets, listed] = await Promise.all([unstageSecrets(ports, work.path), listAll()]);
+    const reading = await decide(ports, hadSecrets ? await listAll() : listed, wanted, new Set());
     const result = reading && (await applyByGit(ports, work.path, basis, reading));
     if (result) return result;
   } finally {
@@ -100,12 +103,14 @@ async function beginAnew(ports: WorkTreePorts, wanted: Wanted, hasConflicts = fa
 }
 
 /** Looks at what was listed, and decides; null where it cannot be had from this index. */
-function decide(
+async function decide(
+  ports: WorkTreePorts,
   { listing, unreadable }: Listed,
   { worktree, maxFileBytes }: Wanted,
   known: ReadonlySet<string>,
-): Reading | null {
-  const found = lookAt(worktree, pathsToLookAt(listing, known));
+): Promise<Reading | null> {
+  const there = lookAt(worktree, pathsToLookAt(listing, known));
+  const found = await lookForSecrets(ports, worktree, there, maxFileBytes);
   const changes = decideChanges(listing, found, known, maxFileBytes);
   return changes && { changes, unreadable };
 }

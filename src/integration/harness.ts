@@ -19,6 +19,8 @@ export type HarnessOptions = {
   /** How many gates may run at once. */
   readonly jobs?: number;
   readonly clock?: Clock;
+  /** Takes out of what a gate prints what must not be kept. */
+  readonly redact: (text: string) => Promise<string>;
 };
 
 /** How much of what a gate prints is kept, in characters. */
@@ -93,7 +95,7 @@ async function fixAndRunAgain(gate: Gate, fix: GateCommand, options: HarnessOpti
   if (again.status === 'passed' || repair.status === 'passed') return again;
   const both = keepTail(maxGateOutput);
   both.add(`The fix failed:\n${repair.output}\n\n${again.output}`);
-  return { status: again.status, output: both.read() };
+  return { status: again.status, output: await both.read(options.redact) };
 }
 
 type Result = Pick<GateOutcome, 'status' | 'output'>;
@@ -101,7 +103,7 @@ type Result = Pick<GateOutcome, 'status' | 'output'>;
 async function runOnce(
   gate: Gate,
   command: GateCommand,
-  { cwd, env, signal }: HarnessOptions,
+  { cwd, env, signal, redact }: HarnessOptions,
 ): Promise<Result> {
   const output = keepTail(maxGateOutput);
   const end = await run({
@@ -115,7 +117,7 @@ async function runOnce(
   });
   const { status, remark } = judge(end, gate);
   if (remark !== null) output.add(`\n${remark}\n`);
-  return { status, output: output.read() };
+  return { status, output: await output.read(redact) };
 }
 
 /** What an end means for the gate, and what its own output does not say of it. */

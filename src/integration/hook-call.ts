@@ -1,5 +1,6 @@
 import { isAbsolute, relative } from 'node:path';
 import type { Fact } from '../state/facts.ts';
+import { cutBytes } from '../text.ts';
 import type { Json } from '../types.ts';
 import type { AgentEvent, HookCall } from './agent-event.ts';
 import { parseTestOutput } from './test-output.ts';
@@ -156,7 +157,7 @@ function describeTodos({ todos }: Fields): Fact[] {
   return items.flatMap(({ content, status }): Fact[] => {
     const text = textOf(content);
     if (text === null || text === '') return [];
-    const issue = issueFact(`todo: ${text.slice(0, 200)}`, text, textOf(status));
+    const issue = issueFact(`todo: ${cutBytes(text, 200)}`, text, textOf(status));
     return [...(issue ? [issue] : []), ...(status === 'in_progress' ? [taskFact(text)] : [])];
   });
 }
@@ -167,7 +168,7 @@ function describeTask(input: Fields, response: Fields): Fact[] {
   const id = typeof given === 'string' || typeof given === 'number' ? String(given) : null;
   const title = textOf(input.subject) ?? textOf(made.subject);
   if (id === null || id === '' || input.status === 'deleted') return [];
-  const issue = issueFact(`task ${id}`.slice(0, 200), title, textOf(input.status));
+  const issue = issueFact(cutBytes(`task ${id}`, 200), title, textOf(input.status));
   const isBegun = input.status === 'in_progress' && title !== null;
   return [...(issue ? [issue] : []), ...(isBegun && title ? [taskFact(title)] : [])];
 }

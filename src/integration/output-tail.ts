@@ -4,8 +4,11 @@ import { cleanText } from '../text.ts';
 /** The end of a text that may be endless. */
 export type OutputTail = {
   add(text: string): void;
-  /** Clean: no colours, no control characters; at most the limit, with `…` where something was cut off. */
-  read(): string;
+  /**
+   * Clean: no colours, no control characters; at most the limit, with `…` where something was cut off. What must not
+   * be seen is taken out first: of half a secret nobody could tell what it is.
+   */
+  read(redact: (text: string) => Promise<string>): Promise<string>;
 };
 
 /** Colours and progress bars are cleaned away, so more than the limit is kept until then. */
@@ -24,8 +27,8 @@ export function keepTail(limit: number): OutputTail {
       kept = kept.slice(-most);
       isCut = true;
     },
-    read() {
-      const clean = cleanText(stripVTControlCharacters(kept), Number.POSITIVE_INFINITY);
+    async read(redact) {
+      const clean = await redact(cleanText(stripVTControlCharacters(kept), Number.POSITIVE_INFINITY));
       if (clean.length <= limit && !isCut) return clean;
       // A cut may fall between the two halves of a character.
       return `…${clean.slice(1 - limit).replace(/^[\uDC00-\uDFFF]/, '')}`;

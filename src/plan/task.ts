@@ -11,6 +11,8 @@ import type { Command, Task } from './types.ts';
 export type TaskPlace = {
   readonly cwd: string;
   readonly random: Random;
+  /** Takes what must not be seen out of what it prints. */
+  readonly redact: (text: string) => Promise<string>;
   /** What it gets in an attempt. */
   readonly env: (attempt: number) => Environment;
   /** The entry of its environment by which what it leaves behind is found. */
@@ -54,7 +56,7 @@ type AttemptEnd =
 
 async function tryOnce(
   { run: command, timeout, artifacts }: Task,
-  { cwd, env, marker, signal, onOutput }: TaskPlace,
+  { cwd, env, marker, signal, onOutput, redact }: TaskPlace,
   attempt: number,
 ): Promise<{ readonly end: AttemptEnd; readonly output: string }> {
   const tail = keepTail(shownOutput);
@@ -73,7 +75,10 @@ async function tryOnce(
             onOutput(text);
           },
         });
-  return { end: judgeAttempt(exit, timeout, () => registerArtifacts(cwd, artifacts)), output: tail.read() };
+  return {
+    end: judgeAttempt(exit, timeout, () => registerArtifacts(cwd, artifacts)),
+    output: await tail.read(redact),
+  };
 }
 
 function plainCommand(command: Command): string | readonly string[] {

@@ -48,23 +48,22 @@ export async function workOn(ports: WorkPorts, work: Work, task: Task): Promise<
   const began = clock.elapsed();
   const path = join(ports.home, 'logs', work.run.id, `${task.id}.log`);
   const log = await openTaskLog(ports, task, path);
-  const tellEnd = async (status: 'succeeded' | 'failed', reason: string | null = null, output = '') => {
+  const tellEnd = (status: 'succeeded' | 'failed', reason: string | null = null, output = '') => {
     const attempts = work.tasks.get(task.id)?.attempts ?? 0;
     const elapsed = clock.elapsed() - began;
-    const clean = await ports.redact(output);
-    tell({ kind: 'ended', task, status, attempts, elapsed, reason, output: clean, log: path });
+    tell({ kind: 'ended', task, status, attempts, elapsed, reason, output, log: path });
   };
   try {
     const isDone = work.run.done.has(task.id);
     const end = isDone ? null : await runCommand(ports, work, task, log);
     if (end?.kind === 'stopped') return { kind: 'stopped' };
     if (end?.kind === 'failed') {
-      await tellEnd('failed', end.reason, end.output);
+      tellEnd('failed', end.reason, end.output);
       return end;
     }
     const outcome = await doEffects(ports, work, task, log);
-    if (outcome.kind === 'succeeded') await tellEnd('succeeded');
-    if (outcome.kind === 'blocked') await tellEnd('failed', outcome.reason);
+    if (outcome.kind === 'succeeded') tellEnd('succeeded');
+    if (outcome.kind === 'blocked') tellEnd('failed', outcome.reason);
     if (outcome.kind === 'held') tell({ kind: 'held', task, reason: outcome.reason });
     return outcome;
   } finally {
@@ -82,10 +81,11 @@ async function openTaskLog(ports: WorkPorts, { id }: Task, path: string): Promis
 }
 
 async function runCommand(ports: WorkPorts, work: Work, task: Task, log: OutputLog) {
-  const { cwd, random, signal, tell } = ports;
+  const { cwd, random, redact, signal, tell } = ports;
   const end = await runTask(task, {
     cwd,
     random,
+    redact,
     signal,
     env: (attempt) => ({ ...ports.env, ...task.env, ...taskEnvironment(work, task, attempt) }),
     marker: taskMarker(work.run.id, task.id),

@@ -50,6 +50,7 @@ export async function runBaseline(ports: BaselinePorts, request: BaselineRequest
     cwd: worktree,
     env: inheritedEnvironment(),
     clock: ports.clock,
+    redact: ports.redact,
     ...(onProgress && { onProgress }),
     ...(signal && { signal }),
   });

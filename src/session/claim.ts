@@ -47,7 +47,9 @@ export async function claimEpic(ports: SessionPorts, claim: Claim): Promise<Sess
     }
     const holder = identifyThisProcess();
     const since = ports.clock.now();
-    const record = { session, epic, holder, kind, worktree, command, since, base, settings };
+    // A command line may hold what somebody pasted into a prompt.
+    const said = command && (await Promise.all(command.map((word) => ports.redact(word))));
+    const record = { session, epic, holder, kind, worktree, command: said, since, base, settings };
     await writeLive(ports.disk, ports.home, ports.random, record);
     return givenUp;
   });

@@ -1,7 +1,7 @@
 import { OrchError } from '../errors.ts';
 import type { Redact } from '../redact.ts';
 import type { Fact } from '../state/facts.ts';
-import { cleanText } from '../text.ts';
+import { cleanText, cutBytes, maxTextBytes } from '../text.ts';
 
 /** More than any fact needs; a caller that has more to say says it in several. */
 const maxFactBytes = 64 * 1024;
@@ -17,21 +17,32 @@ export async function checkFacts(facts: readonly Fact[]): Promise<void> {
 }
 
 /** Facts as they are kept: their texts clean, bounded, and without what must not be kept. */
-export function cleanFacts(facts: readonly Fact[], redact: Redact): Fact[] {
-  return facts.map((fact, index) => {
-    const clean = cleanTexts(fact, redact) as Fact; // only texts change, and they stay texts
-    const bytes = Buffer.byteLength(JSON.stringify(clean));
+export async function cleanFacts(facts: readonly Fact[], redact: Redact): Promise<Fact[]> {
+  const clean = await Promise.all(
+    facts.map(async (fact) => (await cleanTexts(fact, redact)) as Fact), // only texts change, and they stay texts
+  );
+  for (const [index, fact] of clean.entries()) {
+    const bytes = Buffer.byteLength(JSON.stringify(fact));
     if (bytes > maxFactBytes)
       throw refused(index, `it takes ${bytes} bytes, at most ${maxFactBytes} can be recorded at once`);
-    return clean;
-  });
+  }
+  return clean;
 }
 
-function cleanTexts(value: unknown, redact: Redact): unknown {
-  if (typeof value === 'string') return cleanText(redact(value));
-  if (Array.isArray(value)) return value.map((part) => cleanTexts(part, redact));
+async function cleanTexts(value: unknown, redact: Redact): Promise<unknown> {
+  if (typeof value === 'string') return cleanSecretText(value, redact);
+  if (Array.isArray(value)) return Promise.all(value.map((part) => cleanTexts(part, redact)));
   if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, cleanTexts(part, redact)]));
+  const entries = Object.entries(value).map(async ([key, part]) => [
+    await redact(key),
+    await cleanTexts(part, redact),
+  ]);
+  return Object.fromEntries(await Promise.all(entries));
+}
+
+/** What cannot be seen is gone before the look, or it would hide a secret; the cut comes after, or it would halve one. */
+export async function cleanSecretText(text: string, redact: Redact): Promise<string> {
+  return cutBytes(await redact(cleanText(text, Number.POSITIVE_INFINITY)), maxTextBytes);
 }
 
 function refused(index: number, problem: string): OrchError {

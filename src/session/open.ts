@@ -81,7 +81,7 @@ async function beginSession(
     ports.clock.now(),
   );
   if (verdict.stop) said.push({ kind: 'budget_exceeded', reason: verdict.checkpoint?.reason ?? null });
-  else if (endsWith) said.push(...cleanFacts([endsWith], ports.redact));
+  else if (endsWith) said.push(...(await cleanFacts([endsWith], ports.redact)));
   const records = said.map((fact) => ({ at, fact }));
   const header = { epic, session, writer };
   const { durable } = await beginJournal(ports.disk, journalFolder(ports.home), header, records);

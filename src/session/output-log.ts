@@ -2,6 +2,7 @@ import { StringDecoder } from 'node:string_decoder';
 import type { Redact } from '../redact.ts';
 import type { Disk } from '../system/files.ts';
 import { openLogFile } from '../system/log-file.ts';
+import { openRedactedStream } from './redacted-stream.ts';
 
 /** A log of what a command prints, and of what orch has to say of it. */
 export type OutputLog = {
@@ -14,12 +15,9 @@ export type OutputLog = {
   close(): Promise<void>;
 };
 
-/** A line that gets longer than this is written in pieces. */
-const longestLine = 64 * 1024;
-
 /**
- * Opens a log. What the command prints is written in whole lines: a piece may end in the middle of a
- * letter, or of a secret. A log that cannot be written stops nobody's work; how much is missing is said in it later.
+ * Opens a log, which keeps no secrets. A log that cannot be written stops nobody's work; how much is missing is said
+ * in it later.
  */
 export function openOutputLog(
   ports: { readonly disk: Disk; readonly redact: Redact },
@@ -27,7 +25,6 @@ export function openOutputLog(
 ): OutputLog {
   const file = openLogFile(ports.disk, path);
   const decoder = new StringDecoder('utf8');
-  let held = '';
   let missing = 0;
 
   function append(text: string): void {
@@ -41,19 +38,22 @@ export function openOutputLog(
     }
   }
 
-  async function flush(): Promise<void> {
-    held += decoder.end();
-    if (held !== '') append(`${ports.redact(held)}\n`);
-    held = '';
+  const stream = openRedactedStream(ports.redact, append);
+  // The last line of a command may have no end; what is said after it begins a line of its own.
+  let isMidLine = false;
+
+  function flush(): Promise<void> {
+    stream.add(`${decoder.end()}${isMidLine ? '\n' : ''}`);
+    isMidLine = false;
+    return stream.end();
   }
 
   return {
-    tell: (text) => append(`${text}\n`),
+    tell: (text) => stream.pass(`${text}\n`),
     write: (chunk) => {
-      held += typeof chunk === 'string' ? chunk : decoder.write(chunk);
-      const end = held.length > longestLine ? held.length : held.lastIndexOf('\n') + 1;
-      if (end > 0) append(ports.redact(held.slice(0, end)));
-      held = held.slice(end);
+      const text = typeof chunk === 'string' ? chunk : decoder.write(chunk);
+      if (text !== '') isMidLine = !text.endsWith('\n');
+      stream.add(text);
     },
     flush,
     close: async () => {

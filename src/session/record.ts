@@ -10,7 +10,7 @@ import type { Event, Fact } from '../state/facts.ts';
 import type { State } from '../state/lists.ts';
 import { hasEnded, isLifecycle } from '../state/transition.ts';
 import type { SessionId, Trigger, WriterId } from '../types.ts';
-import { cleanFacts } from './clean.ts';
+import { cleanFacts, cleanSecretText } from './clean.ts';
 import { type EpicView, readView, viewFrom } from './context.ts';
 import { appendToJournal, journalFolder } from './journal.ts';
 import type { JournalRecord } from './journal-record.ts';
@@ -33,7 +33,7 @@ export async function record(
   ask: Ask | null = null,
 ): Promise<Outcome> {
   const { epic, session, settings } = target;
-  const clean = cleanFacts(facts, ports.redact);
+  const clean = await cleanFacts(facts, ports.redact);
   const before = await readView(ports, epic);
   const recorded = clean.length > 0 ? await append(ports, session, before, clean) : [];
   let view = viewFrom(ports, epic, before.tip);
@@ -56,7 +56,7 @@ export async function recordInNew(
   ask: Ask | null,
 ): Promise<Outcome> {
   const { epic, session } = opening;
-  const clean = cleanFacts(facts, ports.redact);
+  const clean = await cleanFacts(facts, ports.redact);
   const writer = await ports.identifyWriter();
   const beginOn = beginOnce(ports, writer, opening, clean);
   if (ask === null) {
@@ -184,7 +184,8 @@ async function saveDraft(
   writer: WriterId,
   collect: (tip: Tip) => Promise<Content | null>,
 ): Promise<Stored | null> {
-  const head = await ports.git.readHead();
+  const { commit, branch } = await ports.git.readHead();
+  const head = { commit, branch: branch && (await ports.redact(branch)) };
   let journals: Pending['journals'] = [];
   const stored = await save(ports, epic, async (tip): Promise<Draft | null> => {
     const content = await collect(tip);
@@ -196,7 +197,7 @@ async function saveDraft(
       sessionId: session,
       writer,
       trigger: why.trigger,
-      reason: why.reason === null ? null : ports.redact(why.reason),
+      reason: why.reason === null ? null : await cleanSecretText(why.reason, ports.redact),
       events: pending.events,
       journals: pending.sessions,
       runFiles,

@@ -3,6 +3,7 @@ import { lookUp } from '../keyed.ts';
 import { hasEnded } from '../state/transition.ts';
 import { sleep } from '../system/clock.ts';
 import type { Millis } from '../types.ts';
+import { cleanSecretText } from './clean.ts';
 import { readView } from './context.ts';
 import { endSession } from './lifecycle.ts';
 import { checkLive, type LiveRecord, readLive, requestStop, type StopRequest } from './live.ts';
@@ -22,7 +23,8 @@ export async function stopSession(
 ): Promise<void> {
   const { session, epic, settings } = live;
   if (live.kind === 'supervised' && checkLive(live) === 'alive') {
-    await requestStop(ports.disk, ports.home, ports.random, session, request);
+    const reason = request.reason && (await cleanSecretText(request.reason, ports.redact));
+    await requestStop(ports.disk, ports.home, ports.random, session, { ...request, reason });
     const patience = 3 * settings.stopGrace + lastWork;
     const began = ports.clock.elapsed();
     while (readLive(ports.home, session) !== null && checkLive(live) === 'alive') {

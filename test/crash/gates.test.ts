@@ -11,7 +11,8 @@ function gate(name: string, run: Gate['run'], more: Partial<Gate> = {}): Gate {
 
 /** Runs gates in a folder of their own. */
 async function runIn(folder: string, gates: readonly Gate[], more: Partial<HarnessOptions> = {}) {
-  return await runGates(gates, { cwd: folder, env: cleanEnvironment(folder), ...more });
+  const redact = async (text: string) => text;
+  return await runGates(gates, { cwd: folder, env: cleanEnvironment(folder), redact, ...more });
 }
 
 async function runOne(run: Gate['run'], more: Partial<Gate> = {}, options: Partial<HarnessOptions> = {}) {

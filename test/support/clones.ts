@@ -5,7 +5,7 @@ import { epicRef } from '../../src/checkpoint/tree.ts';
 import { defaultConfig } from '../../src/config.ts';
 import { parseWriterId } from '../../src/ids.ts';
 import type { Orch } from '../../src/orch.ts';
-import { redact } from '../../src/redact.ts';
+import { presetRedactor } from '../../src/redact.ts';
 import { defaultSettings } from '../../src/session/settings.ts';
 import { realClock, realRandom } from '../../src/system/clock.ts';
 import { realDisk } from '../../src/system/files.ts';
@@ -29,7 +29,8 @@ export function makeClone(name: string, skew: number): Clone {
     random: realRandom,
     home,
     report: () => {},
-    redact,
+    redact: presetRedactor.redact,
+    findSecret: presetRedactor.findSecret,
     takeSnapshot: null,
     readTree: async () => null,
     readConfig: async () => defaultConfig,

@@ -55,13 +55,21 @@ describe('a baseline', () => {
 });
 
 describe('the end of an output', () => {
-  it('is clean, bounded, and cut between characters', () => {
+  const asIs = async (text: string) => text;
+
+  it('is clean, bounded, and cut between characters', async () => {
     const tail = keepTail(100);
     tail.add('\u001b[31mred\u001b[0m\0\r\nnext\n');
-    expect(tail.read()).toBe('red\nnext');
+    expect(await tail.read(asIs)).toBe('red\nnext');
     for (let count = 0; count < 5_000; count++) tail.add('😀');
-    expect(tail.read()).toMatch(/^…(😀){49}$/u);
+    expect(await tail.read(asIs)).toMatch(/^…(😀){49}$/u);
     tail.add('x');
-    expect(tail.read()).toMatch(/^…(😀){49}x$/u);
+    expect(await tail.read(asIs)).toMatch(/^…(😀){49}x$/u);
+  });
+
+  it('is cut after what must not be kept is taken out of it, so that half of it is not left', async () => {
+    const tail = keepTail(20);
+    tail.add(`${'secret'.repeat(5)} the end`);
+    expect(await tail.read(async (text) => text.replace(/(secret)+/, '[gone]'))).toBe('[gone] the end');
   });
 });

@@ -1,0 +1,87 @@
+import { isUtf8 } from 'node:buffer';
+import { readFileSync } from 'node:fs';
+import { hasCode, systemCode } from '../errors.ts';
+import { statIfThere } from '../system/files.ts';
+import type { Oid } from '../types.ts';
+import type { GitEngine } from './engine.ts';
+import type { Found } from './work-tree-changes.ts';
+import { listStaged, type Staged, unstage } from './work-tree-git.ts';
+import type { IndexPorts } from './work-tree-index.ts';
+import { fullPath } from './work-tree-look.ts';
+
+/*
+ * The snapshot's door: a file that changed and holds a secret is not kept. What changed since the user's last commit is
+ * looked at, once for each content: what is in the kept index has passed already.
+ */
+
+export type SecretPorts = IndexPorts & {
+  readonly git: GitEngine;
+  /** What kind of secret is in a text; null where there is none. */
+  readonly findSecret: (text: string) => Promise<string | null>;
+};
+
+/** Looks into files that may be stored, and says of each that holds a secret what it is. */
+export async function lookForSecrets(
+  { findSecret }: SecretPorts,
+  worktree: string,
+  found: ReadonlyMap<string, Found>,
+  maxFileBytes: number,
+): Promise<Map<string, Found>> {
+  const result = new Map(found);
+  for (const [path, one] of found) {
+    if (one.kind !== 'file' && one.kind !== 'link') continue;
+    const name = Buffer.from(path, 'latin1').toString('utf8');
+    const isRead = one.kind === 'file' && one.bytes <= maxFileBytes;
+    const text = isRead ? readText(readIfReadable(fullPath(worktree, path))) : '';
+    const secret = (await findSecret(name)) ?? (text === '' ? null : await findSecret(text));
+    if (secret !== null) result.set(path, { ...one, secret });
+  }
+  return result;
+}
+
+/** What went away meanwhile, or cannot be read, is for git to tell. */
+function readIfReadable(path: Buffer): Buffer {
+  try {
+    return readFileSync(path);
+  } catch (error) {
+    if (systemCode(error) === null) throw error;
+    return Buffer.alloc(0);
+  }
+}
+
+/** How far git looks for a zero, by which it knows what is no text. */
+const looksAt = 8_000;
+
+/** A file's text; empty where it has none. */
+export function readText(bytes: Buffer): string {
+  if (bytes[0] === 0xff && bytes[1] === 0xfe) return bytes.toString('utf16le', 2);
+  if (bytes.subarray(0, looksAt).includes(0)) return '';
+  return bytes.toString(isUtf8(bytes) ? 'utf8' : 'latin1');
+}
+
+/**
+ * Takes out of a copy of the user's index what they staged and what holds a secret: it becomes what their last commit
+ * has. Says whether there was any.
+ */
+export async function unstageSecrets(ports: SecretPorts, index: string): Promise<boolean> {
+  const { repository, git } = ports;
+  const environment = { GIT_INDEX_FILE: index };
+  if (statIfThere(index) === null) return false; // nothing was ever staged
+  const { commit } = await git.readHead();
+  const staged = await listStaged(repository, commit, environment);
+  const secret: Staged[] = [];
+  for (const one of staged) if (await isSecret(ports, one.oid)) secret.push(one);
+  if (secret.length > 0) await unstage(repository, secret, environment);
+  return secret.length > 0;
+}
+
+/** One that is not here was not staged here. */
+async function isSecret({ git, findSecret }: SecretPorts, oid: Oid): Promise<boolean> {
+  try {
+    const text = readText((await git.readObject(oid)).bytes);
+    return text !== '' && (await findSecret(text)) !== null;
+  } catch (error) {
+    if (!hasCode(error, 'INTEGRITY')) throw error;
+    return false;
+  }
+}

@@ -1,0 +1,102 @@
+import { isPassword, isPlaceholder, isRandomWord } from './random-word.ts';
+
+/*
+ * Secrets that are known by what stands before them: a name, a header, an address.
+ */
+
+export type Found = { readonly kind: string; readonly start: number; readonly end: number };
+
+/** Such names, followed by what gives them a value. The value may be quoted, in JSON inside JSON too. */
+const named =
+  /(?<name>(?:secret|token|passw(?:or)?d|passphrase|pwd|api[_-]?key|(?:access|private|auth|signing|encryption|master|secret)[_-]?key(?:[_-]?base)?|credentials?)(?:_?[0-9]{1,3})?)\\?["'`]?[ \t]{0,20}(?:=>|:=|[:=])[ \t]{0,20}(?<quote>\\?["'`]?)(?<value>(?:[A-Za-z0-9+/_=.~!#%^*@:-]|&(?![A-Za-z_-]{1,40}=)){8,1000})/gi;
+
+/** `options.token2` */
+const program = /^[A-Za-z_][A-Za-z0-9_]{0,60}(?:\.[A-Za-z_][A-Za-z0-9_]{0,60}){1,8}$/;
+
+/** `export DB_PASSWORD=…`: nobody writes a variable of a program like that. */
+const capitals = /^[A-Z0-9_]+$/;
+
+function findNamed(text: string): Found[] {
+  const found: Found[] = [];
+  for (const match of text.matchAll(named)) {
+    const { name = '', quote = '', value: taken = '' } = match.groups ?? {};
+    const end = match.index + match[0].length;
+    const value = taken.replace(/[.:]+$/, '');
+    // `token = readToken(…)`, `token: Tokens<…>`: a program, not a value.
+    if (quote === '' && (/[([<{]/.test(text[end] ?? '') || program.test(value))) continue;
+    if (value.includes('://')) continue;
+    const kind = kindOf(name);
+    const mayBeShort = kind === 'password' && (quote !== '' || capitals.test(name));
+    if (!isRandomWord(value) && !(mayBeShort && isPassword(value))) continue;
+    found.push({ kind, start: end - taken.length, end: end - taken.length + value.length });
+  }
+  return found;
+}
+
+function kindOf(name: string): string {
+  if (/^pass|^pwd/i.test(name)) return 'password';
+  return /token|secret/i.exec(name)?.[0].toLowerCase() ?? 'key';
+}
+
+/** `Bearer …`, and `Authorization: Basic …`. */
+const header =
+  /(?:\bBearer[ \t]{1,4}(?<bearer>[A-Za-z0-9+/_=.~-]{16,4000})|\bAuthorization["']?[ \t]{0,4}[:=][ \t]{0,4}["']?(?:Basic|Token|Digest|ApiKey)[ \t]{1,4}(?<other>[A-Za-z0-9+/_=.~:-]{8,4000}))/gi;
+
+function findHeaders(text: string): Found[] {
+  const found: Found[] = [];
+  for (const { 0: whole, index, groups = {} } of text.matchAll(header)) {
+    const { bearer, other } = groups;
+    const value = bearer ?? other ?? '';
+    if (bearer !== undefined ? !isRandomWord(value) : isPlaceholder(value)) continue;
+    const end = index + whole.length;
+    found.push({
+      kind: bearer === undefined ? 'authorization' : 'bearer-token',
+      start: end - value.length,
+      end,
+    });
+  }
+  return found;
+}
+
+/** `scheme://user:password@host`, and a long user without a password, as a token is given. */
+const address =
+  /\b[a-z][a-z0-9+.-]{1,20}:\/\/(?<user>[^\s/?#@:"'`<>\\]{0,300})(?::(?<password>[^\s/?#@"'`<>\\]{1,300}))?@(?=[A-Za-z0-9[])/gi;
+
+function findInAddresses(text: string): Found[] {
+  if (!text.includes('://')) return []; // much faster than the pattern, and mostly so
+  const found: Found[] = [];
+  for (const { 0: whole, index, groups = {} } of text.matchAll(address)) {
+    const { user = '', password } = groups;
+    const end = index + whole.length - 1;
+    if (password === undefined) {
+      if (isRandomWord(user)) found.push({ kind: 'token', start: end - user.length, end });
+      continue;
+    }
+    // `https://TOKEN:x-oauth-basic@…`
+    if (isRandomWord(user))
+      found.push({ kind: 'token', start: end - password.length - 1 - user.length, end });
+    else if (password.length >= 4 && !isPlaceholder(password) && password !== user)
+      found.push({ kind: 'password', start: end - password.length, end });
+  }
+  return found;
+}
+
+/** `?access_token=…` */
+const query =
+  /[?&;](?:[a-z_-]{0,40}(?:token|secret|passw(?:or)?d|api_?key)|key|auth|sig|signature|x-amz-signature|x-amz-security-token|code)=(?<value>[A-Za-z0-9+/_=.~%-]{12,4000})/gi;
+
+function findInQueries(text: string): Found[] {
+  return [...text.matchAll(query)].flatMap(({ 0: whole, index, groups = {} }) => {
+    const { value = '' } = groups;
+    const end = index + whole.length;
+    return isRandomWord(value) ? [{ kind: 'token', start: end - value.length, end }] : [];
+  });
+}
+
+/** What a text must have for any of these to be in it. */
+export const namesAtAll =
+  /(?:secret|token|passw(?:or)?d|passphrase|pwd|key(?:[_-]?base)?|credentials?|sig|signature|auth|code)(?:_?[0-9]{1,3})?\\?["'`]?[ \t]{0,20}[:=]|\bbearer[ \t]|\bauthorization|:\/\/[^\s/@]{1,600}@/i;
+
+export function findNamedSecrets(text: string): Found[] {
+  return [findNamed, findHeaders, findInAddresses, findInQueries].flatMap((find) => find(text));
+}

@@ -1,0 +1,164 @@
+import { describe, expect, it } from 'vitest';
+import { findByLibrary } from '../../src/redact/library.ts';
+import { makeRedactor, presetRedactor } from '../../src/redact.ts';
+import { cleanFacts } from '../../src/session/clean.ts';
+import { findCut, openRedactedStream } from '../../src/session/redacted-stream.ts';
+import { makeSecrets } from '../support/secrets.ts';
+
+const secrets = new Map(makeSecrets(1).map((one) => [one.kind, one]));
+const secretOf = (kind: string) => secrets.get(kind)?.secret ?? '';
+const textOf = (kind: string) => secrets.get(kind)?.text ?? '';
+const { redact, findSecret } = presetRedactor;
+
+describe('what is taken out', () => {
+  it.each<[text: string, clean: string]>([
+    [`use ${secretOf('GitHub, classic')} now`, 'use [redacted: github-token] now'],
+    [textOf('private key'), '[redacted: private-key]'],
+    [JSON.stringify({ key: textOf('private key') }), '{"key":"[redacted: private-key]"}'],
+    [textOf('password in an address'), 'postgres://shop:[redacted: password]@db.internal:5432/shop'],
+    [textOf('token in a query'), 'https://api.internal/v1?access_token=[redacted: token]&page=2'],
+    [textOf('bearer token'), 'curl -H "Authorization: Bearer [redacted: bearer-token]" https://api.internal'],
+    [textOf('a secret in the environment'), 'SESSION_SECRET=[redacted: secret]'],
+    [JSON.stringify(textOf('a key in JSON')), '"{\\"api_key\\": \\"[redacted: key]\\"}"'],
+    [`${secretOf('GitHub, classic').slice(0, 12)}…`, '[redacted: token]'],
+  ])('is named: %#', async (text, clean) => {
+    expect(await redact(text)).toBe(clean);
+    expect(presetRedactor.redactAtOnce(text)).toBe(clean);
+    expect(await redact(clean)).toBe(clean);
+  });
+
+  it.each([
+    'https://user:password@example.com/ and postgres://postgres:postgres@localhost/test',
+    'https://$USER:$PASSWORD@example.com, https://<user>:<password>@host',
+    'password: string; token = readToken(file); const apiKey = process.env.API_KEY;',
+    'API_KEY=your-api-key-here-1234567890 and SECRET=changeme12345678901',
+    'max_tokens: 123456789012345678, tokens=1234567890123456',
+    'the key begins with -----BEGIN PRIVATE KEY----- and ends with a line of its own',
+    'Bearer tokens are sent in the Authorization header',
+    'a task-list, a disk-usage report and sk-something short',
+    'refresh_token_expires_at: 2026-11-16T18:28:41.000Z',
+  ])('is no word of an ordinary text: %s', async (text) => {
+    expect(await redact(text)).toBe(text);
+  });
+
+  it('is found where what cannot be seen stands in it, and before a text is cut', async () => {
+    const secret = secretOf('Anthropic');
+    const hidden = `${secret.slice(0, 9)}\u200b${secret.slice(9)}`;
+    const long = `${'x '.repeat(2_030)}${secret}`;
+    const [one, other] = await cleanFacts(
+      [
+        { kind: 'note', id: 'n-1', text: hidden },
+        { kind: 'note', id: 'n-2', text: long },
+      ],
+      redact,
+    );
+    expect(one).toMatchObject({ text: '[redacted: anthropic-key]' });
+    expect(JSON.stringify(other)).not.toContain(secret.slice(0, 12));
+    expect(JSON.stringify(other)).toContain('[redacted');
+  });
+
+  it('is found in the names of fields too', async () => {
+    const key = secretOf('npm');
+    const [fact] = await cleanFacts(
+      [{ kind: 'current_set', key: 'resumptionState', value: { [key]: 1 } }],
+      redact,
+    );
+    expect(fact).toMatchObject({ value: { '[redacted: npm-token]': 1 } });
+  });
+
+  it('takes no longer for a text made to be slow', async () => {
+    const texts = ['-----BEGIN PRIVATE KEY-----', 'password=', 'a://', 'eyJ', 'Bearer ', 'sk-ant-', 'A: b\n'];
+    for (const text of texts) {
+      const began = performance.now();
+      presetRedactor.redactAtOnce(text.repeat(20_000));
+      presetRedactor.redactAtOnce(`${text}${'a1B2'.repeat(50_000)}`);
+      expect(performance.now() - began, text).toBeLessThan(5_000);
+    }
+  });
+});
+
+describe('the library', () => {
+  it('is heard where it knows more', async () => {
+    const text = textOf('AWS secret key');
+    const found = await findByLibrary(`${text}\n${secretOf('Slack bot')}`);
+    expect(found.map(({ kind }) => kind).sort()).toEqual(['aws', 'slack']);
+    // Its own range ends in the middle of the key.
+    expect(text.slice(found[0]?.start, found[0]?.end)).toBe(text);
+  });
+
+  it('cannot be switched off by who writes the text', async () => {
+    const found = await findByLibrary(`// secretlint-disable\n${secretOf('Slack bot')}`);
+    expect(found).toHaveLength(1);
+  });
+});
+
+describe("the user's patterns", () => {
+  it('are applied besides the presets, or alone', async () => {
+    const token = secretOf('GitHub, classic');
+    const text = `ACME-12345678 and ${token}`;
+    const both = await makeRedactor({ presets: true, patterns: ['ACME-[0-9]{8}'] });
+    expect(await both.redact(text)).toBe('[redacted: pattern] and [redacted: github-token]');
+    const alone = await makeRedactor({ presets: false, patterns: ['ACME-[0-9]{8}', 'nothing'] });
+    expect(await alone.redact(text)).toBe(`[redacted: pattern] and ${token}`);
+    expect(await alone.findSecret(text)).toBe('pattern');
+    expect(await alone.findSecret(token)).toBeNull();
+  });
+
+  it('change nothing when applied again, whatever they match', async () => {
+    for (const pattern of ['redacted', '.+', '[a-z]+', 'r.*']) {
+      const redactor = await makeRedactor({ presets: true, patterns: [pattern] });
+      const once = await redactor.redact(`secret: red ${secretOf('npm')}\nred`);
+      expect(await redactor.redact(once), pattern).toBe(once);
+    }
+  });
+
+  it('hold nobody up: what cannot be checked in time is not kept', async () => {
+    const slow = await makeRedactor({ presets: true, patterns: ['(a+)+$'] });
+    const text = `${'a'.repeat(40)}b`;
+    expect(await slow.redact(text)).toBe('[redacted: pattern took too long]');
+    expect(slow.redactAtOnce(text)).toBe('[redacted: pattern took too long]');
+    expect(await slow.findSecret(text)).toBe('pattern took too long');
+    expect(await slow.redact('aaa')).toBe('[redacted: pattern]');
+  });
+});
+
+describe('a stream', () => {
+  it('is passed on in whole lines, and a private key only when it is whole', async () => {
+    const key = secretOf('private key');
+    const got: string[] = [];
+    const stream = openRedactedStream(redact, (text) => got.push(text));
+    stream.add('one\ntw');
+    stream.add(`o\n${key.slice(0, 200)}\n`);
+    stream.add(`${key.slice(200)}\nafter`);
+    await stream.end();
+    expect(got.join('')).toBe('one\ntwo\n[redacted: private-key]\nafter');
+  });
+
+  it('holds no more back than it must', () => {
+    expect(findCut('one\ntwo')).toBe(4);
+    expect(findCut('one two')).toBe(0);
+    const line = `${'word '.repeat(20_000)}half`;
+    expect(findCut(line)).toBe(line.length - 4);
+    const word = 'x'.repeat(100_000);
+    expect(findCut(word)).toBeGreaterThan(90_000);
+    expect(findCut(`-----BEGIN PRIVATE KEY-----\n${'text\n'.repeat(10_000)}`)).toBeGreaterThan(40_000);
+  });
+
+  it('says what is missing where it could not be looked at', async () => {
+    const got: string[] = [];
+    const stream = openRedactedStream(
+      () => Promise.reject(new Error('no config')),
+      (text) => got.push(text),
+    );
+    stream.add('one\n');
+    await stream.end();
+    expect(got).toEqual(['… 4 bytes are not kept here: no config\n']);
+  });
+});
+
+describe('a kind', () => {
+  it('is told of a text that holds a secret, and of no other', async () => {
+    expect(await findSecret(textOf('GitHub, classic'))).toBe('github-token');
+    expect(await findSecret('nothing')).toBeNull();
+  });
+});
