@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { isAtWork } from '../plan/begin.ts';
 import { summarizeRun } from '../plan/describe.ts';
 import { loadPlan } from '../plan/load.ts';
-import { listRuns } from '../plan/runs.ts';
+import { findRun, listRuns } from '../plan/runs.ts';
 import { formatAge } from '../units.ts';
 import { viewEpic } from './choose.ts';
 import { formatTable } from './output.ts';
@@ -17,7 +17,10 @@ export function listPlanRuns(context: Context, call: Call): Promise<number> {
   return context.withOrch(async (orch) => {
     const { epic, state } = await viewEpic(context, orch, textOf(call, 'epic'));
     const known = listRuns(state).filter(({ head }) => name === null || head.plan === name);
-    const runs = known.map((run) => summarizeRun(epic, run, isAtWork(orch, run)));
+    const runs = known.map((run) => {
+      const isNewest = findRun(state, run.head.plan)?.id === run.id;
+      return summarizeRun(epic, run, { isAtWork: isAtWork(orch, run), isNewest });
+    });
     if (json) out.print(JSON.stringify({ epicId: epic, runs }));
     else if (runs.length === 0) out.tell(`no plan${name === null ? '' : ` ${name}`} was run on ${epic}`);
     else {

@@ -1,9 +1,11 @@
 import { join, sep } from 'node:path';
-import type { Redact } from '../redact.ts';
+import type { SessionPorts } from '../session/record.ts';
 import type { TaskRecord } from '../state/run.ts';
 import { hashFile } from '../system/file-hash.ts';
 import { readIfThere, realPath, statIfThere } from '../system/files.ts';
 import type { Again } from './carry.ts';
+
+type Redact = SessionPorts['redact'];
 
 export type Artifact = TaskRecord['artifacts'][number];
 
@@ -52,25 +54,22 @@ export function findBroken(
 /** How much of one artifact, and of all artifacts of a run, is kept in the checkpoints while it is unfinished. */
 export const keptBytes = { each: 1024 * 1024, all: 10 * 1024 * 1024 };
 
-export type KeptArtifact = { readonly path: string; readonly bytes: Buffer };
-
-/** The contents that are kept: of what is small enough, and changed by nothing that must not be kept. */
+/** The contents that are kept: of what is small enough, and has nothing in it that must not be kept. */
 export async function readKept(
   worktree: string,
   artifacts: readonly Artifact[],
   room: number,
   redact: Redact,
-): Promise<KeptArtifact[]> {
-  const kept: KeptArtifact[] = [];
+): Promise<{ readonly path: string; readonly bytes: Buffer }[]> {
+  const kept: { path: string; bytes: Buffer }[] = [];
   let left = room;
-  for (const { path, bytes } of artifacts) {
-    if (bytes > Math.min(keptBytes.each, left)) continue;
-    const content = findProblem(worktree, path) === null ? readIfThere(join(worktree, path)) : null;
-    if (content === null || content.length > keptBytes.each) continue;
-    const text = content.toString('utf8');
+  for (const { path } of artifacts.filter(({ bytes }) => bytes <= keptBytes.each)) {
+    const bytes = findProblem(worktree, path) === null ? readIfThere(join(worktree, path)) : null;
+    if (bytes === null || bytes.length > Math.min(keptBytes.each, left)) continue;
+    const text = bytes.toString('utf8');
     if ((await redact(text)) !== text) continue;
-    left -= content.length;
-    kept.push({ path, bytes: content });
+    left -= bytes.length;
+    kept.push({ path, bytes });
   }
   return kept;
 }

@@ -59,9 +59,19 @@ export function figuresOfKnown(epic: EpicId, { id, head, tasks, effects }: Known
   return { id, epic, from, startedAt, status, ...maps };
 }
 
-/** A recorded run in a list; one that nobody works on, and that did not come to its end, is to be resumed. */
-export function summarizeRun(epic: EpicId, { id, head }: KnownRun, isAtWork: boolean): RunSummary {
+/** What is known of a run besides its record. */
+export type Standing = {
+  /** Is somebody at work on it? */
+  readonly isAtWork: boolean;
+  /** Is there no later run of its plan? No other can be gone on with. */
+  readonly isNewest: boolean;
+};
+
+/** A recorded run in a list: one that did not come to its end is to be resumed, or was given up. */
+export function summarizeRun(epic: EpicId, run: KnownRun, { isAtWork, isNewest }: Standing): RunSummary {
+  const { id, head } = run;
   const { plan, from, startedAt } = head;
-  const status = isUnfinished({ head }) && !isAtWork ? 'resume_needed' : head.status;
+  const ended = isNewest ? 'resume_needed' : 'failed';
+  const status = isUnfinished(run) && !isAtWork ? ended : head.status;
   return { id, name: plan, status, epicId: epic, from, startedAt: formatInstant(startedAt) };
 }

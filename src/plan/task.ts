@@ -1,5 +1,4 @@
 import { keepTail } from '../integration/output-tail.ts';
-import type { Redact } from '../redact.ts';
 import { drawFraction, type Random, sleepUnlessAborted } from '../system/clock.ts';
 import { type RunEnd, run } from '../system/run.ts';
 import type { Environment } from '../system/spawn.ts';
@@ -12,6 +11,8 @@ import type { Command, Task } from './types.ts';
 export type TaskPlace = {
   readonly cwd: string;
   readonly random: Random;
+  /** Takes what must not be seen out of what it prints. */
+  readonly redact: (text: string) => Promise<string>;
   /** What it gets in an attempt. */
   readonly env: (attempt: number) => Environment;
   /** The entry of its environment by which what it leaves behind is found. */
@@ -23,7 +24,6 @@ export type TaskPlace = {
   readonly onAttempt: (attempt: number) => Promise<void>;
   /** An attempt failed, and another follows. */
   readonly onRetry: (attempt: number, reason: string) => Promise<void>;
-  readonly redact: Redact;
 };
 
 export type TaskEnd =
@@ -56,7 +56,7 @@ type AttemptEnd =
 
 async function tryOnce(
   { run: command, timeout, artifacts }: Task,
-  { cwd, env, marker, signal, redact, onOutput }: TaskPlace,
+  { cwd, env, marker, signal, onOutput, redact }: TaskPlace,
   attempt: number,
 ): Promise<{ readonly end: AttemptEnd; readonly output: string }> {
   const tail = keepTail(shownOutput);
@@ -75,8 +75,10 @@ async function tryOnce(
             onOutput(text);
           },
         });
-  const end = judgeAttempt(exit, timeout, () => registerArtifacts(cwd, artifacts));
-  return { end, output: await tail.read(redact) };
+  return {
+    end: judgeAttempt(exit, timeout, () => registerArtifacts(cwd, artifacts)),
+    output: await tail.read(redact),
+  };
 }
 
 function plainCommand(command: Command): string | readonly string[] {

@@ -1,6 +1,7 @@
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { isOn } from '../checkpoint/policy.ts';
 import type { RunFile } from '../checkpoint/run-files.ts';
+import { writeFailed } from '../errors.ts';
 import { type OutputLog, openOutputLog } from '../session/output-log.ts';
 import { record, type SessionPorts, type Target } from '../session/record.ts';
 import type { TaskRecord } from '../state/run.ts';
@@ -43,12 +44,10 @@ export type Trouble = { readonly task: Task; readonly end: Extract<WorkEnd, { re
 
 /** Does all of a task: its command, unless that was done before, and then its effects. */
 export async function workOn(ports: WorkPorts, work: Work, task: Task): Promise<WorkEnd> {
-  const { disk, home, clock, tell } = ports;
+  const { clock, tell } = ports;
   const began = clock.elapsed();
-  const folder = join(home, 'logs', work.run.id);
-  await makeFolder(disk, folder);
-  const path = join(folder, `${task.id}.log`);
-  const log = openOutputLog(ports, path);
+  const path = join(ports.home, 'logs', work.run.id, `${task.id}.log`);
+  const log = await openTaskLog(ports, task, path);
   const tellEnd = (status: 'succeeded' | 'failed', reason: string | null = null, output = '') => {
     const attempts = work.tasks.get(task.id)?.attempts ?? 0;
     const elapsed = clock.elapsed() - began;
@@ -72,13 +71,22 @@ export async function workOn(ports: WorkPorts, work: Work, task: Task): Promise<
   }
 }
 
+async function openTaskLog(ports: WorkPorts, { id }: Task, path: string): Promise<OutputLog> {
+  try {
+    await makeFolder(ports.disk, dirname(path));
+    return openOutputLog(ports, path);
+  } catch (error) {
+    throw writeFailed(`task ${id} was not begun, its log cannot be written`, error);
+  }
+}
+
 async function runCommand(ports: WorkPorts, work: Work, task: Task, log: OutputLog) {
-  const { cwd, random, signal, tell } = ports;
+  const { cwd, random, redact, signal, tell } = ports;
   const end = await runTask(task, {
     cwd,
     random,
+    redact,
     signal,
-    redact: ports.redact,
     env: (attempt) => ({ ...ports.env, ...task.env, ...taskEnvironment(work, task, attempt) }),
     marker: taskMarker(work.run.id, task.id),
     onOutput: log.write,

@@ -19,8 +19,13 @@ const normalize = (text: string) => text.replace(/ +\d+(s|m\d\ds)\b/g, ' 0s').re
 describe('orch run', () => {
   it('runs the tasks in order, says so in a line each, and leaves a checkpoint after each that succeeded', () => {
     const repository = makePlanned(release);
+    const own = ['HEAD', 'index', 'config', 'refs/heads/main'].map((name) =>
+      join(repository.folder, '.git', name),
+    );
+    const before = own.map((path) => readFileSync(path, 'latin1'));
     const ran = runOrch(repository, ['run', 'plan.yaml'], ranIn(repository));
     expect(ran.status).toBe(0);
+    expect(own.map((path) => readFileSync(path, 'latin1'))).toEqual(before);
     expect(normalize(ran.stderr)).toBe(
       [
         'release: RUN on e, session 1',
