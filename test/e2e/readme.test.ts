@@ -11,7 +11,7 @@ const readme = readFileSync(fileURLToPath(new URL('../../README.md', import.meta
 /** Ids, hashes and times differ from run to run. */
 function normalize(text: string): string {
   return text
-    .replace(/\b(ckpt-\d{8}|sess)-[a-z0-9]+/g, '$1-ID')
+    .replace(/\b(ckpt-\d{8}|sess|run)-[a-z0-9]+/g, '$1-ID')
     .replace(/\b[0-9a-f]{7,40}\b/g, 'HASH')
     .replace(/\d{4}-\d\d-\d\dT[\d:]+Z/g, 'TIME')
     .replace(/\bpid \d+/g, 'pid PID')
@@ -57,7 +57,7 @@ it('the tour in the README prints what it says', () => {
     });
     pid = /\bpid (\d+)/.exec(stdout)?.[1] ?? pid;
     const order = command.includes(' -- ') ? sortLines : (text: string) => text;
-    const shown = order(normalize(stdout));
+    const shown = order(normalize(stdout.replaceAll(repository.folder, '/home/you/shop')));
     expect(`$ ${command}\n${shown}`).toBe(`$ ${command}\n${order(normalize(expected.join('\n')))}`);
   }
 });
