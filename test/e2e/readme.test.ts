@@ -8,13 +8,14 @@ import { cleanEnvironment, makeRepositoryWithCommit } from '../support/repositor
 
 const readme = readFileSync(fileURLToPath(new URL('../../README.md', import.meta.url)), 'utf8');
 
-/** Ids, hashes and times differ from run to run. */
+/** Ids, hashes, times and how long something took differ from run to run. */
 function normalize(text: string): string {
   return text
     .replace(/\b(ckpt-\d{8}|sess|run)-[a-z0-9]+/g, '$1-ID')
     .replace(/\b[0-9a-f]{7,40}\b/g, 'HASH')
     .replace(/\d{4}-\d\d-\d\dT[\d:]+Z/g, 'TIME')
     .replace(/\bpid \d+/g, 'pid PID')
+    .replace(/( (?:in )?)\d+s\b/g, '$1Ns')
     .trimEnd();
 }
 
