@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { join } from 'node:path';
-import { addToCache, type FileState, findCached } from './config/cache.ts';
+import { addToCache, type FileState, findCached, findLast } from './config/cache.ts';
 import { type Config, defaultConfig } from './config/defaults.ts';
 import { OrchError, systemCode } from './errors.ts';
 import {
@@ -50,21 +50,37 @@ const settled: Millis = 2_000;
 export async function loadConfig(ports: ConfigPorts): Promise<LoadedConfig> {
   const { worktree, home, clock } = ports;
   if (worktree === null) return { config: defaultConfig, path: null };
-  const path = join(worktree, '.orchestration', 'config.yaml');
+  const path = configPath(worktree);
   const state = readState(path);
   if (state === null) return { config: defaultConfig, path: null };
-  const cachePath = join(home, 'config-cache.json');
   const isSettled = clock.now() - Math.max(state.mtimeMs, state.ctimeMs) >= settled;
-  const cached = isSettled ? findCached(readCache(cachePath), state) : null;
+  const cached = isSettled ? findCached(readCache(cachePath(home)), state) : null;
   if (cached !== null) return { config: cached, path };
   const loaded = await parseConfigFile(worktree);
-  if (isSettled && loaded.path !== null) writeCache(ports.disk, cachePath, state, loaded.config);
+  if (isSettled && loaded.path !== null) writeCache(ports.disk, cachePath(home), state, loaded.config);
   return loaded;
 }
 
-/** The same from the file itself, past the cache, which stays as it is. */
+/**
+ * The settings as they were when they could last be read, or the defaults: for what a running session needs while its
+ * config is being edited.
+ */
+export function readLastConfig({ worktree, home }: Pick<ConfigPorts, 'worktree' | 'home'>): Config {
+  if (worktree === null) return defaultConfig;
+  return findLast(readCache(cachePath(home)), configPath(worktree)) ?? defaultConfig;
+}
+
+function configPath(worktree: string): string {
+  return join(worktree, '.orchestration', 'config.yaml');
+}
+
+function cachePath(home: string): string {
+  return join(home, 'config-cache.json');
+}
+
+/** The settings from the file itself, past the cache, which stays as it is. */
 export async function parseConfigFile(worktree: string): Promise<LoadedConfig> {
-  const path = join(worktree, '.orchestration', 'config.yaml');
+  const path = configPath(worktree);
   const text = readState(path) === null ? null : readConfigText(path);
   if (text === null) return { config: defaultConfig, path: null };
   const { parseConfig } = await import('./config/parse.ts');

@@ -1,6 +1,6 @@
 import { constants } from 'node:fs';
 import { join } from 'node:path';
-import { type Config, loadConfig } from './config.ts';
+import { type Config, loadConfig, readLastConfig } from './config.ts';
 import type { GitEngine } from './git/engine.ts';
 import { type EngineChoice, openEngine } from './git/open.ts';
 import { discoverRepository, type Repository } from './git/repository.ts';
@@ -57,12 +57,14 @@ export async function openOrch(options: OrchOptions = {}): Promise<Orch> {
   const writerOf = async () => options.writer ?? identifyWriter(disk, random, home, repository.commonDir);
   let redactor = presetRedactor;
   let reading: Promise<Redactor> | null = null;
-  // Where the config cannot be read, nobody knows what must not be kept: then nothing is.
+  // A session goes on while its config is being edited; and by the rules it had, for want of a better word.
   const readRedactor = () => {
-    reading ??= readConfig().then(async (found) => {
-      redactor = await makeRedactor(found.redact);
-      return redactor;
-    });
+    reading ??= readConfig()
+      .catch(() => readLastConfig({ worktree: repository.worktree, home }))
+      .then(async (found) => {
+        redactor = await makeRedactor(found.redact);
+        return redactor;
+      });
     return reading;
   };
   const report = (what: string) => {

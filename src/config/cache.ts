@@ -27,6 +27,12 @@ export function findCached(cache: string | null, state: FileState): Config | nul
   return entry.sum === sumOf(state, entry.config) ? entry.config : null;
 }
 
+/** The copy of a file as it was when it could last be read, or null. */
+export function findLast(cache: string | null, path: string): Config | null {
+  const entry = lookUp(parseEntries(cache), path);
+  return isEntry(entry) ? entry.config : null;
+}
+
 /** The cache with one more parsed copy in it, and the oldest out. */
 export function addToCache(cache: string | null, state: FileState, config: Config): string {
   const others = Object.entries(parseEntries(cache)).filter(([path]) => path !== state.path);

@@ -7,7 +7,7 @@ import { errorOf, orchJson, runOrch } from '../support/orch.ts';
 import { makeRepositoryWithCommit, type TestRepository } from '../support/repository.ts';
 import { makeSecrets } from '../support/secrets.ts';
 import { readAllStored } from '../support/stored.ts';
-import { waitUntil, writeConfig, writeScript } from '../support/supervised.ts';
+import { callOrch, waitUntil, writeConfig, writeScript } from '../support/supervised.ts';
 
 const secrets = makeSecrets(5);
 /** On one line, in any order of quoting: what is looked for afterwards is a piece without an end of line. */
@@ -247,6 +247,21 @@ describe('the config', () => {
     writeConfig(repository, "redact: { patterns: ['ACME-[0-9]{8}'] }\n");
     const next = create(repository);
     expect(next.document.leftOut?.map(({ path }) => path)).toEqual(['file', 'other']);
+  });
+
+  it('is kept to while it is being edited', () => {
+    const repository = makeRepositoryWithCommit();
+    writeConfig(repository, "redact: { patterns: ['ACME-[0-9]{8}'] }\n");
+    // By then the file is old enough to be remembered.
+    const later = { env: { ORCH_NOW: '2099-11-16T12:00:00Z' } };
+    const start = (script: string) =>
+      runOrch(repository, ['start', '-e', 'x', '--no-baseline', '--', 'sh', '-c', script], later);
+    expect(start('true').status).toBe(0);
+    const record = callOrch(`record note 'ACME-12345678 and ${token}'`);
+    const ran = start(`echo 'redact: [' > .orchestration/config.yaml; ${record}`);
+    expect(ran).toMatchObject({ status: 0, stdout: expect.stringContaining('note recorded') });
+    expect(leaksOf(repository, ['ACME-12345678'])).toEqual([]);
+    expect(readAllStored(repository).some(({ text }) => text.includes('[redacted: pattern] and'))).toBe(true);
   });
 
   it('that cannot be read lets nothing through, and says where it is wrong', () => {

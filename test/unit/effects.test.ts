@@ -122,7 +122,8 @@ describe('planning effects', () => {
 });
 
 describe('variables in requests', () => {
-  const variables = { TOKEN: 'abcdef-123456', HOST: 'example.test' };
+  const filling = 'abcdef-123456';
+  const variables = { TOKEN: filling, HOST: 'example.test' };
   const written: Request = {
     method: 'POST',
     url: `http://${variable('HOST')}/hook?$filter=x`,
@@ -133,7 +134,7 @@ describe('variables in requests', () => {
   it('are filled in where they stand in braces: a bare $name belongs to the address', () => {
     const filled = fillIn(written, variables);
     expect(filled.request.url).toBe('http://example.test/hook?$filter=x');
-    expect(filled.request.headers.Authorization).toBe('Bearer abcdef-123456');
+    expect(filled.request.headers.Authorization).toBe(`Bearer ${filling}`);
     expect(filled.request.body).toEqual({ text: variable('TOKEN') });
     expect(findUnsetVariables({ kind: 'request', request: written }, { HOST: 'x' })).toEqual(['TOKEN']);
   });
@@ -155,7 +156,7 @@ describe('variables in requests', () => {
 
   it('are not shown, nor is what a header says; what is no secret is', () => {
     const { secrets } = fillIn(written, variables);
-    const text = 'no abcdef-123456 at example.test, Bearer abcdef-123456, application/json please';
+    const text = `no ${filling} at example.test, Bearer ${filling}, application/json please`;
     expect(hideSecrets(text, secrets)).toBe('no *** at ***, *** ***, application/json please');
   });
 });
