@@ -13,7 +13,7 @@ export const diffSpec: CommandSpec = {
     name: 'checkpoints',
     several: true,
     description:
-      'one or two: number, latest (the default), latest~2, green, s7, "2h ago", an id; behind --: paths',
+      'one or two: number, latest (the default), latest~2, green, s7 (alone: what session 7 did), "2h ago", an id; behind --: paths',
   },
   takesPaths: true,
   options: [

@@ -63,8 +63,9 @@ export async function tellStory(context: Context): Promise<number> {
   out.print('Use it in your own:');
   out.print('  npm install -g .          (in this folder: makes `orch` a command)');
   out.print('  cd your/repository');
+  out.print('  orch init                 (Claude Code and Codex; then work as always)');
   out.print('  orch start --epic my-feature --budget 5 -- your-agent');
-  out.print('  orch status · orch log · orch brief · orch resume');
+  out.print('  orch status · orch log · orch diff · orch restore · orch resume');
   return 0;
 }
 

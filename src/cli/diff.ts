@@ -1,7 +1,7 @@
 import { OrchError } from '../errors.ts';
 import { describeDiff } from '../library/restore.ts';
 import type { Orch } from '../orch.ts';
-import { readSide } from '../session/diff.ts';
+import { readSides } from '../session/diff.ts';
 import { scopeOf, showPaths } from '../session/restore-paths.ts';
 import { startCommand } from '../system/command.ts';
 import { onSignals, statusOfSignal } from '../system/signals.ts';
@@ -25,8 +25,7 @@ async function diffHere(context: Context, orch: Orch, call: Call): Promise<numbe
     });
   const { out, json } = context;
   const epic = await chooseEpic(context, orch, textOf(call, 'epic'), false);
-  const older = await readSide(orch, epic, from);
-  const newer = await readSide(orch, epic, to);
+  const [older, newer] = await readSides(orch, epic, from, to);
   const leftOut = [...new Set([...older.leftOut, ...newer.leftOut].map(({ path }) => path))];
   if (leftOut.length > 0 && !json) {
     const names = `${leftOut.slice(0, 5).join(', ')}${leftOut.length > 5 ? ' …' : ''}`;

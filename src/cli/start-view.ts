@@ -98,7 +98,7 @@ export function showEnd(
       return [
         out.paint('red', `■ Budget used up: ${usd(spentUsd)} of ${usd(limitUsd ?? 0)}${extra}`),
         `  ${why.saved === null ? 'All of it is in the journal' : `Checkpoint ${why.saved} was saved first`}${stopped}.`,
-        `  Review  orch log ${epic}      Go on  ${goOn} --budget +10`,
+        `  Review  orch diff s${number} -e ${epic}      Go on  ${goOn} --budget +10`,
       ];
     }
     case 'unpriced':

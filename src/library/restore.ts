@@ -2,7 +2,7 @@ import type { Checkpoint } from '../checkpoint/list.ts';
 import type { RestorePlan } from '../checkpoint/restore.ts';
 import { parseEpicId } from '../ids.ts';
 import type { Orch } from '../orch.ts';
-import { compareSides, readSide, type Side } from '../session/diff.ts';
+import { compareSides, readSides, type Side } from '../session/diff.ts';
 import { finishLast, isNothing, restore } from '../session/restore.ts';
 import { scopeOf, showPaths } from '../session/restore-paths.ts';
 import { proposeRestore } from '../session/restore-plan.ts';
@@ -101,8 +101,7 @@ export type DiffResult = {
 export function diffCheckpoints(input: DiffInput, where: Where = {}): Promise<DiffResult> {
   const epic = parseEpicId(input.epicId);
   return using(where, async (orch) => {
-    const from = await readSide(orch, epic, input.from ?? 'latest');
-    const to = await readSide(orch, epic, input.to ?? null);
+    const [from, to] = await readSides(orch, epic, input.from ?? 'latest', input.to ?? null);
     return describeDiff(orch, from, to, input.paths ?? null);
   });
 }

@@ -1,3 +1,5 @@
+import { walkEpic } from '../checkpoint/list.ts';
+import { findCheckpoint, parseName } from '../checkpoint/names.ts';
 import { isWithin } from '../checkpoint/restore.ts';
 import { type Change, listChanges } from '../git/changes.ts';
 import { readWorkTree } from '../git/snapshot.ts';
@@ -15,8 +17,39 @@ export type Side = {
   readonly leftOut: readonly { readonly path: string; readonly reason: string }[];
 };
 
+/**
+ * The two sides that are meant. A session by itself stands for what it did: from its first checkpoint to its last, or
+ * to now, as long as it is the newest.
+ */
+export async function readSides(
+  ports: RestorePorts,
+  epic: EpicId,
+  from: string,
+  to: string | null,
+): Promise<readonly [older: Side, newer: Side]> {
+  const isSession = to === null && parseName(from, ports.clock.now()).kind === 'session';
+  const span = isSession ? await findSpan(ports, epic, from) : { from, to };
+  return [await readSide(ports, epic, span.from), await readSide(ports, epic, span.to)];
+}
+
+async function findSpan(
+  ports: RestorePorts,
+  epic: EpicId,
+  session: string,
+): Promise<{ readonly from: string; readonly to: string | null }> {
+  const { checkpoint: last, index } = await findCheckpoint(ports, epic, session);
+  let first = last;
+  const passOver = () => {}; // the way to the last one has told of damage
+  for await (const { checkpoint } of walkEpic(ports, epic, passOver)) {
+    if (checkpoint.sessionId !== last.sessionId) continue;
+    first = checkpoint;
+    if (checkpoint.trigger === 'session_start') break;
+  }
+  return { from: first.id, to: index === 0 || first.id === last.id ? null : last.id };
+}
+
 /** A checkpoint's code by its name; without a name, the files as they are now. Nothing of the user's is changed. */
-export async function readSide(ports: RestorePorts, epic: EpicId, name: string | null): Promise<Side> {
+async function readSide(ports: RestorePorts, epic: EpicId, name: string | null): Promise<Side> {
   if (name === null) {
     const { maxFileBytes } = await ports.readSettings();
     const { tree, leftOut } = await readWorkTree(ports, maxFileBytes);

@@ -42,30 +42,34 @@ function fsck(repository: TestRepository, cwd: string): void {
 }
 
 describe.each(['native', 'isomorphic'] as const)('a save with the %s engine', (engine) => {
-  it.each([false, true])('I2 I3 I4: may die at any file operation (torn writes: %s)', async (torn) => {
-    const repository = await makeHistory(engine);
-    const outcomes: boolean[] = [];
-    for (let at = 1; ; at++) {
-      const cwd = makeFolder();
-      cpSync(repository.folder, cwd, { recursive: true });
-      const crashing = makeCrashingDisk({ at, torn });
-      const facts = [note('three'), cost(3_000)];
-      let acknowledged = false;
-      try {
-        await saveFacts({ cwd, engine, disk: crashing.disk, wrapEngine: crashing.wrapEngine }, facts);
-        acknowledged = true;
-      } catch {
-        expect(crashing.hasDied()).toBe(true);
+  it.each([false, true])(
+    'I2 I3 I4: may die at any file operation (torn writes: %s)',
+    async (torn) => {
+      const repository = await makeHistory(engine);
+      const outcomes: boolean[] = [];
+      for (let at = 1; ; at++) {
+        const cwd = makeFolder();
+        cpSync(repository.folder, cwd, { recursive: true });
+        const crashing = makeCrashingDisk({ at, torn });
+        const facts = [note('three'), cost(3_000)];
+        let acknowledged = false;
+        try {
+          await saveFacts({ cwd, engine, disk: crashing.disk, wrapEngine: crashing.wrapEngine }, facts);
+          acknowledged = true;
+        } catch {
+          expect(crashing.hasDied()).toBe(true);
+        }
+        outcomes.push(await expectRecovery(cwd, engine, acknowledged));
+        fsck(repository, cwd);
+        if (!crashing.hasDied()) break;
       }
-      outcomes.push(await expectRecovery(cwd, engine, acknowledged));
-      fsck(repository, cwd);
-      if (!crashing.hasDied()) break;
-    }
-    // The walk went from "nothing of it is there" to "all of it is there", through more than a few operations.
-    expect(outcomes.length).toBeGreaterThan(torn ? 8 : 40);
-    expect(outcomes[0]).toBe(false);
-    expect(outcomes.at(-1)).toBe(true);
-  });
+      // The walk went from "nothing of it is there" to "all of it is there", through more than a few operations.
+      expect(outcomes.length).toBeGreaterThan(torn ? 8 : 40);
+      expect(outcomes[0]).toBe(false);
+      expect(outcomes.at(-1)).toBe(true);
+    },
+    180_000,
+  );
 });
 
 describe('power loss', () => {

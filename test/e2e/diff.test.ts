@@ -46,6 +46,24 @@ describe('orch diff', () => {
     expect(look(repository.folder)).toEqual(before);
   });
 
+  it('of a session by itself is what it did: to its last checkpoint, or to now as long as it is the newest', () => {
+    const repository = makeRepositoryWithCommit();
+    const work = (name: string) => {
+      const args = ['start', '-e', 'x', '--no-baseline', '--', 'sh', '-c', `echo ${name} > ${name}`];
+      expect(runOrch(repository, args).status).toBe(0);
+    };
+    const namesOf = (session: string) =>
+      runOrch(repository, ['diff', session, '-e', 'x', '--name-only']).stdout.split('\n').slice(0, -1);
+    repository.write('mine', 'before\n');
+    work('one');
+    repository.write('between', 'sessions\n');
+    expect(namesOf('s1')).toEqual(['between', 'one']);
+    work('two');
+    repository.write('after', 'it\n');
+    expect(namesOf('s1')).toEqual(['one']);
+    expect(namesOf('s2')).toEqual(['after', 'two']);
+  });
+
   it('takes paths from where it is typed, and no variables of a hook', async () => {
     const repository = await makeHistory();
     const ran = runOrch(repository, ['diff', '1', '2', '-e', 'x', '--name-only', '--', 'a'], {
