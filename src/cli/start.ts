@@ -110,9 +110,9 @@ async function workInForeground(
   if (!json) {
     for (const line of showStart(out, started, number)) out.tell(line);
     if (brief !== null && request.command === null) out.print(brief);
-    if (started.handover?.document) {
+    if (started.code) {
       const { offerCode } = await import('./start-code.ts');
-      await offerCode(context, orch, started, signals.aborted);
+      await offerCode(context, orch, started.target, started.code, signals.aborted);
     }
   }
   await rememberEpic(orch, epic);
