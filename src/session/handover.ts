@@ -1,8 +1,8 @@
 import { generateResumeBrief } from '../checkpoint/brief.ts';
 import type { Brief } from '../checkpoint/brief-fit.ts';
 import { findBriefSource } from '../checkpoint/brief-source.ts';
-import { type Checkpoint, describeCommit, walkEpic } from '../checkpoint/list.ts';
-import { findCheckpoint } from '../checkpoint/names.ts';
+import { type Checkpoint, describeCommit } from '../checkpoint/list.ts';
+import { findCheckpoint, findWork } from '../checkpoint/names.ts';
 import { readSaved } from '../checkpoint/read.ts';
 import type { SessionId } from '../types.ts';
 import type { EpicView } from './context.ts';
@@ -42,9 +42,6 @@ async function readNamed(ports: SessionPorts, { epic }: EpicView, name: string) 
   return readSaved(ports.git, epic, commit);
 }
 
-/** So far back the last code of a session is looked for. */
-const farBack = 500;
-
 /**
  * The checkpoint with the code that a session of another clone left. Null for one of this clone's: there the files are
  * what it left.
@@ -54,12 +51,8 @@ export async function findForeignCode(
   { epic, journals }: EpicView,
   { id, value }: KnownSession,
 ): Promise<Checkpoint | null> {
-  const isOwn =
-    value.writer === (await ports.identifyWriter()) || journals.some(({ session }) => session === id);
-  if (isOwn) return null;
-  for await (const { checkpoint } of walkEpic(ports, epic, () => {}, farBack)) {
-    const isItsWork = checkpoint.sessionId === id && checkpoint.trigger !== 'merge';
-    if (isItsWork && checkpoint.snapshot !== null) return checkpoint;
-  }
-  return null;
+  const isOwn = journals.some(({ session }) => session === id);
+  if (isOwn || value.writer === (await ports.identifyWriter())) return null;
+  const checkpoint = (await findWork(ports, epic, { session: id }))?.checkpoint ?? null;
+  return checkpoint?.snapshot ? checkpoint : null;
 }

@@ -1,6 +1,6 @@
 import type { CheckpointDocument } from '../checkpoint/document.ts';
-import { type Checkpoint, walkEpic } from '../checkpoint/list.ts';
-import { findCheckpoint } from '../checkpoint/names.ts';
+import { type Checkpoint, type Found, walkEpic } from '../checkpoint/list.ts';
+import { findCheckpoint, findWork, parseName } from '../checkpoint/names.ts';
 import { readSaved } from '../checkpoint/read.ts';
 import { hasCode, OrchError } from '../errors.ts';
 import { readCommit, readTree } from '../git/read.ts';
@@ -34,13 +34,24 @@ export type RestoreTarget = {
 
 /** The code of a checkpoint, by its name. */
 export async function findCode(ports: RestorePorts, epic: EpicId, name: string): Promise<RestoreTarget> {
-  const { checkpoint, commit } = await findCheckpoint(ports, epic, name);
+  const { checkpoint, commit } = await findNamed(ports, epic, name);
   const { document } = await readSaved(ports.git, epic, commit);
   const { snapshot, leftOut = [] } = document;
   if (snapshot === null) throw await hasNoCode(ports, checkpoint);
   const tree = await readSnapshotTree(ports, checkpoint, snapshot);
   const label = `ckpt ${checkpoint.seq}`;
   return { epic, tree, label, leftOut, scope: null, source: { kind: 'checkpoint', checkpoint, document } };
+}
+
+/** `latest` and `s7` mean the code that was last saved: a recovery, which saves none, is passed over. */
+async function findNamed(ports: RestorePorts, epic: EpicId, name: string): Promise<Found> {
+  const found = await findCheckpoint(ports, epic, name);
+  const { snapshot, trigger, sessionId } = found.checkpoint;
+  const { kind } = parseName(name, ports.clock.now());
+  const isTheOneMeant = kind === 'number' || kind === 'prefix';
+  if (snapshot !== null || trigger !== 'recovery' || isTheOneMeant) return found;
+  const session = kind === 'session' ? sessionId : null;
+  return (await findWork(ports, epic, { session, behind: found.index })) ?? found;
 }
 
 async function readSnapshotTree({ git }: RestorePorts, checkpoint: Checkpoint, snapshot: Oid): Promise<Oid> {
