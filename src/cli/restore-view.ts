@@ -1,4 +1,4 @@
-import type { RestorePlan } from '../checkpoint/restore.ts';
+import { isWithin, type RestorePlan } from '../checkpoint/restore.ts';
 import { showPath } from '../git/restore.ts';
 import type { RestoreSetting } from '../session/restore-facts.ts';
 import type { Proposal } from '../session/restore-plan.ts';
@@ -16,22 +16,27 @@ const shortOid = (oid: string) => oid.slice(0, 7);
 
 /** A file's name on one line, whatever is in it. */
 function quoteName(path: string): string {
-  const name = showPath(path);
+  return quoteText(showPath(path));
+}
+
+function quoteText(name: string): string {
   return cleanLine(name) === name ? name : JSON.stringify(name);
 }
 
 /** What would be restored, what that does, and what somebody should know first. */
 export function showProposal(
   out: Output,
-  { target, plan }: Proposal,
+  proposal: Proposal,
   setting: RestoreSetting,
   around: { readonly name: string | null; readonly now: Millis; readonly namesAll: boolean },
 ): string[] {
+  const { target, plan } = proposal;
   return [
     showSource(target, around.name, around.now),
     `  ${showCounts(plan)}`,
     ...showFiles(out, plan, around.namesAll ? Number.POSITIVE_INFINITY : mostNamed),
     ...showKept(plan, around.namesAll ? Number.POSITIVE_INFINITY : mostNamed),
+    ...showLeftOut(proposal, around.namesAll ? Number.POSITIVE_INFINITY : mostNamed),
     ...showHead(target, setting),
     ...showOthers(out, setting),
   ];
@@ -80,6 +85,31 @@ function showKept({ kept }: RestorePlan, most: number): string[] {
   const more = kept.length - lines.length;
   const stays = `  ${count(kept.length, 'file')} ${kept.length === 1 ? 'stays' : 'stay'} as ${kept.length === 1 ? 'it is' : 'they are'}:`;
   return [stays, ...lines, ...(more > 0 ? [`    … and ${more} more: --dry-run names all`] : [])];
+}
+
+/** What is in neither tree, so that comparing them says nothing of it: it is not touched now, or was not saved then. */
+function showLeftOut({ target, plan, present }: Proposal, most: number): string[] {
+  const said = new Set(plan.kept.map(({ path }) => showPath(path)));
+  const isMeant = ({ path }: { readonly path: string }) =>
+    !said.has(path) && isWithin(path, target.scope?.map(showPath) ?? null);
+  const now = present.leftOut.filter(isMeant);
+  const known = new Set(now.map(({ path }) => path));
+  const then = target.leftOut.filter((one) => isMeant(one) && !known.has(one.path));
+  const list = (title: string, files: readonly { readonly path: string; readonly reason: string }[]) =>
+    files.length === 0
+      ? []
+      : [
+          `  ${title}:`,
+          ...files
+            .map(({ path, reason }) => `    ${quoteText(path)} (${reason})`)
+            .sort()
+            .slice(0, most),
+          ...(files.length > most ? [`    … and ${files.length - most} more: --dry-run names all`] : []),
+        ];
+  return [
+    ...list('Not touched, because they could not be saved first', now),
+    ...list(`Not in the snapshot of ${target.label}, so they do not come back`, then),
+  ];
 }
 
 /** Where HEAD is, how far it went since, and how it could be moved without losing a thing. */
