@@ -106,7 +106,10 @@ function startAsk(handover: Handover | null) {
 function findParent(ports: SessionPorts, view: EpicView, takeOver: boolean): KnownSession | null {
   const sessions = listSessions(view, ports.home);
   const elsewhere = sessions.find((each) => each.fate === 'elsewhere' && !isTakenOver(each, sessions));
-  if (elsewhere && !takeOver) throw isElsewhere(view.epic, elsewhere.id, ports, elsewhere.value.seenAt);
+  if (elsewhere && !takeOver) {
+    const { number, seenAt } = elsewhere.value;
+    throw isElsewhere(view.epic, elsewhere.id, ports, { number, lastSeen: seenAt });
+  }
   return sessions[0] ?? null;
 }
 

@@ -50,8 +50,9 @@ async function findNamed(ports: RestorePorts, epic: EpicId, name: string): Promi
   const { kind } = parseName(name, ports.clock.now());
   const isTheOneMeant = kind === 'number' || kind === 'prefix';
   if (snapshot !== null || trigger !== 'recovery' || isTheOneMeant) return found;
-  const session = kind === 'session' ? sessionId : null;
-  return (await findWork(ports, epic, { session, behind: found.index })) ?? found;
+  const behind = found.index;
+  const own = kind === 'session' ? await findWork(ports, epic, { session: sessionId, behind }) : null;
+  return own ?? (await findWork(ports, epic, { session: null, behind })) ?? found;
 }
 
 async function readSnapshotTree({ git }: RestorePorts, checkpoint: Checkpoint, snapshot: Oid): Promise<Oid> {

@@ -5,7 +5,7 @@ import { hasTmux, openTerminal } from '../agents/support/terminal.ts';
 import { orchJson, runOrch } from '../support/orch.ts';
 import { cloneOf, makeHub, syncIn } from '../support/remotes.ts';
 import { cleanEnvironment, type TestRepository } from '../support/repository.ts';
-import { callOrch } from '../support/supervised.ts';
+import { callOrch, startSupervisor, waitUntil } from '../support/supervised.ts';
 
 const read = ({ folder }: TestRepository, path: string) => readFileSync(join(folder, path), 'utf8');
 
@@ -95,6 +95,24 @@ describe('a session that goes on from another machine’s', () => {
     expect(desk.git('status', '--porcelain')).toBe('');
   });
 
+  it.runIf(hasTmux)('asks first whether to take over, then for the code', async () => {
+    const hub = makeHub();
+    const [laptop, desk] = [cloneOf(hub, 'laptop'), cloneOf(hub, 'desk')];
+    laptop.write('pool.txt', 'moved\n');
+    const running = startSupervisor(laptop, ['start', '-e', 'migrate', '--json']);
+    await waitUntil(() => running.stdout().includes('\n'));
+    await syncIn(laptop);
+    const terminal = resumeAtTerminal(desk, 'cat pool.txt');
+    await terminal.shows('Take over? [y/N]');
+    terminal.press('y', 'Enter');
+    await terminal.shows('restore the snapshot of ckpt 1 (1 file; your tree is clean)? [Y/n]');
+    terminal.press('y', 'Enter');
+    await terminal.shows('ended with 0');
+    expect(terminal.screen()).toContain('\nmoved\n');
+    running.signal('SIGTERM');
+    await running.ended;
+  });
+
   it.runIf(hasTmux)('leaves the files alone at a no', async () => {
     const { desk } = await workElsewhere();
     writeFileSync(join(desk.folder, 'mine.txt'), 'mine\n');
@@ -104,5 +122,31 @@ describe('a session that goes on from another machine’s', () => {
     await terminal.shows('Your files stay as they are');
     await terminal.shows('ended with 0');
     expect(desk.git('status', '--porcelain')).toBe('?? mine.txt');
+  });
+});
+
+describe('what several clones work on', () => {
+  it('shows who runs elsewhere, also behind a session of this clone, and which clone each was in', async () => {
+    const hub = makeHub();
+    const [laptop, desk] = [cloneOf(hub, 'laptop'), cloneOf(hub, 'desk')];
+    const running = startSupervisor(laptop, ['start', '-e', 'migrate', '--json']);
+    await waitUntil(() => running.stdout().includes('\n'));
+    await syncIn(laptop);
+    await syncIn(desk);
+    expect(runOrch(desk, ['status']).stdout).toContain('○ running elsewhere ');
+    expect(runOrch(desk, ['log']).stdout).not.toContain(' in w-');
+    const refused = runOrch(desk, ['resume', '-e', 'migrate', '--', 'true']);
+    expect(refused.status).toBe(5);
+    expect(refused.stderr).toMatch(/elsewhere: session 1 \(sess-\w+\) is recorded as running, last seen/);
+    expect(runOrch(desk, ['start', '-e', 'migrate', '--', 'true']).status).toBe(0);
+    expect(runOrch(desk, ['status']).stdout).toContain('‖ paused, s1 elsewhere ');
+    const { sessions } = orchJson<{ sessions: { number: number; writer: string }[] }>(desk, ['log']);
+    const log = runOrch(desk, ['log']).stdout;
+    for (const { number, writer } of sessions)
+      expect(log).toMatch(new RegExp(`^s${number} .* in ${writer}`, 'm'));
+    expect(runOrch(desk, ['session', 'show', 's1']).stdout).toContain(`clone       ${sessions[1]?.writer}\n`);
+    expect(runOrch(desk, ['resume', '-e', 'migrate', '--take-over', '--', 'true']).status).toBe(0);
+    running.signal('SIGTERM');
+    await running.ended;
   });
 });
