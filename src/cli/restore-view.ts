@@ -87,29 +87,34 @@ function showKept({ kept }: RestorePlan, most: number): string[] {
   return [stays, ...lines, ...(more > 0 ? [`    … and ${more} more: --dry-run names all`] : [])];
 }
 
+type LeftOut = { readonly path: string; readonly reason: string };
+
 /** What is in neither tree, so that comparing them says nothing of it: it is not touched now, or was not saved then. */
 function showLeftOut({ target, plan, present }: Proposal, most: number): string[] {
   const said = new Set(plan.kept.map(({ path }) => showPath(path)));
-  const isMeant = ({ path }: { readonly path: string }) =>
-    !said.has(path) && isWithin(path, target.scope?.map(showPath) ?? null);
-  const now = present.leftOut.filter(isMeant);
+  const isUnsaid = ({ path }: LeftOut) => !said.has(path) && isMeant(target, path);
+  const now = present.leftOut.filter(isUnsaid);
   const known = new Set(now.map(({ path }) => path));
-  const then = target.leftOut.filter((one) => isMeant(one) && !known.has(one.path));
-  const list = (title: string, files: readonly { readonly path: string; readonly reason: string }[]) =>
-    files.length === 0
-      ? []
-      : [
-          `  ${title}:`,
-          ...files
-            .map(({ path, reason }) => `    ${quoteText(path)} (${reason})`)
-            .sort()
-            .slice(0, most),
-          ...(files.length > most ? [`    … and ${files.length - most} more: --dry-run names all`] : []),
-        ];
-  return [
-    ...list('Not touched, because they could not be saved first', now),
-    ...list(`Not in the snapshot of ${target.label}, so they do not come back`, then),
-  ];
+  const then = target.leftOut.filter((one) => isUnsaid(one) && !known.has(one.path));
+  const title = 'Not touched, because they could not be saved first';
+  return [...listLeftOut(title, now, most), ...showNotSaved(target, then, most)];
+}
+
+/** What was on disk when a checkpoint was saved, and is in no snapshot. */
+export function showNotSaved(target: RestoreTarget, files: readonly LeftOut[], most: number): string[] {
+  const meant = files.filter(({ path }) => isMeant(target, path));
+  return listLeftOut(`Not in the snapshot of ${target.label}, so they do not come back`, meant, most);
+}
+
+function isMeant({ scope }: RestoreTarget, path: string): boolean {
+  return isWithin(path, scope?.map(showPath) ?? null);
+}
+
+function listLeftOut(title: string, files: readonly LeftOut[], most: number): string[] {
+  if (files.length === 0) return [];
+  const lines = files.map(({ path, reason }) => `    ${quoteText(path)} (${reason})`).sort();
+  const more = lines.length > most ? [`    … and ${lines.length - most} more: --dry-run names all`] : [];
+  return [`  ${title}:`, ...lines.slice(0, most), ...more];
 }
 
 /** Where HEAD is, how far it went since, and how it could be moved without losing a thing. */

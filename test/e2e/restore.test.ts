@@ -72,6 +72,8 @@ describe('a file with a secret', () => {
       /nothing has to change\n {2}Not in the snapshot of ckpt 1, so they do not come back:\n {4}keys \(secret inside/,
     );
     expect(dryRun('--', 'README')).not.toContain('keys');
+    const into = runOrch(repository, ['restore', '1', '--to', join(repository.home, 'copy')]).stderr;
+    expect(into).toMatch(/do not come back:\n {4}keys \(secret inside/);
   });
 });
 
