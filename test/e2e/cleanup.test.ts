@@ -267,6 +267,13 @@ describe('orch cleanup', () => {
       expect(orchJson(clone, ['diff', 'latest', '-e', 'x'])).toMatchObject({ to: null });
     }
     expect(refsBelow(hub, 'refs/orchestration/snapshots/')).toHaveLength(3);
+    desk.git('gc', '--quiet', '--prune=now');
+    const expired = runOrch(desk, ['restore', '1', '-e', 'x', '--dry-run']);
+    expect(expired.status).toBe(1);
+    expect(expired.stderr).toContain('error: the code of ckpt 1 of x was cleaned up here\n');
+    const [, command = ''] = /: git (fetch origin \S+)\n/.exec(expired.stderr) ?? [];
+    desk.git(...command.split(' '));
+    expect(runOrch(desk, ['restore', '1', '-e', 'x', '--dry-run']).stdout).toContain('    A work\n');
     expectSound(desk);
   });
 });
