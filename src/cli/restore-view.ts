@@ -118,7 +118,7 @@ function listLeftOut(title: string, files: readonly LeftOut[], most: number): st
 }
 
 /** Where HEAD is, how far it went since, and how it could be moved without losing a thing. */
-function showHead({ label }: RestoreTarget, { head, earlier }: RestoreSetting): string[] {
+export function showHead({ label }: RestoreTarget, { head, earlier }: RestoreSetting): string[] {
   if (head.commit === null) return ['  HEAD and index stay as they are.'];
   const stays = `  HEAD and index stay, HEAD at ${shortOid(head.commit)}`;
   if (earlier === null || earlier.commit === null) return [`${stays}.`];

@@ -4,10 +4,12 @@ import { readCommit } from '../git/read.ts';
 import type { Orch } from '../orch.ts';
 import type { Target } from '../session/record.ts';
 import { isNothing } from '../session/restore.ts';
+import { readSetting } from '../session/restore-facts.ts';
 import type { Proposal } from '../session/restore-plan.ts';
 import { proposeCode, startFromCode } from '../session/start-code.ts';
 import { count } from '../units.ts';
 import { askYesNo, canAsk } from './ask.ts';
+import { showHead } from './restore-view.ts';
 import type { Context } from './run.ts';
 
 /**
@@ -15,7 +17,7 @@ import type { Context } from './run.ts';
  * terminal is asked, everybody else is told the command. The session goes on either way.
  */
 export async function offerCode(
-  { out }: Context,
+  { out, json }: Context,
   orch: Orch,
   session: Target,
   code: Checkpoint,
@@ -29,7 +31,11 @@ export async function offerCode(
     const files = count(plan.write.size + plan.remove.size, 'file');
     const command = `orch restore ${code.seq} -e ${code.epicId}`;
     const stays = `Your files stay as they are, not as ckpt ${code.seq} has them (${files}). To get its code: ${command}`;
-    if (!canAsk()) return tell(stays);
+    // Files alone do not make it the branch they were worked on.
+    const setting = await readSetting(orch, proposal.target, session.session);
+    const isElsewhere = setting.head.commit !== setting.earlier?.commit;
+    for (const line of isElsewhere ? showHead(proposal.target, setting) : []) tell(line.trim());
+    if (json || !canAsk()) return tell(stays);
     const state = (await isClean(orch, proposal)) ? 'your tree is clean' : 'your changes are saved first';
     const question = `      Its code is not here: restore the snapshot of ckpt ${code.seq} (${files}; ${state})?`;
     if (!(await askYesNo(question, aborted, { enterIs: 'yes' }))) return tell(stays);

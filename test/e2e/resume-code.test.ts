@@ -67,6 +67,20 @@ describe('a session that goes on from another machine’s', () => {
     expect(orchJson(desk, ['restore', '2', '-e', 'migrate', '-y'])).toMatchObject({ changed: ['pool.txt'] });
   });
 
+  it('says where HEAD was, where that is not where it is here', async () => {
+    const hub = makeHub();
+    const [laptop, desk] = [cloneOf(hub, 'laptop'), cloneOf(hub, 'desk')];
+    laptop.git('switch', '--quiet', '--create', 'feat/pool');
+    laptop.write('pool.txt', 'moved\n');
+    laptop.git('add', '.');
+    laptop.git('commit', '--quiet', '--message', 'Not pushed');
+    runOrch(laptop, ['start', '-e', 'migrate', '--', 'true']);
+    await syncIn(laptop);
+    expect(runOrch(desk, ['resume', '-e', 'migrate', '--', 'true']).stderr).toMatch(
+      /HEAD at [0-9a-f]{7}, 1 commit before that of ckpt 2 \([0-9a-f]{7}\)\. That was on feat\/pool; this is main\.\n/,
+    );
+  });
+
   it('goes on without it where it cannot be had', async () => {
     const hub = makeHub();
     const [laptop, desk] = [cloneOf(hub, 'laptop'), cloneOf(hub, 'desk')];
