@@ -1,8 +1,9 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { deleteEpicCheckpoints } from '../../src/index.ts';
 import { endAfterwards, startInBackground } from '../support/background.ts';
-import { expectSound, listFiles } from '../support/checkpoints.ts';
+import { expectSound, listFiles, save } from '../support/checkpoints.ts';
 import { orchJson, runOrch, startOrch } from '../support/orch.ts';
 import { cloneOf, makeHub, syncIn } from '../support/remotes.ts';
 import { makeRepositoryWithCommit, type TestRepository } from '../support/repository.ts';
@@ -275,5 +276,19 @@ describe('orch cleanup', () => {
     desk.git(...command.split(' '));
     expect(runOrch(desk, ['restore', '1', '-e', 'x', '--dry-run']).stdout).toContain('    A work\n');
     expectSound(desk);
+  });
+
+  it('keeps away what was deleted with more than was shared, also when git has collected it', async () => {
+    const hub = makeHub();
+    const laptop = cloneOf(hub, 'laptop');
+    await save(laptop, ['shared']);
+    await syncIn(laptop);
+    await save(laptop, ['here only']);
+    await deleteEpicCheckpoints('x', { cwd: laptop.folder });
+    clean(laptop, 60);
+    expect(refsBelow(laptop, 'refs/orchestration-local/trash/')).toEqual([]);
+    laptop.git('gc', '--quiet', '--prune=now');
+    expect(await syncIn(laptop)).toMatchObject({ fetched: [], errors: [] });
+    expect(refsBelow(laptop, 'refs/orchestration/epics/')).toEqual([]);
   });
 });
