@@ -2,6 +2,7 @@ import { readCurrent } from '../state/current.ts';
 import type { FileChange, State } from '../state/lists.ts';
 import { count } from '../units.ts';
 import {
+  type BriefCheckpoint,
   type BriefSubject,
   type Gathered,
   type Keyed,
@@ -56,27 +57,34 @@ export function gatherDisk({ checkpoint, disk }: BriefSubject): Gathered {
 /** Enough of an object's id to name it in any repository. */
 const shortOid = (oid: string) => oid.slice(0, 12);
 
-/** Where the code is, and how to look at it or bring it back with plain git. */
-export function gatherCode({ state, checkpoint }: BriefSubject): Gathered {
+/** Where the code is, and how to look at it or bring it back. */
+export function gatherCode({ epicId, state, checkpoint }: BriefSubject): Gathered {
   if (checkpoint === null) return sayOnce(null);
   const { branch, gitCommit, snapshot } = checkpoint;
+  const name = nameCode(checkpoint);
   const texts: string[] = [];
-  if (snapshot !== null) {
-    const oid = shortOid(snapshot);
-    texts.push(`what changed since it was saved: \`git diff ${oid}\``);
-    texts.push(`a file as it was saved: \`git restore --source=${oid} -- <path>\``);
+  if (name !== null) {
+    texts.push(`what changed since it was saved: \`orch diff ${name} -e ${epicId}\``);
+    texts.push(`a file as it was saved: \`orch restore ${name} -e ${epicId} -- <path>\``);
   } else if (gitCommit !== null) {
     texts.push(`what changed since the commit it stood on: \`git diff ${shortOid(gitCommit)}\``);
   }
   const green = readCurrent(state, 'lastGreen');
-  if (green !== null && green.id !== checkpoint.id && isOid(green.tree)) {
-    texts.push(`last green, checkpoint ${green.seq}: \`git diff ${shortOid(green.tree)}\``);
+  if (green !== null && green.id !== checkpoint.id && isOid(green.tree) && Number.isInteger(green.seq)) {
+    texts.push(`last green, checkpoint ${green.seq}: \`orch diff ${green.seq} -e ${epicId}\``);
   }
   if (gitCommit !== null) {
     const on = branch === null ? '' : ` on ${codeText(branch, 120)}`;
-    texts.push(`it stood on commit \`${shortOid(gitCommit)}\`${on}`);
+    const files = snapshot === null ? '' : `; its files are commit \`${shortOid(snapshot)}\``;
+    texts.push(`it stood on commit \`${shortOid(gitCommit)}\`${on}${files}`);
   }
   return { items: texts.map((text) => ({ key: null, text })), leftOut: 0 };
+}
+
+/** A recovery has no files of its own: what its session saved last is meant. */
+function nameCode({ seq, snapshot, trigger, sessionNumber }: BriefCheckpoint): string | null {
+  if (snapshot !== null) return String(seq);
+  return trigger === 'recovery' ? `s${sessionNumber}` : null;
 }
 
 /** What stands in `current` came from outside: nothing but an id may become part of a command. */

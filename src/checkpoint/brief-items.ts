@@ -1,6 +1,6 @@
 import { compareStamps } from '../state/join.ts';
 import type { Entry, List, State } from '../state/lists.ts';
-import type { CheckpointId, GateColour, Oid } from '../types.ts';
+import type { CheckpointId, EpicId, GateColour, Oid, Trigger } from '../types.ts';
 
 /** One thing a brief says: a line of Markdown, and the key it has in the state's list, where it has one. */
 export type BriefItem = { readonly key: string | null; readonly text: string };
@@ -19,6 +19,8 @@ export type BriefCheckpoint = {
   readonly seq: number;
   /** ISO 8601, UTC. */
   readonly timestamp: string;
+  readonly trigger: Trigger;
+  readonly sessionNumber: number;
   readonly snapshot: Oid | null;
   readonly gates: GateColour;
   readonly gitCommit: Oid | null;
@@ -27,6 +29,7 @@ export type BriefCheckpoint = {
 
 /** Everything a section can draw on. */
 export type BriefSubject = {
+  readonly epicId: EpicId;
   readonly state: State;
   /** Null where nothing was saved yet. */
   readonly checkpoint: BriefCheckpoint | null;

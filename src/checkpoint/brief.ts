@@ -27,7 +27,7 @@ export type BriefInput = {
  */
 export function generateResumeBrief(input: BriefInput, options: { readonly maxTokens?: number } = {}): Brief {
   const { epicId, state, checkpoint, disk = null } = input;
-  const subject: BriefSubject = { state, checkpoint, disk };
+  const subject: BriefSubject = { epicId, state, checkpoint, disk };
   const sessions = listSessions(state);
   const session = findBriefSource(state)?.value ?? sessions[0]?.value ?? null;
   return fitBrief(

@@ -15,12 +15,7 @@ function forgottenPath(home: string): string {
   return join(home, 'forgotten');
 }
 
-/** Notes, before a ref is deleted, where it stands. On disk when it returns. */
-export function forget(ports: ForgottenPorts, ref: string, at: Oid): Promise<void> {
-  return forgetAll(ports, [{ ref, oid: at }]);
-}
-
-/** The same for many at once. */
+/** Notes, before refs are deleted, where they stand. On disk when it returns. */
 export async function forgetAll(
   { disk, home }: ForgottenPorts,
   refs: readonly { readonly ref: string; readonly oid: Oid }[],

@@ -13,7 +13,7 @@ import { generateResumeBrief } from './brief.ts';
 import { type Composed, keepNewest } from './compose.ts';
 import { fitDocument } from './fit.ts';
 import { formatMessage } from './message.ts';
-import { readCommitAndDocument, type Saved } from './read.ts';
+import { readBase, readCommitAndDocument, type Saved } from './read.ts';
 import { editRunFiles, pathOfRunFile, type RunFile } from './run-files.ts';
 import { briefName, documentName, epicFolder, epicRef } from './tree.ts';
 
@@ -45,7 +45,7 @@ async function mergeOnce(git: GitEngine, epic: EpicId, theirs: Oid): Promise<Mer
     await git.moveRefs([{ ref, from: ours, to: theirs }]);
     return { tip: theirs, how: 'fast-forward' };
   }
-  const both = [await readCommitAndDocument(git, epic, ours), await readCommitAndDocument(git, epic, theirs)];
+  const both = [await readSide(git, epic, ours), await readSide(git, epic, theirs)];
   const [newer, older] = both.sort((a, b) => compareCommits(b.commit, a.commit));
   if (newer === undefined || older === undefined) throw new Error('a merge of fewer than two');
   const beside = await listBeside(git, newer.commit.tree, epic);
@@ -59,6 +59,16 @@ async function mergeOnce(git: GitEngine, epic: EpicId, theirs: Oid): Promise<Mer
   const parents = [ours, theirs].sort();
   const [tip] = await append(git, { ref, expected: ours, parents, base: newer.commit.tree }, [commit]);
   return { tip: tip ?? ours, how: 'merged' };
+}
+
+/** What one line of the history says at its end. Somebody else's commit there stays, with what its parents say. */
+async function readSide(git: GitEngine, epic: EpicId, oid: Oid): Promise<Saved> {
+  const { parents, saved, state, seq, damage } = await readBase(git, epic, oid);
+  const [commit] = parents;
+  // What cannot be read must not be joined as if it were not there: reading it again says what is wrong.
+  if (commit === undefined || saved === null || damage.length > 0)
+    return readCommitAndDocument(git, epic, oid);
+  return { commit, document: { ...saved.document, state, seq } };
 }
 
 function compareCommits(a: Commit, b: Commit): number {
@@ -80,7 +90,7 @@ export function composeMerge(
   const state = join(newer.document.state, older.document.state);
   const seq = Math.max(newer.document.seq, older.document.seq) + 1;
   const id = makeCheckpointId(seq, idFromParents([newer.commit.oid, older.commit.oid]));
-  const { sessionId, sessionNumber, writer, gitCommit, branch, snapshot } = newer.document;
+  const { sessionId, sessionNumber, writer, gitCommit, branch, snapshot, leftOut } = newer.document;
   const cost = totalUsage(state.ledger).micros;
   const { document, bytes } = fitDocument({
     format: 1,
@@ -97,6 +107,7 @@ export function composeMerge(
     gitCommit,
     branch,
     snapshot,
+    ...(leftOut && { leftOut }),
     costUsd: toUsd(cost),
     events: [],
     state,

@@ -1,6 +1,6 @@
 import { add } from 'date-fns/add';
 import { hasCode, OrchError } from '../errors.ts';
-import type { EpicId, Millis } from '../types.ts';
+import type { EpicId, Millis, SessionId } from '../types.ts';
 import { type Checkpoint, type Found, walkEpic } from './list.ts';
 import type { StorePorts } from './tip.ts';
 
@@ -77,6 +77,26 @@ export async function findCheckpoint(ports: StorePorts, epic: EpicId, text: stri
   if (first === undefined) throw damage[0] ?? notFound(epic, text, name);
   if (others.length > 0) throw ambiguous(epic, text, found);
   return first;
+}
+
+/** So far back the last work is looked for. */
+const farBack = 500;
+
+/**
+ * The newest checkpoint that work made, of a session or of any, behind a place: recoveries and merges say what is
+ * known, not what the files were.
+ */
+export async function findWork(
+  ports: StorePorts,
+  epic: EpicId,
+  { session, behind = -1 }: { readonly session: SessionId | null; readonly behind?: number },
+): Promise<Found | null> {
+  for await (const found of walkEpic(ports, epic, () => {}, farBack)) {
+    const { sessionId, trigger } = found.checkpoint;
+    const isWork = trigger !== 'recovery' && trigger !== 'merge';
+    if (isWork && found.index > behind && (session === null || sessionId === session)) return found;
+  }
+  return null;
 }
 
 /** Of a session only the last checkpoint counts. */

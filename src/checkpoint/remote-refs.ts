@@ -17,6 +17,12 @@ export function trackedRef(remote: string, ref: string): string {
   return `${trackedPrefix(remote)}${ref.slice(sharedPrefix.length)}`;
 }
 
+/** The other way round: what a ref that was seen on a remote is called there; null for any other ref. */
+export function parseTrackedRef(ref: string): string | null {
+  const [, shared] = /^.+\/(epics\/[^/]+|snapshots\/[^/]+\/[^/]+)$/.exec(ref) ?? [];
+  return shared !== undefined && ref.startsWith(remotesPrefix) ? `${sharedPrefix}${shared}` : null;
+}
+
 /** The name under which an address is kept that has none in the user's config. */
 export function nameAddress(url: string): string {
   const end =

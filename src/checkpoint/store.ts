@@ -9,9 +9,11 @@ import { formatInstant } from '../units.ts';
 import { listBeside } from './beside.ts';
 import { type Composed, composeCheckpoints, type Draft } from './compose.ts';
 import type { CheckpointDocument } from './document.ts';
-import { forget } from './forgotten.ts';
+import { forgetAll } from './forgotten.ts';
 import { type Checkpoint, describeCommit } from './list.ts';
 import type { Base } from './read.ts';
+import { parseTrackedRef, remotesPrefix } from './remote-refs.ts';
+import { isKnownAncestor } from './sync-facts.ts';
 import { listEpics, readTip, remember, type StorePorts, type Tip } from './tip.ts';
 import { epicRef, trashRef } from './tree.ts';
 
@@ -122,13 +124,26 @@ export async function refuseSameButForCase(git: GitEngine, epic: EpicId): Promis
   });
 }
 
+/**
+ * Where a ref stands, here and as remotes were last seen to have it. Those are noted too: once git has collected what
+ * was deleted, nobody can tell any more that what a remote has is older.
+ */
+async function listStands(git: GitEngine, ref: string, oid: Oid): Promise<{ ref: string; oid: Oid }[]> {
+  const stands = [{ ref, oid }];
+  for (const [tracked, seen] of await git.listRefs(remotesPrefix)) {
+    if (parseTrackedRef(tracked) !== ref || seen === oid) continue;
+    if (await isKnownAncestor(git, seen, oid)) stands.push({ ref, oid: seen });
+  }
+  return stands;
+}
+
 /** Moves an epic's ref to the trash. Returns where it is now, or null where there was none. */
 export async function trashEpic(ports: StorePorts, epic: EpicId): Promise<string | null> {
   const { git, clock, random } = ports;
   const oid = await git.readRef(epicRef(epic));
   if (oid === null) return null;
   const trash = trashRef(epic, formatInstant(clock.now()), random.id(4));
-  await forget(ports, epicRef(epic), oid);
+  await forgetAll(ports, await listStands(git, epicRef(epic), oid));
   await git.moveRefs([
     { ref: trash, from: null, to: oid },
     { ref: epicRef(epic), from: oid, to: null },

@@ -63,7 +63,11 @@ async function sortForgotten({ git, home }: SyncPorts, ours: Refs, theirs: Refs)
 }
 
 /** Nothing is known of a commit that is not here. */
-async function isKnownAncestor(git: SyncPorts['git'], ancestor: Oid, descendant: Oid): Promise<boolean> {
+export async function isKnownAncestor(
+  git: SyncPorts['git'],
+  ancestor: Oid,
+  descendant: Oid,
+): Promise<boolean> {
   try {
     return await git.isAncestor(ancestor, descendant);
   } catch (error) {

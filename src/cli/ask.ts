@@ -13,6 +13,7 @@ export async function askYesNo(
   { enterIs = 'no' }: { readonly enterIs?: 'yes' | 'no' } = {},
 ): Promise<boolean> {
   const { createInterface } = await import('node:readline');
+  process.stdin.ref?.(); // an earlier question let go of it, and nothing else may keep the process waiting
   const asking = createInterface({ input: process.stdin, output: process.stderr });
   // While a question stands, the terminal hands Ctrl+C over as a key.
   asking.on('SIGINT', () => process.kill(process.pid, 'SIGINT'));

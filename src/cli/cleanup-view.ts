@@ -1,4 +1,5 @@
 import { relative } from 'node:path';
+import { remotesPrefix } from '../checkpoint/remote-refs.ts';
 import type { Cleanup } from '../session/cleanup.ts';
 import type { Judgement, Thing } from '../session/cleanup-plan.ts';
 import { cleanLine } from '../text.ts';
@@ -10,7 +11,7 @@ import { formatTable, type Output } from './output.ts';
 function nameThing(thing: Thing, home: string): { readonly kind: string; readonly name: string } {
   switch (thing.kind) {
     case 'snapshots':
-      return { kind: 'snapshots', name: `${thing.epic} ${thing.session}` };
+      return { kind: 'snapshots', name: `${thing.epic} ${thing.session}${nameSide(thing.ref)}` };
     case 'epic':
       return { kind: 'epic', name: thing.epic };
     case 'trash':
@@ -22,6 +23,11 @@ function nameThing(thing: Thing, home: string): { readonly kind: string; readonl
     default:
       return { kind: thing.kind, name: nameFile(thing.file.path, home) };
   }
+}
+
+/** A session's snapshots may be here twice: as they are, and as they were on a remote. */
+function nameSide(ref: string): string {
+  return ref.startsWith(remotesPrefix) ? ', as the remote has them' : '';
 }
 
 /** Below orch's own folder; a name there may be anybody's. */

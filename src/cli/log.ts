@@ -11,7 +11,7 @@ import { parseLimit } from './checkpoint-view.ts';
 import { epicOption, viewEpic } from './choose.ts';
 import { formatTable, type Output } from './output.ts';
 import { runCommands } from './run.ts';
-import { markOf, paintFate } from './session-view.ts';
+import { hasSeveralWriters, markOf, paintFate } from './session-view.ts';
 import { type CommandSpec, textOf } from './spec.ts';
 import { timeOfDay } from './start-view.ts';
 
@@ -91,6 +91,7 @@ function showLog(
   now: Millis,
 ): string {
   const lines: string[] = [];
+  const isShared = hasSeveralWriters(view);
   const numbers = [...new Set(logged.map(({ sessionId }) => sessionId))];
   const open = sessions
     .filter(({ id, fate }) => !numbers.includes(id) && fate === 'running')
@@ -98,7 +99,7 @@ function showLog(
   for (const id of [...open, ...numbers]) {
     const known = sessions.find((session) => session.id === id);
     const own = logged.filter(({ sessionId }) => sessionId === id);
-    lines.push(known ? showHead(out, view, known, now) : `s${own[0]?.sessionNumber ?? '?'}`);
+    lines.push(known ? showHead(out, view, known, { now, isShared }) : `s${own[0]?.sessionNumber ?? '?'}`);
     const rows = own.map((checkpoint) => showRow(checkpoint, now));
     if (rows.length > 0) {
       const columns = [
@@ -120,7 +121,12 @@ function showLog(
 const paintGates = (out: Output) => (text: string) =>
   text === 'red' || text === 'green' ? out.paint(text, text) : text;
 
-function showHead(out: Output, view: EpicView, { id, value, fate }: KnownSession, now: Millis): string {
+function showHead(
+  out: Output,
+  view: EpicView,
+  { id, value, fate }: KnownSession,
+  { now, isShared }: { readonly now: Millis; readonly isShared: boolean },
+): string {
   const isRunning = fate === 'running' || fate === 'initializing';
   const until = value.endedAt ?? (isRunning ? now : value.seenAt);
   const parts = [
@@ -129,6 +135,7 @@ function showHead(out: Output, view: EpicView, { id, value, fate }: KnownSession
     paintFate(out, fate, markOf(fate)),
     formatAge(Math.max(1_000, until - value.startedAt)),
     formatUsd(costOf(view.state, id)),
+    isShared ? out.paint('dim', `in ${value.writer}`) : '',
     value.reason && !isRunning ? out.paint('dim', cutColumns(value.reason.replaceAll('\n', ' '), 60)) : '',
   ];
   return parts.filter((part) => part !== '').join('  ');

@@ -1,4 +1,4 @@
-import type { RestorePlan } from '../checkpoint/restore.ts';
+import { isWithin, type RestorePlan } from '../checkpoint/restore.ts';
 import { showPath } from '../git/restore.ts';
 import type { RestoreSetting } from '../session/restore-facts.ts';
 import type { Proposal } from '../session/restore-plan.ts';
@@ -16,22 +16,27 @@ const shortOid = (oid: string) => oid.slice(0, 7);
 
 /** A file's name on one line, whatever is in it. */
 function quoteName(path: string): string {
-  const name = showPath(path);
+  return quoteText(showPath(path));
+}
+
+function quoteText(name: string): string {
   return cleanLine(name) === name ? name : JSON.stringify(name);
 }
 
 /** What would be restored, what that does, and what somebody should know first. */
 export function showProposal(
   out: Output,
-  { target, plan }: Proposal,
+  proposal: Proposal,
   setting: RestoreSetting,
   around: { readonly name: string | null; readonly now: Millis; readonly namesAll: boolean },
 ): string[] {
+  const { target, plan } = proposal;
   return [
     showSource(target, around.name, around.now),
     `  ${showCounts(plan)}`,
     ...showFiles(out, plan, around.namesAll ? Number.POSITIVE_INFINITY : mostNamed),
     ...showKept(plan, around.namesAll ? Number.POSITIVE_INFINITY : mostNamed),
+    ...showLeftOut(proposal, around.namesAll ? Number.POSITIVE_INFINITY : mostNamed),
     ...showHead(target, setting),
     ...showOthers(out, setting),
   ];
@@ -82,8 +87,38 @@ function showKept({ kept }: RestorePlan, most: number): string[] {
   return [stays, ...lines, ...(more > 0 ? [`    … and ${more} more: --dry-run names all`] : [])];
 }
 
+type LeftOut = { readonly path: string; readonly reason: string };
+
+/** What is in neither tree, so that comparing them says nothing of it: it is not touched now, or was not saved then. */
+function showLeftOut({ target, plan, present }: Proposal, most: number): string[] {
+  const said = new Set(plan.kept.map(({ path }) => showPath(path)));
+  const isUnsaid = ({ path }: LeftOut) => !said.has(path) && isMeant(target, path);
+  const now = present.leftOut.filter(isUnsaid);
+  const known = new Set(now.map(({ path }) => path));
+  const then = target.leftOut.filter((one) => isUnsaid(one) && !known.has(one.path));
+  const title = 'Not touched, because they could not be saved first';
+  return [...listLeftOut(title, now, most), ...showNotSaved(target, then, most)];
+}
+
+/** What was on disk when a checkpoint was saved, and is in no snapshot. */
+export function showNotSaved(target: RestoreTarget, files: readonly LeftOut[], most: number): string[] {
+  const meant = files.filter(({ path }) => isMeant(target, path));
+  return listLeftOut(`Not in the snapshot of ${target.label}, so they do not come back`, meant, most);
+}
+
+function isMeant({ scope }: RestoreTarget, path: string): boolean {
+  return isWithin(path, scope?.map(showPath) ?? null);
+}
+
+function listLeftOut(title: string, files: readonly LeftOut[], most: number): string[] {
+  if (files.length === 0) return [];
+  const lines = files.map(({ path, reason }) => `    ${quoteText(path)} (${reason})`).sort();
+  const more = lines.length > most ? [`    … and ${lines.length - most} more: --dry-run names all`] : [];
+  return [`  ${title}:`, ...lines.slice(0, most), ...more];
+}
+
 /** Where HEAD is, how far it went since, and how it could be moved without losing a thing. */
-function showHead({ label }: RestoreTarget, { head, earlier }: RestoreSetting): string[] {
+export function showHead({ label }: RestoreTarget, { head, earlier }: RestoreSetting): string[] {
   if (head.commit === null) return ['  HEAD and index stay as they are.'];
   const stays = `  HEAD and index stay, HEAD at ${shortOid(head.commit)}`;
   if (earlier === null || earlier.commit === null) return [`${stays}.`];

@@ -12,7 +12,7 @@ import { onSignals } from '../system/signals.ts';
 import { count } from '../units.ts';
 import { askYesNo, canAsk } from './ask.ts';
 import { chooseEpic } from './choose.ts';
-import { showProposal } from './restore-view.ts';
+import { showNotSaved, showProposal } from './restore-view.ts';
 import type { Context } from './run.ts';
 import { type Call, textOf } from './spec.ts';
 
@@ -93,6 +93,9 @@ async function runInto(
   if (json) {
     const restored = target.source.kind === 'checkpoint' ? target.source.checkpoint : null;
     out.print(JSON.stringify({ restored, changed: showPaths(paths), deleted: [], undo: null, folder }));
-  } else out.tell(`restored ${count(paths.length, 'file')} of ${target.label} into ${folder}`);
+  } else {
+    out.tell(`restored ${count(paths.length, 'file')} of ${target.label} into ${folder}`);
+    for (const line of showNotSaved(target, target.leftOut, Number.POSITIVE_INFINITY)) out.tell(line);
+  }
   return 0;
 }

@@ -96,6 +96,11 @@ function showSeen(age: Millis): string {
   return short === 'now' ? 'just now' : `${short} ago`;
 }
 
+/** Did several clones work on it? Only then it matters which. */
+export function hasSeveralWriters({ state }: EpicView): boolean {
+  return new Set(Object.values(state.sessions).map(({ value }) => value.writer)).size > 1;
+}
+
 /** One session in lines: for `session status` and `session show`. */
 export function showSessionFacts(
   view: EpicView,
@@ -113,6 +118,7 @@ export function showSessionFacts(
       'state',
       `${markOf(fate)}${fate === 'elsewhere' ? `, last seen ${showSeen(now - value.seenAt)}` : ''}${live && isRunning ? `, pid ${live.holder.pid}` : ''}`,
     ],
+    ['clone', hasSeveralWriters(view) ? value.writer : null],
     ['reason', value.reason],
     [
       'time',

@@ -110,10 +110,10 @@ async function workInForeground(
   if (!json) {
     for (const line of showStart(out, started, number)) out.tell(line);
     if (brief !== null && request.command === null) out.print(brief);
-    if (started.handover?.document) {
-      const { offerCode } = await import('./start-code.ts');
-      await offerCode(context, orch, started, signals.aborted);
-    }
+  }
+  if (started.code) {
+    const { offerCode } = await import('./start-code.ts');
+    await offerCode(context, orch, started.target, started.code, signals.aborted);
   }
   await rememberEpic(orch, epic);
   let end: End;

@@ -3,7 +3,7 @@ import { type Orch, reportLogPath } from '../orch.ts';
 import { type EpicView, readView } from '../session/context.ts';
 import { type HookFault, readHookFaults } from '../session/hook-faults.ts';
 import { listAllEpics } from '../session/resolve.ts';
-import { describeEpic, type EpicStatus, mainSession } from '../session/status.ts';
+import { describeEpic, type EpicStatus, listElsewhere, mainSession } from '../session/status.ts';
 import type { EpicId, Oid } from '../types.ts';
 import { count } from '../units.ts';
 import { tellDamage } from './choose.ts';
@@ -61,15 +61,19 @@ function showEpics(
 ): string {
   const now = orch.clock.now();
   const sessions = views.map((view) => mainSession(view, orch.home));
+  const states = views.map((view, index) => {
+    const state = sessions[index] ? showState(sessions[index], now) : '–';
+    const others = listElsewhere(view, orch.home).map(({ value }) => `s${value.number}`);
+    return others.length > 0 ? `${state}, ${others.slice(0, 3).join(', ')} elsewhere` : state;
+  });
   const isShown = ({ context, session }: EpicStatus) => context !== null && session?.status === 'running';
   // A column that would say nothing takes no room.
   const hasContext = epics.some(isShown);
   const rows = epics.map((epic, index) => {
     const { epicId, budget, checkpoint, context } = epic;
-    const session = sessions[index];
     return [
       epicId,
-      session ? showState(session, now) : '–',
+      states[index] ?? '–',
       out.columns < narrow ? showAmounts(budget) : showMoney(budget),
       ...(hasContext ? [context && isShown(epic) ? showTier(context) : '–'] : []),
       !checkpoint || checkpoint.gates === 'unknown' ? '–' : checkpoint.gates,

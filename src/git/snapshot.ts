@@ -1,4 +1,4 @@
-import { hasCode, OrchError } from '../errors.ts';
+import { hasCode, OrchError, systemCode, writeFailed } from '../errors.ts';
 import type { EpicId, Millis, Oid, SessionId } from '../types.ts';
 import { formatCommit } from './commit.ts';
 import type { Commit, GitEngine } from './engine.ts';
@@ -120,7 +120,11 @@ export async function readWorkTree(
       hint: 'Checkpoints work without; they then hold no copy of the code',
     });
   }
-  return writeWorkTree(ports, { worktree, maxFileBytes, reachable });
+  try {
+    return await writeWorkTree(ports, { worktree, maxFileBytes, reachable });
+  } catch (error) {
+    throw systemCode(error) ? writeFailed('the files could not be read into git', error) : error;
+  }
 }
 
 /** A damaged one is left out of the new history: as a parent it would make `git gc` fail. */

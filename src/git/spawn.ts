@@ -1,4 +1,4 @@
-import { OrchError, systemCode } from '../errors.ts';
+import { OrchError, systemCode, writeFailed } from '../errors.ts';
 import { type Child, type Environment, inheritedEnvironment, start } from '../system/spawn.ts';
 import { identity } from './commit.ts';
 import type { Repository } from './repository.ts';
@@ -78,6 +78,13 @@ export async function runGit(repository: Repository, args: readonly string[], in
   return result.stdout;
 }
 
+/** What git says where the disk takes nothing, and the system's code for it. */
+const diskTroubles = [
+  ['No space left on device', 'ENOSPC'],
+  ['Disk quota exceeded', 'EDQUOT'],
+  ['Read-only file system', 'EROFS'],
+] as const;
+
 export function gitFailed(args: readonly string[], { status, stderr }: Omit<Finished, 'stdout'>): OrchError {
   const said = stderr.split('\n').find((line) => /^(fatal|error):/.test(line)) ?? stderr.split('\n')[0] ?? '';
   if (/dubious ownership/.test(stderr)) {
@@ -85,6 +92,9 @@ export function gitFailed(args: readonly string[], { status, stderr }: Omit<Fini
       hint: 'Run orch as its owner, or see: git help config, safe.directory',
     });
   }
+  const trouble = diskTroubles.find(([words]) => stderr.includes(words));
+  if (trouble)
+    return writeFailed(`git ${args[0] ?? ''} failed`, Object.assign(new Error(said), { code: trouble[1] }));
   return new OrchError(
     'GIT_FAILED',
     `git ${args[0] ?? ''} failed: ${said.replace(/^fatal: /, '') || `status ${status}`}`,

@@ -1,8 +1,10 @@
 import type { Config } from '../config.ts';
 import type { SessionId } from '../types.ts';
+import type { DiskPorts } from './disk-check.ts';
 import type { ResolvePorts } from './resolve.ts';
 
-export type AgentPorts = Omit<ResolvePorts, 'readConfig'> & { readonly readConfig: () => Promise<Config> };
+export type AgentPorts = Omit<ResolvePorts, 'readConfig'> &
+  DiskPorts & { readonly readConfig: () => Promise<Config> };
 
 /** Where an agent's call comes from. */
 export type Around = {

@@ -1,7 +1,7 @@
 import { parseEpicId } from '../ids.ts';
 import type { HookCall } from '../integration/agent-event.ts';
 import { identifyProcess } from '../system/process.ts';
-import type { SessionId } from '../types.ts';
+import type { EpicId, SessionId } from '../types.ts';
 import { formatAge } from '../units.ts';
 import { type AgentAnswer, type AgentPorts, type Around, nothingToSay } from './agent-call.ts';
 import { type AgentLink, emptyLink, findLink, readLink } from './agent-link.ts';
@@ -43,8 +43,13 @@ export async function startAgent(
     const age = formatAge(Math.max(1_000, ports.clock.now() - dead.seenAt));
     return `Session ${dead.number} was interrupted ${age} ago: ${describeRecovered(dead)}.`;
   });
-  const message = [describeStart(view, choice), ...lost].join(' ');
+  const apart = lost.length > 0 ? await tellDisk(ports, link.epic) : null;
+  const message = [describeStart(view, choice), ...lost, ...(apart ? [`${apart}.`] : [])].join(' ');
   return { ...nothingToSay, context, message };
+}
+
+async function tellDisk(ports: AgentPorts, epic: EpicId): Promise<string | null> {
+  return (await import('./disk-check.ts')).describeDisk(ports, epic);
 }
 
 /** An agent that a supervisor started works in the supervisor's session. */

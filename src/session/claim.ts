@@ -42,7 +42,7 @@ export async function claimEpic(ports: SessionPorts, claim: Claim): Promise<Sess
       }
       if (liveness === 'alive') throw isActive(ports, live);
       if (liveness === 'elsewhere' && !claim.takeOver)
-        throw isElsewhere(epic, live.session, ports, live.since);
+        throw isElsewhere(epic, live.session, ports, { number: null, lastSeen: live.since });
       if (liveness === 'elsewhere') givenUp.push(live.session);
     }
     const holder = identifyThisProcess();
@@ -78,12 +78,13 @@ export function isElsewhere(
   epic: EpicId,
   session: SessionId,
   { clock }: SessionPorts,
-  lastSeen: number,
+  { number, lastSeen }: { readonly number: number | null; readonly lastSeen: number },
 ): OrchError {
   const age = formatAge(Math.max(0, clock.now() - lastSeen));
+  const name = number === null ? session : `session ${number} (${session})`;
   return new OrchError(
     'SESSION_ACTIVE',
-    `${epic} may still be worked on elsewhere: ${session} is recorded as running, last seen ${age === 'now' ? 'just now' : `${age} ago`}`,
+    `${epic} may still be worked on elsewhere: ${name} is recorded as running, last seen ${age === 'now' ? 'just now' : `${age} ago`}`,
     {
       hint: 'If it is known to be over, add --take-over',
       data: { epicId: epic, sessionId: session, reason: 'elsewhere' },

@@ -1,5 +1,6 @@
 import { findCheckpoint } from '../checkpoint/names.ts';
 import { readBase } from '../checkpoint/read.ts';
+import { parseTrackedRef, remotesPrefix } from '../checkpoint/remote-refs.ts';
 import { listEpics } from '../checkpoint/tip.ts';
 import { epicRef, parseTrashRef, trashPrefix } from '../checkpoint/tree.ts';
 import { hasCode, isOrchError } from '../errors.ts';
@@ -104,10 +105,14 @@ async function listFoldedJournals(ports: CleanupPorts, view: EpicView): Promise<
   });
 }
 
+/** This clone's, and what it keeps of those on remotes: as long as either is there, git frees nothing. */
 async function listSnapshots({ git }: CleanupPorts): Promise<Thing[]> {
   const things: Thing[] = [];
-  for (const [ref, oid] of await git.listRefs(snapshotsPrefix)) {
-    const whose = parseSnapshotRef(ref);
+  for (const [ref, oid] of [
+    ...(await git.listRefs(snapshotsPrefix)),
+    ...(await git.listRefs(remotesPrefix)),
+  ]) {
+    const whose = parseSnapshotRef(parseTrackedRef(ref) ?? ref);
     const at = whose && (await readTime(git, oid));
     if (whose && at !== null) things.push({ kind: 'snapshots', ...whose, ref, oid, at });
   }

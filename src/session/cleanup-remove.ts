@@ -1,6 +1,7 @@
 import { dirname, join } from 'node:path';
 import { forgetAll } from '../checkpoint/forgotten.ts';
 import { hasCode } from '../errors.ts';
+import { snapshotRef } from '../git/snapshot-ref.ts';
 import { removeIfThere, statIfThere, syncFolder } from '../system/files.ts';
 import { removeTree } from '../system/folders.ts';
 import { withLock } from '../system/lock.ts';
@@ -26,7 +27,9 @@ export async function removeThings(
     // Noted first: a sync between the two must not bring them back. What is in the trash was noted on its way there.
     await forgetAll(
       ports,
-      some.filter(({ kind }) => kind === 'snapshots'),
+      some.flatMap((thing) =>
+        thing.kind === 'snapshots' ? [{ ref: snapshotRef(thing.epic, thing.session), oid: thing.oid }] : [],
+      ),
     );
     if (await deleteAll(ports, some)) for (const thing of some) results.set(thing, null);
     else for (const thing of some) results.set(thing, await deleteRef(ports, thing));

@@ -136,7 +136,7 @@ async function mend(
   const settings = { ...(await ports.readSettings()), snapshot: false };
   const reason = 'Made again by orch doctor';
   for (const epic of new Set(newest.map((trouble) => trouble.epic)))
-    await saveByHand(ports, epic, { trigger: 'manual', reason, facts: [], agent: null }, settings);
+    await saveByHand(ports, epic, { trigger: 'recovery', reason, facts: [], agent: null }, settings);
   for (const { object, remade } of older) {
     if (object) ports.git.setAside(object, join(ports.home, 'damaged'));
     if (remade) await ports.git.writeObjects([{ kind: 'blob', bytes: remade }]);

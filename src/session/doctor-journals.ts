@@ -56,7 +56,7 @@ export const journals: Check = {
           await saveByHand(
             ports,
             epic,
-            { trigger: 'manual', reason, facts: [], agent: null },
+            { trigger: 'recovery', reason, facts: [], agent: null },
             { ...settings, snapshot: false },
           );
       },

@@ -1,12 +1,12 @@
 import { generateResumeBrief } from '../checkpoint/brief.ts';
 import type { Brief } from '../checkpoint/brief-fit.ts';
 import { findBriefSource } from '../checkpoint/brief-source.ts';
-import type { CheckpointDocument } from '../checkpoint/document.ts';
-import { describeCommit } from '../checkpoint/list.ts';
-import { findCheckpoint } from '../checkpoint/names.ts';
+import { type Checkpoint, describeCommit } from '../checkpoint/list.ts';
+import { findCheckpoint, findWork } from '../checkpoint/names.ts';
 import { readSaved } from '../checkpoint/read.ts';
 import type { SessionId } from '../types.ts';
 import type { EpicView } from './context.ts';
+import type { KnownSession } from './fate.ts';
 import type { SessionPorts } from './record.ts';
 
 /** What the next session gets. */
@@ -15,7 +15,7 @@ export type Handover = {
   /** The session it is about; null where none has done anything yet. */
   readonly from: { readonly id: SessionId; readonly number: number } | null;
   /** The checkpoint it was taken from, where one was named. */
-  readonly document: CheckpointDocument | null;
+  readonly named: Checkpoint | null;
 };
 
 /** Makes the brief of an epic as it stands, or as it stood at a checkpoint. */
@@ -34,10 +34,25 @@ export async function handOver(
   const brief = generateResumeBrief(input, maxTokens === undefined ? {} : { maxTokens });
   const source = findBriefSource(state);
   const from = source && { id: source.session, number: source.value.number };
-  return { brief, from, document: named?.document ?? null };
+  return { brief, from, named: named && describeCommit(named.commit) };
 }
 
 async function readNamed(ports: SessionPorts, { epic }: EpicView, name: string) {
   const { commit } = await findCheckpoint(ports, epic, name);
   return readSaved(ports.git, epic, commit);
+}
+
+/**
+ * The checkpoint with the code that a session of another clone left. Null for one of this clone's: there the files are
+ * what it left.
+ */
+export async function findForeignCode(
+  ports: SessionPorts,
+  { epic, journals }: EpicView,
+  { id, value }: KnownSession,
+): Promise<Checkpoint | null> {
+  const isOwn = journals.some(({ session }) => session === id);
+  if (isOwn || value.writer === (await ports.identifyWriter())) return null;
+  const checkpoint = (await findWork(ports, epic, { session: id }))?.checkpoint ?? null;
+  return checkpoint?.snapshot ? checkpoint : null;
 }

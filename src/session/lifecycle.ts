@@ -1,4 +1,4 @@
-import { epicNotFound } from '../checkpoint/list.ts';
+import { type Checkpoint, epicNotFound } from '../checkpoint/list.ts';
 import { isOn } from '../checkpoint/policy.ts';
 import type { Stored } from '../checkpoint/store.ts';
 import type { Prices } from '../cost/pricing.ts';
@@ -11,8 +11,8 @@ import type { EpicId, Micros, SessionId } from '../types.ts';
 import { refuseOverBudget, refuseUnpriced, setBudget } from './budget.ts';
 import { claimEpic, isElsewhere } from './claim.ts';
 import { type EpicView, epicExists, readView } from './context.ts';
-import { isTakenOver, listSessions } from './fate.ts';
-import { type Handover, handOver } from './handover.ts';
+import { isTakenOver, type KnownSession, listSessions } from './fate.ts';
+import { findForeignCode, type Handover, handOver } from './handover.ts';
 import { makeSessionId } from './here.ts';
 import { journalFolder, listJournals } from './journal.ts';
 import { type LiveRecord, readLive, removeLive, writeLive } from './live.ts';
@@ -60,6 +60,8 @@ export type Started = {
   readonly recovered: readonly Recovered[];
   /** What it has to know, where it goes on from another. */
   readonly handover: Handover | null;
+  /** Whose code belongs to that, where it need not be the code on disk: a checkpoint that was named, or another clone's. */
+  readonly code: Checkpoint | null;
 };
 
 /** Starts a session on an epic: recovers what a dead one left, sets the budget, and makes the start checkpoint. */
@@ -72,19 +74,21 @@ export async function startSession(ports: SessionPorts, request: StartRequest): 
   try {
     const recovered = await recoverInterrupted(ports, epic, settings, givenUp);
     const view = await readView(ports, epic);
-    const parentSessionId = request.resume ? findParent(ports, view, request.takeOver) : null;
+    const parent = request.resume ? findParent(ports, view, request.takeOver) : null;
     const told = await readOrchestration(ports, view.state);
     const found = (await request.findFacts?.(view)) ?? [];
     const facts = [...budgetFacts(request, view.state), ...told, ...(request.facts ?? []), ...found];
     const known = await withFacts(ports, view, session, told);
     const handover = request.resume ? await handOver(ports, known, request.resume.checkpoint) : null;
+    const code = handover?.named ?? (parent && (await findForeignCode(ports, view, parent)));
+    const parentSessionId = parent?.id ?? null;
     const opening = { epic, session, agent: request.agent, parentSessionId, settings, endsWith: null };
     const ask = isOn(settings.policy, 'session_start') ? startAsk(handover) : null;
     const { state, stored } = await recordInNew(ports, opening, facts, ask);
     const live = readLive(ports.home, session);
     const base = stored?.checkpoint.snapshot;
     if (live && base) await writeLive(ports.disk, ports.home, ports.random, { ...live, base });
-    return { target: { epic, session, settings }, state, stored, recovered, handover };
+    return { target: { epic, session, settings }, state, stored, recovered, handover, code };
   } catch (error) {
     // A session whose journal began stays: its process ends here, so the next one finds it interrupted.
     if (!listJournals(journalFolder(ports.home)).includes(session))
@@ -99,11 +103,14 @@ function startAsk(handover: Handover | null) {
 }
 
 /** The session that is gone on from: the epic's newest. */
-function findParent(ports: SessionPorts, view: EpicView, takeOver: boolean): SessionId | null {
+function findParent(ports: SessionPorts, view: EpicView, takeOver: boolean): KnownSession | null {
   const sessions = listSessions(view, ports.home);
   const elsewhere = sessions.find((each) => each.fate === 'elsewhere' && !isTakenOver(each, sessions));
-  if (elsewhere && !takeOver) throw isElsewhere(view.epic, elsewhere.id, ports, elsewhere.value.seenAt);
-  return sessions[0]?.id ?? null;
+  if (elsewhere && !takeOver) {
+    const { number, seenAt } = elsewhere.value;
+    throw isElsewhere(view.epic, elsewhere.id, ports, { number, lastSeen: seenAt });
+  }
+  return sessions[0] ?? null;
 }
 
 function budgetFacts(request: StartRequest, state: State): Fact[] {

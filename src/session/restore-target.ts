@@ -1,10 +1,13 @@
 import type { CheckpointDocument } from '../checkpoint/document.ts';
-import { type Checkpoint, walkEpic } from '../checkpoint/list.ts';
-import { findCheckpoint } from '../checkpoint/names.ts';
+import { readForgotten } from '../checkpoint/forgotten.ts';
+import { type Checkpoint, type Found, walkEpic } from '../checkpoint/list.ts';
+import { findCheckpoint, findWork, parseName } from '../checkpoint/names.ts';
 import { readSaved } from '../checkpoint/read.ts';
 import { hasCode, OrchError } from '../errors.ts';
 import { readCommit, readTree } from '../git/read.ts';
 import type { Repository } from '../git/repository.ts';
+import { snapshotRef } from '../git/snapshot-ref.ts';
+import { listRemotes } from '../git/surroundings.ts';
 import { type FoundUndo, nothingToUndo, readUndo, readUndoCommit } from '../git/undo.ts';
 import type { FindSecret } from '../redact.ts';
 import type { EpicId, Oid } from '../types.ts';
@@ -34,7 +37,7 @@ export type RestoreTarget = {
 
 /** The code of a checkpoint, by its name. */
 export async function findCode(ports: RestorePorts, epic: EpicId, name: string): Promise<RestoreTarget> {
-  const { checkpoint, commit } = await findCheckpoint(ports, epic, name);
+  const { checkpoint, commit } = await findNamed(ports, epic, name);
   const { document } = await readSaved(ports.git, epic, commit);
   const { snapshot, leftOut = [] } = document;
   if (snapshot === null) throw await hasNoCode(ports, checkpoint);
@@ -43,15 +46,47 @@ export async function findCode(ports: RestorePorts, epic: EpicId, name: string):
   return { epic, tree, label, leftOut, scope: null, source: { kind: 'checkpoint', checkpoint, document } };
 }
 
-async function readSnapshotTree({ git }: RestorePorts, checkpoint: Checkpoint, snapshot: Oid): Promise<Oid> {
+/** `latest` and `s7` mean the code that was last saved: a recovery, which saves none, is passed over. */
+async function findNamed(ports: RestorePorts, epic: EpicId, name: string): Promise<Found> {
+  const found = await findCheckpoint(ports, epic, name);
+  const { snapshot, trigger, sessionId } = found.checkpoint;
+  const { kind } = parseName(name, ports.clock.now());
+  const isTheOneMeant = kind === 'number' || kind === 'prefix';
+  if (snapshot !== null || trigger !== 'recovery' || isTheOneMeant) return found;
+  const behind = found.index;
+  const own = kind === 'session' ? await findWork(ports, epic, { session: sessionId, behind }) : null;
+  return own ?? (await findWork(ports, epic, { session: null, behind })) ?? found;
+}
+
+async function readSnapshotTree(ports: RestorePorts, checkpoint: Checkpoint, snapshot: Oid): Promise<Oid> {
+  const { git, home } = ports;
   try {
     const { tree } = await readCommit(git, snapshot);
     await readTree(git, tree);
     return tree;
   } catch (error) {
     if (!hasCode(error, 'INTEGRITY')) throw error;
+    const ref = snapshotRef(checkpoint.epicId, checkpoint.sessionId);
+    if (readForgotten(home).has(ref)) throw await hasExpired(ports, checkpoint, ref);
     throw codeNotHere(checkpoint.seq, { snapshot }, error);
   }
+}
+
+/** A sync does not bring back what was cleaned up here; whoever wants it fetches it by hand. */
+async function hasExpired(
+  { git, repository }: RestorePorts,
+  { seq, epicId }: Checkpoint,
+  ref: string,
+): Promise<OrchError> {
+  const remotes = git.name === 'native' ? await listRemotes(repository) : [];
+  const remote = remotes.includes('origin') ? 'origin' : remotes[0];
+  return new OrchError('CHECKPOINT_NOT_FOUND', `the code of ckpt ${seq} of ${epicId} was cleaned up here`, {
+    hint:
+      remote === undefined
+        ? `See what there is with: orch checkpoint list --epic ${epicId}`
+        : `If it was shared, fetch it, and run the same command again: git fetch ${remote} ${ref}`,
+    data: { epicId, seq },
+  });
 }
 
 export function needsGit(): OrchError {

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { Checkpoint } from '../checkpoint/list.ts';
 import { isPlainFile, type RestorePlan } from '../checkpoint/restore.ts';
-import { hasCode, OrchError } from '../errors.ts';
+import { hasCode, OrchError, systemCode, writeFailed } from '../errors.ts';
 import { editTree, type TreeEdit } from '../git/edit-tree.ts';
 import { findEntry } from '../git/read.ts';
 import { carryOut, type Prepared, prepareRestore } from '../git/restore.ts';
@@ -29,28 +29,32 @@ export type Restored = {
  */
 export function restore(ports: RestorePorts, target: RestoreTarget): Promise<Restored> {
   const lock = join(ports.home, 'locks', 'restore.lock');
-  return withLock(ports, lock, async () => {
-    const saved = await saveFirst(ports, target);
-    // Looked at again: files may have changed since it was shown, and a checkpoint may write one itself.
-    const proposal = await proposeRestore(ports, target);
-    const { plan, present, worktree } = proposal;
-    if (isNothing(plan)) return { plan, saved: saved.checkpoint, undo: null };
-    const prepared = await prepareRestore(ports, present, plan);
-    try {
-      const last = await readUndo(ports);
-      const undo = await describeUndo(ports, proposal, prepared, { saved: saved.snapshot, last });
-      await writeUndo(ports, undo);
-      await carryOut(ports, worktree, prepared, plan).catch(async (error: unknown) => {
-        // Nothing was changed: what could be undone before still can.
-        if (hasCode(error, 'REF_CONFLICT')) await pointUndo(ports, last?.commit ?? null);
-        throw error;
-      });
-      await giveBytesBack(ports, proposal);
-      return { plan, saved: saved.checkpoint, undo: await writeUndo(ports, { ...undo, isFinished: true }) };
-    } finally {
-      removeIfThere(ports.disk, prepared.index);
-    }
+  return withLock(ports, lock, () => restoreLocked(ports, target)).catch((error: unknown) => {
+    throw systemCode(error) ? writeFailed('the restore could not be finished', error) : error;
   });
+}
+
+async function restoreLocked(ports: RestorePorts, target: RestoreTarget): Promise<Restored> {
+  const saved = await saveFirst(ports, target);
+  // Looked at again: files may have changed since it was shown, and a checkpoint may write one itself.
+  const proposal = await proposeRestore(ports, target);
+  const { plan, present, worktree } = proposal;
+  if (isNothing(plan)) return { plan, saved: saved.checkpoint, undo: null };
+  const prepared = await prepareRestore(ports, present, plan);
+  try {
+    const last = await readUndo(ports);
+    const undo = await describeUndo(ports, proposal, prepared, { saved: saved.snapshot, last });
+    await writeUndo(ports, undo);
+    await carryOut(ports, worktree, prepared, plan).catch(async (error: unknown) => {
+      // Nothing was changed: what could be undone before still can.
+      if (hasCode(error, 'REF_CONFLICT')) await pointUndo(ports, last?.commit ?? null);
+      throw error;
+    });
+    await giveBytesBack(ports, proposal);
+    return { plan, saved: saved.checkpoint, undo: await writeUndo(ports, { ...undo, isFinished: true }) };
+  } finally {
+    removeIfThere(ports.disk, prepared.index);
+  }
 }
 
 /** Notes that the last restore came to its end, where it was cut short with nothing left to do. */

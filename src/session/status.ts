@@ -6,7 +6,7 @@ import { budgetOf, readCurrent } from '../state/current.ts';
 import type { State } from '../state/lists.ts';
 import type { EpicId } from '../types.ts';
 import type { EpicView } from './context.ts';
-import { describeSession, type KnownSession, listSessions, type SessionInfo } from './fate.ts';
+import { describeSession, isTakenOver, type KnownSession, listSessions, type SessionInfo } from './fate.ts';
 
 /** Where an epic stands. */
 export type EpicStatus = {
@@ -31,6 +31,15 @@ export function mainSession(view: EpicView, home: string): KnownSession | null {
   const sessions = listSessions(view, home);
   const isRunning = ({ fate }: KnownSession) => fate === 'running' || fate === 'initializing';
   return sessions.find(isRunning) ?? sessions[0] ?? null;
+}
+
+/** The sessions that may run in other clones, besides the main one. */
+export function listElsewhere(view: EpicView, home: string): KnownSession[] {
+  const sessions = listSessions(view, home);
+  const main = mainSession(view, home);
+  return sessions.filter(
+    (each) => each.fate === 'elsewhere' && each.id !== main?.id && !isTakenOver(each, sessions),
+  );
 }
 
 export function describeEpic(view: EpicView, home: string): EpicStatus {

@@ -4,28 +4,13 @@ import { hasCode } from '../../src/errors.ts';
 import { endSession } from '../../src/session/lifecycle.ts';
 import { record } from '../../src/session/record.ts';
 import type { Fact } from '../../src/state/facts.ts';
-import { type Disk, realDisk } from '../../src/system/files.ts';
+import { makeFullDisk } from '../support/full-disk.ts';
 import { orchBin } from '../support/orch.ts';
 import { cleanEnvironment, makeFolder, makeRepositoryWithCommit } from '../support/repository.ts';
 import { goOn, readHistory, start, sumOf } from '../support/sessions.ts';
 import { cost, note, withOrch } from '../support/store.ts';
 
 const engine = 'isomorphic';
-
-/** A disk on which, from its n-th write on, there is no space; it may still take a part of that one. */
-function makeFullDisk(at: number, takesPart: boolean): Disk & { isFull(): boolean } {
-  let writes = 0;
-  return {
-    ...realDisk,
-    isFull: () => writes >= at,
-    write: (fd, bytes) => {
-      writes += 1;
-      if (writes < at) return realDisk.write(fd, bytes);
-      if (takesPart && writes === at) return realDisk.write(fd, bytes.subarray(0, bytes.length >> 1));
-      throw Object.assign(new Error('no space left on device'), { code: 'ENOSPC' });
-    },
-  };
-}
 
 describe('a session on a disk that gets full', () => {
   it.each([false, true])(

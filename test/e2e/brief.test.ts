@@ -1,12 +1,17 @@
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { generateResumeBrief } from '../../src/checkpoint/brief.ts';
 import { mergeHistory } from '../../src/checkpoint/merge.ts';
-import { parseCheckpointId, parseOid, parseWriterId } from '../../src/ids.ts';
+import { parseOid, parseWriterId } from '../../src/ids.ts';
 import { loadCheckpoint } from '../../src/index.ts';
+import { create } from '../support/checkpoints.ts';
+import { makeAgent } from '../support/hooked-agent.ts';
+import { errorOf, orchJson, runOrch } from '../support/orch.ts';
 import { makeFolder, makeRepositoryWithCommit, type TestRepository } from '../support/repository.ts';
 import { epic, note, saveFacts, withOrch } from '../support/store.ts';
-import { facts, first, tellStories } from '../support/stories.ts';
+import { facts } from '../support/stories.ts';
+import { startSupervisor, waitUntil } from '../support/supervised.ts';
 
 const ref = `refs/orchestration/epics/${epic}`;
 const path = `.orchestration/checkpoints/${epic}/brief.md`;
@@ -67,41 +72,51 @@ describe('the brief in a checkpoint', () => {
   });
 });
 
-it('its commands show the code and bring it back', () => {
-  const repository = makeRepositoryWithCommit();
-  const { git } = repository;
-  repository.write('README', 'saved\n');
-  const snapshot = parseOid(git('commit-tree', '-p', 'HEAD', '-m', 'x', writeTree(repository)));
-  repository.write('README', 'green\n');
-  const green = writeTree(repository);
-  repository.write('README', 'broken\n');
-  git('read-tree', 'HEAD');
+describe('the commands in a brief', () => {
+  const briefOf = (repository: TestRepository) => runOrch(repository, ['brief', '-e', 'x']).stdout;
+  const commandsIn = (brief: string) =>
+    [...brief.matchAll(/`orch ([^`]+)`/g)].map(([, command = '']) => command.split(' '));
 
-  const lastGreen = facts.set('lastGreen', { id: 'ckpt-00000001-aaaaaa', seq: 1, tree: green });
-  const { markdown } = generateResumeBrief({
-    epicId: epic,
-    state: tellStories({ session: first, number: 1, said: [['09:00', lastGreen]] }),
-    checkpoint: {
-      id: parseCheckpointId('ckpt-00000002-aaaaaa'),
-      seq: 2,
-      timestamp: '2026-03-02T09:00:00Z',
-      snapshot,
-      gates: 'red',
-      gitCommit: parseOid(git('rev-parse', 'HEAD')),
-      branch: 'main',
-    },
+  it('show the code and bring it back, untracked files and the last green one included', () => {
+    const repository = makeRepositoryWithCommit();
+    repository.write('README', 'green\n');
+    mkdirSync(join(repository.folder, '.orchestration'));
+    repository.write('.orchestration/config.yaml', 'gates: [{ name: check, run: "true" }]\n');
+    expect(runOrch(repository, ['baseline', '-e', 'x'], { env: { ORCH_TRUST: '1' } }).status).toBe(0);
+    repository.write('README', 'saved\n');
+    repository.write('untracked', 'saved\n');
+    create(repository, 'two');
+    repository.write('README', 'broken\n');
+    repository.write('untracked', 'broken\n');
+
+    const [sinceSaved = [], restore = [], sinceGreen = [], ...others] = commandsIn(briefOf(repository));
+    expect(others).toEqual([]);
+    expect(runOrch(repository, sinceSaved).stdout.match(/-saved\n\+broken/g)).toHaveLength(2);
+    expect(runOrch(repository, sinceGreen).stdout).toContain('-green\n+broken');
+    const words = restore.flatMap((word) =>
+      word === '--' ? ['-y', '--'] : word === '<path>' ? ['.'] : word,
+    );
+    expect(runOrch(repository, words).status).toBe(0);
+    expect(runOrch(repository, sinceSaved)).toMatchObject({ status: 0, stdout: '' });
   });
-  const commands = [...markdown.matchAll(/`git ([^`]+)`/g)].map(([, command = '']) => command.split(' '));
-  const [sinceSaved = [], restore = [], sinceGreen = []] = commands;
-  expect(commands).toHaveLength(3);
-  expect(git(...sinceSaved)).toContain('-saved\n+broken');
-  expect(git(...sinceGreen)).toContain('-green\n+broken');
-  git(...restore.map((word) => word.replace('<path>', 'README')));
-  expect(git(...sinceSaved)).toBe('');
-});
 
-/** The tree of what is on disk. */
-function writeTree({ git }: TestRepository): string {
-  git('add', '.');
-  return git('write-tree');
-}
+  it('show after a crash what the files were when they were last saved', async () => {
+    const repository = makeRepositoryWithCommit();
+    repository.write('README', 'saved\n');
+    const orch = startSupervisor(repository, ['start', '-e', 'x', '--json']);
+    await waitUntil(() => orch.stdout().includes('\n'));
+    orchJson(repository, ['record', 'note', 'half done']);
+    orch.signal('SIGKILL');
+    await orch.ended;
+    repository.write('README', 'torn\n');
+    const agent = makeAgent(repository, 'agent-1', { ORCH_EPIC: 'x' });
+    expect(agent.call('SessionStart', { source: 'startup' }).systemMessage).toMatch(
+      /Session 1 was interrupted .*\. 1 file on disk differs from ckpt 1, the last one with code: orch diff 1 -e x\.$/,
+    );
+    const [sinceSaved = []] = commandsIn(briefOf(repository));
+    for (const args of [sinceSaved, ['diff', 'latest'], ['diff', 's1']])
+      expect(runOrch(repository, args).stdout).toContain('-saved\n+torn');
+    expect(orchJson(repository, ['restore', 'latest', '-y'])).toMatchObject({ changed: ['README'] });
+    expect(errorOf(runOrch(repository, ['diff', '2', '--json'])).code).toBe('CHECKPOINT_NOT_FOUND');
+  });
+});

@@ -1,9 +1,11 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { deleteEpicCheckpoints } from '../../src/index.ts';
 import { endAfterwards, startInBackground } from '../support/background.ts';
-import { expectSound, listFiles } from '../support/checkpoints.ts';
+import { expectSound, listFiles, save } from '../support/checkpoints.ts';
 import { orchJson, runOrch, startOrch } from '../support/orch.ts';
+import { cloneOf, makeHub, syncIn } from '../support/remotes.ts';
 import { makeRepositoryWithCommit, type TestRepository } from '../support/repository.ts';
 import { statusOf, waitUntil, writeConfig } from '../support/supervised.ts';
 
@@ -246,5 +248,47 @@ describe('orch cleanup', () => {
     expect(refsBelow(repository, 'refs/orchestration-local/trash/bad')).toHaveLength(1);
     expect(clean(repository, 40).removed).toEqual([]);
     expectSound(repository);
+  });
+
+  it('frees what was shared too, in each clone, and the next sync does not bring it back', async () => {
+    const hub = makeHub();
+    const [laptop, desk] = [cloneOf(hub, 'laptop'), cloneOf(hub, 'desk')];
+    const sessions = ['one', 'two', 'three'].map((content, at) => work(laptop, 'x', content, at));
+    await syncIn(laptop);
+    await syncIn(desk);
+    const [, , last] = sessions;
+    for (const clone of [laptop, desk]) {
+      const removed = clean(clone, 40).removed.filter(({ kind }) => kind === 'snapshots');
+      expect(removed).toHaveLength(clone === laptop ? 4 : 2);
+      expect(await syncIn(clone)).toMatchObject({ fetched: [], snapshots: { fetched: 0, pushed: 0 } });
+      const left = ['refs/orchestration/', 'refs/orchestration-local/']
+        .flatMap((prefix) => refsBelow(clone, prefix))
+        .filter((ref) => ref.includes('/snapshots/'));
+      expect(left.every((ref) => ref.endsWith(`/${last}`))).toBe(true);
+      expect(orchJson(clone, ['diff', 'latest', '-e', 'x'])).toMatchObject({ to: null });
+    }
+    expect(refsBelow(hub, 'refs/orchestration/snapshots/')).toHaveLength(3);
+    desk.git('gc', '--quiet', '--prune=now');
+    const expired = runOrch(desk, ['restore', '1', '-e', 'x', '--dry-run']);
+    expect(expired.status).toBe(1);
+    expect(expired.stderr).toContain('error: the code of ckpt 1 of x was cleaned up here\n');
+    const [, command = ''] = /: git (fetch origin \S+)\n/.exec(expired.stderr) ?? [];
+    desk.git(...command.split(' '));
+    expect(runOrch(desk, ['restore', '1', '-e', 'x', '--dry-run']).stdout).toContain('    A work\n');
+    expectSound(desk);
+  });
+
+  it('keeps away what was deleted with more than was shared, also when git has collected it', async () => {
+    const hub = makeHub();
+    const laptop = cloneOf(hub, 'laptop');
+    await save(laptop, ['shared']);
+    await syncIn(laptop);
+    await save(laptop, ['here only']);
+    await deleteEpicCheckpoints('x', { cwd: laptop.folder });
+    clean(laptop, 60);
+    expect(refsBelow(laptop, 'refs/orchestration-local/trash/')).toEqual([]);
+    laptop.git('gc', '--quiet', '--prune=now');
+    expect(await syncIn(laptop)).toMatchObject({ fetched: [], errors: [] });
+    expect(refsBelow(laptop, 'refs/orchestration/epics/')).toEqual([]);
   });
 });

@@ -204,6 +204,9 @@ describe('orch doctor finds, and --fix mends', () => {
       'x',
     ]);
     expect(checkpoints.map(({ reason }) => reason)).toEqual(['Brought in by orch doctor', 'one']);
+    // It holds no code of its own: what was saved last is still found.
+    for (const name of ['latest', 's3'])
+      expect(orchJson(repository, ['diff', name, '-e', 'x'])).toMatchObject({ from: first.id, files: [] });
     expectSound(repository);
   });
 

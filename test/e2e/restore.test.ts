@@ -11,6 +11,7 @@ import {
   type TestRepository,
 } from '../support/repository.ts';
 import { lookAtFiles, lookAtGit } from '../support/restored.ts';
+import { makeSecrets } from '../support/secrets.ts';
 
 type Result = { restored: { seq: number } | null; changed: string[]; deleted: string[]; undo: string | null };
 
@@ -38,6 +39,43 @@ function commit(repository: TestRepository, text: string): string {
   repository.git('commit', '--quiet', '--allow-empty', '--message', text);
   return repository.git('rev-parse', '--short=7', 'HEAD');
 }
+
+describe('a file with a secret', () => {
+  const secret = makeSecrets(1)[0]?.text ?? '';
+
+  it('is left out, not touched by any restore, and said to be', async () => {
+    const repository = makeRepositoryWithCommit();
+    await save(repository, ['one']);
+    repository.write('README', `changed\n${secret}\n`);
+    repository.write('keys', `${secret}\n`);
+    repository.write('other', 'other\n');
+    await save(repository, ['two']);
+    const before = lookAtFiles(repository.folder);
+    const { status, stderr } = runOrch(repository, ['restore', '1', '-e', 'x', '-y']);
+    expect(status).toBe(0);
+    expect(stderr).toMatch(
+      /1 is deleted\n {4}D other\n {2}Not touched, because they could not be saved first:\n {4}README \(secret inside: .*\)\n {4}keys \(secret inside/,
+    );
+    const { other: _, ...rest } = before;
+    expect(lookAtFiles(repository.folder)).toEqual(rest);
+    expect(runOrch(repository, ['restore', '--undo', '-y']).status).toBe(0);
+    expect(lookAtFiles(repository.folder)).toEqual(before);
+  });
+
+  it('does not come back with its checkpoint, and that is said', async () => {
+    const repository = makeRepositoryWithCommit();
+    repository.write('keys', `${secret}\n`);
+    await save(repository, ['one']);
+    rmSync(join(repository.folder, 'keys'));
+    const dryRun = (...args: string[]) => runOrch(repository, ['restore', '1', '--dry-run', ...args]).stdout;
+    expect(dryRun()).toMatch(
+      /nothing has to change\n {2}Not in the snapshot of ckpt 1, so they do not come back:\n {4}keys \(secret inside/,
+    );
+    expect(dryRun('--', 'README')).not.toContain('keys');
+    const into = runOrch(repository, ['restore', '1', '--to', join(repository.home, 'copy')]).stderr;
+    expect(into).toMatch(/do not come back:\n {4}keys \(secret inside/);
+  });
+});
 
 describe('orch restore', () => {
   it('says first what it would do, and without anybody to ask does nothing', async () => {
@@ -310,7 +348,9 @@ it('a session that goes on from an older checkpoint without a terminal is told t
   const repository = await makeWrecked();
   const args = ['resume', '-e', 'x', '--checkpoint', '1', '--no-baseline', '--', 'true'];
   const ran = runOrch(repository, args);
-  expect(ran.stderr).toContain('Your files stay as they are. That code: orch restore 1 -e x\n');
+  expect(ran.stderr).toContain(
+    'Your files stay as they are, not as ckpt 1 has them (3 files). To get its code: orch restore 1 -e x\n',
+  );
   writeFileSync(join(repository.folder, 'src/a.ts'), 'wrecked more\n');
   expect(lookAtFiles(repository.folder)).toHaveProperty('made');
 });

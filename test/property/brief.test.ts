@@ -133,6 +133,8 @@ const checkpoint = fc.constantFrom<BriefInput['checkpoint']>(null, {
   id: parseCheckpointId('ckpt-00000058-k3f9qz'),
   seq: 58,
   timestamp: '2026-03-02T17:38:00Z',
+  trigger: 'interval',
+  sessionNumber: 7,
   snapshot: parseOid('b'.repeat(40)),
   gates: 'red',
   gitCommit: parseOid('a'.repeat(40)),

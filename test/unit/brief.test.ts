@@ -12,6 +12,8 @@ const checkpoint: NonNullable<BriefInput['checkpoint']> = {
   id: parseCheckpointId('ckpt-00000058-k3f9qz'),
   seq: 58,
   timestamp: '2026-03-02T17:38:00Z',
+  trigger: 'interval',
+  sessionNumber: 7,
   snapshot,
   gates: 'red',
   gitCommit: parseOid('a'.repeat(40)),
@@ -121,9 +123,9 @@ describe('a brief', () => {
 **Read first:** \`src/auth/login.ts\`, \`src/router.ts\` (the redirect), \`docs/flow.md\`
 
 **Code:**
-- what changed since it was saved: \`git diff bbbbbbbbbbbb\`
-- a file as it was saved: \`git restore --source=bbbbbbbbbbbb -- <path>\`
-- it stood on commit \`aaaaaaaaaaaa\` on \`feat/login\`
+- what changed since it was saved: \`orch diff 58 -e feat-login\`
+- a file as it was saved: \`orch restore 58 -e feat-login -- <path>\`
+- it stood on commit \`aaaaaaaaaaaa\` on \`feat/login\`; its files are commit \`bbbbbbbbbbbb\`
 
 **Changed:** 3 files +212 −31: \`src/router.ts\` added +200 −0, \`src/old.ts\` deleted +0 −28, \`src/auth/login.ts\` +12 −3
 
@@ -226,9 +228,17 @@ Background only; await instructions.
         checkpoint,
       });
     expect(green('c'.repeat(40)).markdown).toContain(
-      '- last green, checkpoint 41: `git diff cccccccccccc`\n',
+      '- last green, checkpoint 41: `orch diff 41 -e feat-login`\n',
     );
     expect(green('; rm -rf ~').markdown).not.toMatch(/rm|last green/);
+  });
+
+  it('points to what a session saved last where it was interrupted, and to the commit where nothing was', () => {
+    const without = { ...checkpoint, snapshot: null };
+    const recovered = brief(told(), { checkpoint: { ...without, trigger: 'recovery' } }).markdown;
+    expect(recovered).toContain('- what changed since it was saved: `orch diff s7 -e feat-login`\n');
+    const unsaved = brief(told(), { checkpoint: without }).markdown;
+    expect(unsaved).toContain('- what changed since the commit it stood on: `git diff aaaaaaaaaaaa`\n');
   });
 
   it('says how much it left out, item counts and all', () => {

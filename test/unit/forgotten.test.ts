@@ -2,7 +2,7 @@ import { appendFileSync, mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { forget, readForgotten } from '../../src/checkpoint/forgotten.ts';
+import { forgetAll, readForgotten } from '../../src/checkpoint/forgotten.ts';
 import { parseOid } from '../../src/ids.ts';
 import { realDisk } from '../../src/system/files.ts';
 
@@ -10,8 +10,8 @@ it('remembers where refs stood when they were let go, also past a line that was 
   const home = join(mkdtempSync(join(tmpdir(), 'orch-forgotten-')), 'home');
   expect(readForgotten(home)).toEqual(new Map());
   const [one, two] = [parseOid('1'.repeat(40)), parseOid('2'.repeat(40))];
-  await forget({ disk: realDisk, home }, 'refs/orchestration/epics/e', one);
+  await forgetAll({ disk: realDisk, home }, [{ ref: 'refs/orchestration/epics/e', oid: one }]);
   appendFileSync(join(home, 'forgotten'), `refs/orchestration/epics/e ${'3'.repeat(17)}`);
-  await forget({ disk: realDisk, home }, 'refs/orchestration/epics/e', two);
+  await forgetAll({ disk: realDisk, home }, [{ ref: 'refs/orchestration/epics/e', oid: two }]);
   expect(readForgotten(home)).toEqual(new Map([['refs/orchestration/epics/e', new Set([one, two])]]));
 });

@@ -1,0 +1,64 @@
+import { describe, expect, it, vi } from 'vitest';
+import {
+  commitFiles,
+  epicRef,
+  expectSound,
+  list,
+  reasonsOf,
+  save,
+  show,
+  verify,
+} from '../support/checkpoints.ts';
+import { cloneOf, makeHub, syncIn } from '../support/remotes.ts';
+import type { TestRepository } from '../support/repository.ts';
+
+// Many processes: a loaded machine takes many times as long.
+vi.setConfig({ testTimeout: 180_000 });
+
+const tipOf = (repository: TestRepository) => repository.git('rev-parse', epicRef);
+
+/** Two clones that both know the first checkpoint of epic x. */
+async function makeClones() {
+  const hub = makeHub();
+  const [laptop, desk] = [cloneOf(hub, 'laptop'), cloneOf(hub, 'desk')];
+  await save(laptop, ['one']);
+  await syncIn(laptop);
+  await syncIn(desk);
+  return { hub, laptop, desk };
+}
+
+describe('two lines of one epic', () => {
+  it('are joined where one ends with a commit that somebody made by hand', async () => {
+    const { hub, laptop, desk } = await makeClones();
+    const [two] = await save(laptop, ['two on the laptop']);
+    const foreign = commitFiles(laptop, two.commit, { NOTES: 'by hand\n' }, 'Somebody was here');
+    laptop.git('update-ref', epicRef, foreign);
+    await save(desk, ['two at the desk']);
+    await syncIn(laptop);
+    expect(await syncIn(desk)).toMatchObject({ merged: [{ epicId: 'x' }], errors: [] });
+    await syncIn(laptop);
+    expect(tipOf(laptop)).toBe(tipOf(desk));
+    expect(tipOf(hub)).toBe(tipOf(desk));
+    expect(laptop.git('log', '--format=%H', epicRef).split('\n')).toContain(foreign);
+    expect(reasonsOf(list(desk)).sort()).toEqual(
+      ['one', 'two at the desk', 'two on the laptop', null].sort(),
+    );
+    expect(Object.keys(show(desk, 'latest').document.state.sessions)).toHaveLength(3);
+    expect(await save(desk, ['three'])).toMatchObject([{ seq: 4 }]);
+    expect(verify(desk)).toMatchObject({ status: 0, found: { damaged: [] } });
+    expectSound(desk);
+  });
+
+  it('keep which files the newer one’s snapshot left out', async () => {
+    const { laptop, desk } = await makeClones();
+    await save(desk, ['two at the desk']);
+    await syncIn(desk);
+    laptop.write('credentials.txt', 'AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI/K7MDENG/bPxRfiCYzzzzzzzzzz\n');
+    const later = Date.now() + 60_000;
+    await save(laptop, ['two on the laptop'], { clock: { now: () => later } });
+    const { leftOut } = show(laptop, 'latest').document;
+    expect(leftOut).toMatchObject([{ path: 'credentials.txt' }]);
+    expect(await syncIn(laptop)).toMatchObject({ merged: [{ epicId: 'x' }] });
+    expect(show(laptop, 'latest').document).toMatchObject({ trigger: 'merge', leftOut });
+  });
+});
