@@ -1,4 +1,4 @@
-import { shareFiles } from './files.ts';
+import { openClaims } from './claims.ts';
 
 /** What the graph has to know of a task. What it needs and nobody has is as good as not needed: parsing refuses it. */
 export type GraphTask = { readonly id: string; readonly needs: readonly string[] };
@@ -78,9 +78,13 @@ export function nextBatch<T extends BatchTask>(
 ): T[] {
   const statuses = new Map([...done].map((id): [string, GraphStatus] => [id, 'succeeded']));
   const batch: T[] = [];
+  const claims = openClaims();
   for (const task of readyTasks(tasks, statuses)) {
     if (batch.length >= most) break;
-    if (batch.every((other) => !shareFiles(task.files, other.files))) batch.push(task);
+    if (claims.isFree(task.files)) {
+      claims.add(task.files);
+      batch.push(task);
+    }
     if (batch[0]?.files.length === 0) break;
   }
   return batch;
