@@ -126,7 +126,13 @@ describe('a batch', () => {
   it('follows batch, until every task was in one', () => {
     fc.assert(
       fc.property(soundGraph, (tasks) => {
-        const all = listBatches(tasks).flat();
+        const batches = listBatches(tasks);
+        const done = new Set<string>();
+        for (const batch of batches) {
+          expect(batch).toEqual(nextBatch(orderTasks(tasks), done));
+          for (const { id } of batch) done.add(id);
+        }
+        const all = batches.flat();
         expect(all.map(({ id }) => id).sort()).toEqual(tasks.map(({ id }) => id).sort());
       }),
     );
