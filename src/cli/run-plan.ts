@@ -19,6 +19,7 @@ import { formatRunAgain } from './next.ts';
 import { refuseUnwritable } from './result-file.ts';
 import { type Context, runCommands } from './run.ts';
 import { openRunShow } from './run-live.ts';
+import { explainRefusal } from './run-refusal.ts';
 import { describeLastRun, writeReport } from './run-report.ts';
 import { showBegun, showDryRun } from './run-view.ts';
 import { type Call, type CommandSpec, textOf } from './spec.ts';
@@ -143,6 +144,8 @@ async function runPlan(context: Context, orch: Orch, call: Call, wanted: Wanted)
         await rememberEpic(orch, epic);
       },
       onEvent: show.onEvent,
+    }).catch((error: unknown) => {
+      throw explainRefusal(error, settings.session);
     });
     show.close();
     const file = textOf(call, 'report');

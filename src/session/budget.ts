@@ -55,7 +55,7 @@ export function refuseOverBudget(epic: EpicId, state: State, limit: Micros | nul
     'BUDGET_EXCEEDED',
     `${epic} has used up its budget: ${formatUsd(spent)} of ${formatUsd(limit)}`,
     {
-      hint: `Give it more: the same again with --budget +10, or orch cost budget +10 -e ${epic}`,
+      hint: `Give it more, such as: orch resume -e ${epic} --budget +10`,
       data: { epicId: epic, spentUsd: spent / 1_000_000, limitUsd: limit / 1_000_000 },
     },
   );

@@ -1,6 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { readText } from '../support/checkpoints.ts';
 import { runOrch } from '../support/orch.ts';
 import { makePlanned, ranIn } from '../support/plans.ts';
 import type { TestRepository } from '../support/repository.ts';
@@ -46,7 +47,36 @@ describe('orch status, of a run that did not come to its end', () => {
     const again = runOrch(repository, ['run', 'plan.yaml', '-e', 'e', '--resume']);
     expect(again.status).toBe(4);
     expect(again.stderr, 'orch resume would begin another session').not.toContain('orch resume');
-    expect(again.stderr).toContain('the same again with --budget +10, or orch cost budget +10 -e e\n');
-    expect(runOrch(repository, ['cost', 'budget', '+10', '-e', 'e']).status).toBe(0);
+    expect(again.stderr).toContain('Give it more: the same again with --budget +10\n');
   });
+});
+
+it('a run that is paused from another shell is gone on with by orch run', async () => {
+  const repository = makePlanned(release);
+  const { runner } = await startSlow(repository);
+  const paused = runOrch(repository, ['session', 'pause', '-e', 'e']);
+  expect(paused.stderr).toContain('  Go on  orch run plan.yaml --resume -e e\n');
+  expect(await runner.ended).toBe(75);
+});
+
+it('a task that runs a plan on its own epic is not told to end the run it is in', () => {
+  const repository = makePlanned(
+    `name: outer\ntasks:\n  - { id: a, run: "${callOrch('run inner.yaml')}" }\n`,
+  );
+  repository.write('inner.yaml', 'tasks:\n  - { id: b, run: "true" }\n');
+  const outer = runOrch(repository, ['run', 'plan.yaml', '-e', 'e']);
+  expect(outer.status).toBe(3);
+  expect(outer.stderr).toContain('This call is a part of it. Give its run an epic of its own with --epic');
+  expect(outer.stderr).not.toContain('session pause');
+});
+
+it('going on behind a step, it says which effects are not done again', () => {
+  const repository = makePlanned(
+    'name: p\ntasks:\n  - { id: a, run: "true" }\n  - { id: b, run: "true", effects: [{ id: send, run: echo x >> sent }] }\n',
+  );
+  expect(runOrch(repository, ['run', 'plan.yaml', '-e', 'e']).stderr).not.toContain('done before');
+  const step = runOrch(repository, ['run', 'plan.yaml', '-e', 'e', '--resume-step', '1']);
+  expect(step.status).toBe(0);
+  expect(step.stderr).toContain('effect send of b was done before: it is not done again\n');
+  expect(readText(repository.folder, 'sent')).toBe('x\n');
 });
