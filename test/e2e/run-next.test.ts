@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { readText } from '../support/checkpoints.ts';
 import { runOrch } from '../support/orch.ts';
-import { makePlanned, ranIn } from '../support/plans.ts';
+import { makePlanned, ranIn, readRan } from '../support/plans.ts';
 import type { TestRepository } from '../support/repository.ts';
 import { kill, letGo, release, startSlow } from '../support/slow-plan.ts';
 import { callOrch } from '../support/supervised.ts';
@@ -79,4 +79,17 @@ it('going on behind a step, it says which effects are not done again', () => {
   expect(step.status).toBe(0);
   expect(step.stderr).toContain('effect send of b was done before: it is not done again\n');
   expect(readText(repository.folder, 'sent')).toBe('x\n');
+});
+
+it('I7: no task begins after the one that used the budget up', () => {
+  const spend = callOrch('record cost 2 -q');
+  const repository = makePlanned(
+    `name: p\ntasks:\n  - { id: a, run: "${spend} || echo spent >> $RAN" }\n  - { id: b, run: echo b >> $RAN }\n`,
+  );
+  const stopped = runOrch(repository, ['run', 'plan.yaml', '--budget', '1', '--json'], ranIn(repository));
+  expect(stopped.status).toBe(4);
+  expect(readRan(repository)).toEqual(['spent']);
+  const more = runOrch(repository, ['run', 'plan.yaml', '--resume', '--budget', '+10'], ranIn(repository));
+  expect(more.status).toBe(0);
+  expect(readRan(repository)).toEqual(['spent', 'b']);
 });
