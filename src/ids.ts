@@ -80,3 +80,10 @@ export function formatSeq(seq: number): string {
 export function seqOf(id: CheckpointId): number {
   return Number(id.split('-')[1]);
 }
+
+const taskIdShape = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
+
+/** May a task or an effect be called so? It is a file's name on every system, and a word on a command line. */
+export function isTaskId(text: string): boolean {
+  return taskIdShape.test(text);
+}

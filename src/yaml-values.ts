@@ -1,4 +1,5 @@
 import * as z from 'zod/mini';
+import { isTaskId } from './ids.ts';
 import { findNearest } from './spelling.ts';
 import { cutBytes } from './text.ts';
 import { parseDuration } from './units.ts';
@@ -157,6 +158,17 @@ const isWord = (given: unknown): given is string =>
 export function readWord(given: unknown): string | undefined {
   return isWord(given) ? given : undefined;
 }
+
+/** A task's id, or an effect's; `id: 3` is a number to YAML. */
+export function readTaskId(given: unknown): string | undefined {
+  const text = typeof given === 'number' ? String(given) : given;
+  return typeof text === 'string' && isTaskId(text) ? text : undefined;
+}
+
+export const taskId = value(
+  'a word of letters, digits, ".", "_" and "-", at most 64 long, beginning with a letter or digit',
+  readTaskId,
+);
 
 /** A name that a list shows, on one line. */
 export const lineOfText = value('a name on one line, at most 64 long', (given) =>

@@ -1,4 +1,4 @@
-import { type Document, isAlias, isMap, isScalar, isSeq, Lexer, Parser, parseDocument } from 'yaml';
+import { Composer, type CST, Document, isAlias, isMap, isScalar, isSeq, Lexer, Parser } from 'yaml';
 
 /** Where something stands in a text; both count from 1. */
 export type Place = { readonly line: number; readonly column: number };
@@ -19,12 +19,17 @@ const maxAliases = 100;
 /** Reads YAML that others wrote: one document of plain values, or the problem with it. */
 export function readYaml(text: string): YamlText | { readonly problem: YamlProblem } {
   const placeAt = (offset: number) => findPlace(text, offset);
-  const deep = findTooDeep(text);
-  if (deep !== null) return { problem: { message: 'nested too deeply', ...placeAt(deep) } };
+  const { tokens, tooDeepAt } = readTokens(text);
+  if (tooDeepAt !== null) return { problem: { message: 'nested too deeply', ...placeAt(tooDeepAt) } };
   // At another log level yaml would print warnings past us.
-  const document = parseDocument(text, { prettyErrors: false, logLevel: 'error' });
+  const composer = new Composer({ prettyErrors: false, logLevel: 'error' });
+  const [document = new Document(null), another] = composer.compose(tokens, true, text.length);
   const [wrong] = [...document.errors, ...document.warnings];
   if (wrong) return { problem: { message: wordProblem(wrong, text), ...placeAt(wrong.pos[0]) } };
+  if (another) {
+    const message = 'a second document begins here; there can be only one';
+    return { problem: { message, ...placeAt(another.range[0]) } };
+  }
   try {
     const value: unknown = document.toJS({ maxAliasCount: maxAliases });
     return { value, placeOf: (path, what) => placeAt(findOffset(document, path, what)) };
@@ -36,18 +41,21 @@ export function readYaml(text: string): YamlText | { readonly problem: YamlProbl
   }
 }
 
+type Tokens = { readonly tokens: readonly CST.Token[]; readonly tooDeepAt: number | null };
+
 /**
- * Where the nesting goes past all reason, or null. It must be found before yaml composes the document:
- * it does so by recursion, and where the stack ends there, node may end as well.
+ * What a text is made of, or where its nesting goes past all reason. That must be found before yaml composes the
+ * document: it does so by recursion, and where the stack ends there, node may end as well.
  */
-function findTooDeep(text: string): number | null {
+function readTokens(text: string): Tokens {
   const parser = new Parser();
+  const tokens: CST.Token[] = [];
   for (const lexeme of new Lexer().lex(text)) {
-    // It works as its tokens are asked for; only how deep it has got is of interest.
-    for (const _ of parser.next(lexeme));
-    if (parser.stack.length > maxDepth) return parser.offset;
+    tokens.push(...parser.next(lexeme));
+    if (parser.stack.length > maxDepth) return { tokens, tooDeepAt: parser.offset };
   }
-  return null;
+  tokens.push(...parser.end());
+  return { tokens, tooDeepAt: null };
 }
 
 function findPlace(text: string, offset: number): Place {
@@ -57,7 +65,6 @@ function findPlace(text: string, offset: number): Place {
 }
 
 function wordProblem(wrong: { code: string; message: string; pos: [number, number] }, text: string): string {
-  if (wrong.code === 'MULTIPLE_DOCS') return 'a second document begins here; there can be only one';
   if (wrong.code !== 'DUPLICATE_KEY') return wrong.message;
   const [key = ''] = /^[^\s:]+/.exec(text.slice(wrong.pos[0])) ?? [];
   return `the key ${key} is there twice`;

@@ -15,9 +15,11 @@ import { inheritedEnvironment } from '../system/spawn.ts';
 import { count } from '../units.ts';
 import { chooseEpic, epicOption, rememberEpic } from './choose.ts';
 import { formatClock } from './live-line.ts';
+import { formatRunAgain } from './next.ts';
 import { refuseUnwritable } from './result-file.ts';
 import { type Context, runCommands } from './run.ts';
 import { openRunShow } from './run-live.ts';
+import { explainRefusal } from './run-refusal.ts';
 import { describeLastRun, writeReport } from './run-report.ts';
 import { showBegun, showDryRun } from './run-view.ts';
 import { type Call, type CommandSpec, textOf } from './spec.ts';
@@ -58,11 +60,12 @@ export const runSpec: CommandSpec = {
       throw new OrchError('USAGE', 'which plan? Name its file', { hint: 'Such as: orch run release.yaml' });
     const wish = readWish(call);
     const jobs = readJobs(call);
-    const plan = loadPlan(resolve(context.cwd, file), file);
+    const path = resolve(context.cwd, file);
+    const plan = loadPlan(path, file);
     const reportFile = textOf(call, 'report');
     if (reportFile !== undefined) refuseUnwritable(reportFile, '--report');
     if (call.options['dry-run']) return dryRun(context, plan, jobs);
-    return context.withOrch((orch) => runPlan(context, orch, call, { plan, file, wish, jobs }));
+    return context.withOrch((orch) => runPlan(context, orch, call, { plan, path, file, wish, jobs }));
   },
 };
 
@@ -109,11 +112,18 @@ function dryRun({ out, json }: Context, plan: Plan, jobs: number): number {
   return 0;
 }
 
-type Wanted = { readonly plan: Plan; readonly file: string; readonly wish: Wish; readonly jobs: number };
+type Wanted = {
+  readonly plan: Plan;
+  readonly path: string;
+  /** As the user called it. */
+  readonly file: string;
+  readonly wish: Wish;
+  readonly jobs: number;
+};
 
 async function runPlan(context: Context, orch: Orch, call: Call, wanted: Wanted): Promise<number> {
   const { out, json, settings } = context;
-  const { plan, wish, jobs } = wanted;
+  const { plan, path, wish, jobs } = wanted;
   const epic = await chooseEpic(context, orch, textOf(call, 'epic'), true);
   const signals = catchSignals();
   const show = openRunShow(context, plan, () => orch.clock.elapsed());
@@ -121,6 +131,7 @@ async function runPlan(context: Context, orch: Orch, call: Call, wanted: Wanted)
   try {
     const outcome = await workOnPlan(orch, {
       plan,
+      path,
       wish,
       epic,
       jobs,
@@ -133,11 +144,14 @@ async function runPlan(context: Context, orch: Orch, call: Call, wanted: Wanted)
         await rememberEpic(orch, epic);
       },
       onEvent: show.onEvent,
+    }).catch((error: unknown) => {
+      throw explainRefusal(error, settings.session);
     });
     show.close();
     const file = textOf(call, 'report');
     if (file !== undefined && outcome.result) await writeReport(orch, file, plan, epic);
-    return report(context, outcome, { file: wanted.file, plan, took: orch.clock.elapsed() - began });
+    const goOn = formatRunAgain(wanted.file, textOf(call, 'epic') ?? null);
+    return report(context, outcome, { goOn, plan, took: orch.clock.elapsed() - began });
   } catch (error) {
     // What keeps it from beginning is an earlier run: that is its document.
     const isStopped = hasCode(error, 'RESUME_NEEDED') && error.data.isEarlier === true;
@@ -153,7 +167,7 @@ async function runPlan(context: Context, orch: Orch, call: Call, wanted: Wanted)
 function report(
   { out, json }: Context,
   { run, result }: PlanOutcome,
-  { file, plan, took }: { readonly file: string; readonly plan: Plan; readonly took: number },
+  { goOn, plan, took }: { readonly goOn: string; readonly plan: Plan; readonly took: number },
 ): number {
   if (json) out.print(JSON.stringify({ run }));
   if (result === null) {
@@ -169,7 +183,6 @@ function report(
       );
     return 0;
   }
-  const goOn = `orch run ${file} --resume`;
   if (result.why.kind === 'signal') {
     out.tell(`‖ ${plan.name} was stopped by ${result.why.signal}; all that is done is kept.`);
     out.tell(`  Go on  ${goOn}`);

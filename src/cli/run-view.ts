@@ -1,7 +1,8 @@
 import type { Begun } from '../plan/begin.ts';
+import type { BegunRun } from '../plan/beginning.ts';
 import type { Again } from '../plan/carry.ts';
 import { describeDeed, formatCommand } from '../plan/deed.ts';
-import { missingEffects } from '../plan/effects.ts';
+import { type EffectFact, missingEffects } from '../plan/effects.ts';
 import { listBatches, orderTasks } from '../plan/graph.ts';
 import type { RunEvent } from '../plan/progress.ts';
 import type { Plan, Task } from '../plan/types.ts';
@@ -42,7 +43,15 @@ export function showBegun(out: Output, { run, carry, changes, leftovers, started
     ...(carry?.added ?? []).map(({ id }) => `${id} is new in the plan`),
     ...(carry?.removed ?? []).map((id) => `${id} is not in the plan any more`),
     ...changes,
+    ...run.effects
+      .filter(({ effect, record }) => isKept(record, run) && record.digest === effect.digest)
+      .map(({ record }) => `effect ${record.id} of ${record.task} was done before: it is not done again`),
   ];
+}
+
+/** Was an effect done, of a task that runs again? */
+function isKept({ status, task }: EffectFact, { done }: BegunRun): boolean {
+  return status === 'acknowledged' && !done.has(task);
 }
 
 function sayAgain({ id }: Task, why: Again): string {

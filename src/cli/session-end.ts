@@ -10,6 +10,7 @@ import { stopSession } from '../session/stop.ts';
 import type { EpicId } from '../types.ts';
 import { showTitle } from './checkpoint-view.ts';
 import { chooseEpic, viewEpic } from './choose.ts';
+import { suggestNext } from './next.ts';
 import type { Context } from './run.ts';
 import { markOf } from './session-view.ts';
 import { type Call, textOf } from './spec.ts';
@@ -46,15 +47,17 @@ async function showEnded(context: Context, orch: Orch, epic: EpicId, id: string 
   const view = await readView(orch, epic);
   const sessions = listSessions(view, orch.home);
   const session = sessions.find((known) => known.id === id) ?? sessions[0] ?? null;
-  const { checkpoint, budget } = describeEpic(view, orch.home);
-  const { out, json } = context;
+  const status = describeEpic(view, orch.home);
+  const { checkpoint, budget } = status;
+  const { out, json, cwd } = context;
   if (json) {
     const described = session && describeSession(view, session);
     out.print(JSON.stringify({ session: described, checkpoint, budget, baseline: null, brief: null }));
   } else {
     if (session) out.print(`${markOf(session.fate)}: session ${session.value.number} of ${epic}`);
     if (checkpoint) out.print(showTitle(out, checkpoint, '◆ '));
-    out.tell(`  Go on  orch resume -e ${epic}`);
+    const next = suggestNext(view, status, { cwd, worktree: orch.repository.worktree });
+    out.tell(`  Go on  ${next ?? `orch resume -e ${epic}`}`);
   }
   return 0;
 }

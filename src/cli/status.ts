@@ -7,8 +7,9 @@ import { describeEpic, type EpicStatus, listElsewhere, mainSession } from '../se
 import type { EpicId, Oid } from '../types.ts';
 import { count } from '../units.ts';
 import { tellDamage } from './choose.ts';
+import { type Standpoint, suggestNext } from './next.ts';
 import { type Column, formatTable, type Output } from './output.ts';
-import { runCommands } from './run.ts';
+import { type Context, runCommands } from './run.ts';
 import {
   budgetColour,
   paintFate,
@@ -43,7 +44,7 @@ export const statusSpec: CommandSpec = {
         out.tell(
           'no epics yet. Agents that orch init hooked into begin one; by hand: orch start --epic my-feature',
         );
-      } else out.print([showEpics(out, orch, views, epics), ...showUnpushed(out, epics)].join('\n'));
+      } else out.print([showEpics(context, orch, views, epics), ...showUnpushed(out, epics)].join('\n'));
       if (!json && faults.length > 0) out.print(showFaults(out, orch, faults));
       for (const view of views) tellDamage(context, view);
       return 0;
@@ -54,7 +55,7 @@ export const statusSpec: CommandSpec = {
 const narrow = 72;
 
 function showEpics(
-  out: Output,
+  { out, cwd }: Context,
   orch: Orch,
   views: readonly EpicView[],
   epics: readonly EpicStatus[],
@@ -103,7 +104,11 @@ function showEpics(
   ];
   const header = ['EPIC', 'STATE', 'SPENT', ...(hasContext ? ['CONTEXT'] : []), 'GATES', 'LAST'];
   const [head = '', ...lines] = formatTable([header, ...rows], columns, out.columns).split('\n');
-  return [out.paint('dim', head), ...lines, ...suggest(out, epics)].join('\n');
+  return [
+    out.paint('dim', head),
+    ...lines,
+    ...suggest(out, views, epics, { cwd, worktree: orch.repository.worktree }),
+  ].join('\n');
 }
 
 function tipsOf(views: readonly EpicView[]): Map<EpicId, Oid> {
@@ -123,16 +128,20 @@ function showUnpushed(
   return [out.paint('dim', `Unpushed: ${amount} (${shown}). Share: orch sync`)];
 }
 
-/** What to do next, where something waits. */
-function suggest(out: Output, epics: readonly EpicStatus[]): string[] {
-  const waiting = epics.find(({ session }) => session?.status === 'interrupted');
-  const over = epics.find(({ session }) => session?.status === 'budget_exceeded');
-  const next = waiting
-    ? `orch resume -e ${waiting.epicId}`
-    : over
-      ? `orch resume -e ${over.epicId} --budget +10`
-      : null;
-  return next === null ? [] : [out.paint('dim', `Next: ${next}`)];
+/** What to do next, where something waits: what a crash cut short before all else. */
+function suggest(
+  out: Output,
+  views: readonly EpicView[],
+  epics: readonly EpicStatus[],
+  standpoint: Standpoint,
+): string[] {
+  const waiting = views.flatMap((view, index) => {
+    const epic = epics[index];
+    const next = epic ? suggestNext(view, epic, standpoint) : null;
+    return next === null ? [] : [{ next, isCut: epic?.session?.status === 'interrupted' }];
+  });
+  const first = waiting.find(({ isCut }) => isCut) ?? waiting[0];
+  return first === undefined ? [] : [out.paint('dim', `Next: ${first.next}`)];
 }
 
 /** What hooks could not do: the agent was not told of it, and what it did meanwhile may be missing. */

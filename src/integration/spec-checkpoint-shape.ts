@@ -1,6 +1,6 @@
 import * as z from 'zod/mini';
-import { isMapping, oneOf, readWhole, value } from '../yaml-values.ts';
-import { listOrNone, readTaskId, row, text, textOrNone } from './spec-shape.ts';
+import { isMapping, oneOf, readTaskId, readWhole, value } from '../yaml-values.ts';
+import { listOrNone, row, text, textOrNone } from './spec-shape.ts';
 
 export const severities = ['critical', 'high', 'medium', 'low'] as const;
 

@@ -1,20 +1,7 @@
 import * as z from 'zod/mini';
-import { isMapping, list, readWord, value } from '../yaml-values.ts';
+import { isMapping, list, readWord, taskId, value } from '../yaml-values.ts';
 
 /* What a spec's files look like. Keys that are not here are other tools': they are left alone. */
-
-const idPattern = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
-
-/** A task's id, which goes into trailers and command lines; `id: 3` is a number to YAML. */
-export function readTaskId(given: unknown): string | undefined {
-  const text = typeof given === 'number' ? String(given) : given;
-  return typeof text === 'string' && idPattern.test(text) ? text : undefined;
-}
-
-const taskId = value(
-  'a word of letters, digits, ".", "_" and "-", at most 64 long, beginning with a letter or digit',
-  readTaskId,
-);
 
 export const text = value('a text', readWord);
 export const textOrNone = value('a text', (given) => (given == null ? null : readWord(given)));

@@ -1,7 +1,7 @@
 import type { infer as Infer, ZodMiniType } from 'zod/mini';
 import { cleanLine } from '../text.ts';
-import { isMapping } from '../yaml-values.ts';
-import { dependenciesFile, orderRow, readTaskId, type TaskStatus, taskRow, tasksFile } from './spec-shape.ts';
+import { isMapping, readTaskId } from '../yaml-values.ts';
+import { dependenciesFile, orderRow, type TaskStatus, taskRow, tasksFile } from './spec-shape.ts';
 import { type FileMistake, findSlips, openPage, type Page } from './yaml-page.ts';
 
 /* A spec: a folder with tasks.yaml, which says what is to be done, and dependencies.yaml, which says in which order. */

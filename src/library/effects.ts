@@ -1,8 +1,8 @@
 import { hasCode, OrchError } from '../errors.ts';
+import { isTaskId } from '../ids.ts';
 import type { RunInfo } from '../plan/describe.ts';
 import { planEffects } from '../plan/effects.ts';
 import { digestOf, shortDigestOf } from '../plan/parse.ts';
-import { isTaskId } from '../plan/shape.ts';
 import type { Effect, Plan, Task } from '../plan/types.ts';
 import { cleanLine } from '../text.ts';
 import type { Json } from '../types.ts';

@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { parseEpicId } from '../ids.ts';
 import type { Wish } from '../plan/choice.ts';
 import type { RunInfo } from '../plan/describe.ts';
@@ -36,6 +37,7 @@ export function runPlan(plan: string | Plan, options: RunPlanOptions, where: Whe
   return using(where, async (orch) => {
     const outcome = await workOnPlan(orch, {
       plan: typeof plan === 'string' ? loadPlan(plan) : plan,
+      path: typeof plan === 'string' ? resolve(plan) : null,
       wish,
       epic: parseEpicId(epicId),
       jobs: options.jobs ?? 1,

@@ -1,6 +1,6 @@
 import type { ReadSpec, SpecTask } from '../integration/spec.ts';
 import { type FileMistake, planInvalid } from '../integration/yaml-page.ts';
-import { shareFiles } from './files.ts';
+import { openClaims } from './claims.ts';
 import { findCycles, listBatches } from './graph.ts';
 
 /* In which batches the tasks of a spec are done, and where among them the work stands. Pure. */
@@ -104,12 +104,13 @@ export function completedOf(tasks: readonly SpecTask[]): Set<string> {
 
 /** Of batches that the user laid out nobody says that their files are disjoint. */
 function canRunTogether(tasks: readonly SpecTask[]): boolean {
-  return (
-    tasks.length > 1 &&
-    tasks.every((task, index) =>
-      tasks.slice(index + 1).every((other) => !shareFiles(task.files, other.files)),
-    )
-  );
+  const claims = openClaims();
+  const areDisjoint = tasks.every(({ files }) => {
+    const isFree = claims.isFree(files);
+    claims.add(files);
+    return isFree;
+  });
+  return tasks.length > 1 && areDisjoint;
 }
 
 /** The number of the batch a task is in. */

@@ -15,6 +15,8 @@ import type { Plan } from './types.ts';
 
 export type RunRequest = {
   readonly plan: Plan;
+  /** Where the plan is, from the top of the working tree; null where it is in no file. */
+  readonly file: string | null;
   readonly wish: Wish;
   /** Where tasks run: the top of the working tree. */
   readonly worktree: string;

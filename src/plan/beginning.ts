@@ -1,7 +1,7 @@
 import { OrchError } from '../errors.ts';
 import { lookUp } from '../keyed.ts';
 import type { Fact } from '../state/facts.ts';
-import type { TaskRecord } from '../state/run.ts';
+import type { RunHead, TaskRecord } from '../state/run.ts';
 import type { Clock, Random } from '../system/clock.ts';
 import type { Environment } from '../system/spawn.ts';
 import type { Millis, SessionId, WriterId } from '../types.ts';
@@ -17,6 +17,8 @@ export type BegunRun = {
   readonly id: string;
   readonly plan: Plan;
   readonly from: string | null;
+  /** Where its plan is, from the top of the working tree, for those who are to go on with it. */
+  readonly file: string | null;
   readonly startedAt: Millis;
   /** Tasks whose command succeeded before. */
   readonly done: ReadonlyMap<string, TaskRecord>;
@@ -34,6 +36,7 @@ export type Beginning = {
 
 type Wanted = {
   readonly plan: Plan;
+  readonly file: string | null;
   readonly worktree: string;
   readonly env: Environment;
 };
@@ -48,7 +51,7 @@ type Around = {
 /** What a run begins with: its head, what was done before, and what it is going to do to the world. */
 export function planBeginning(
   { random, clock }: { readonly random: Random; readonly clock: Clock },
-  { plan, worktree, env }: Wanted,
+  { plan, file, worktree, env }: Wanted,
   choice: Choice,
   { session, writer, last }: Around,
 ): Beginning {
@@ -59,8 +62,8 @@ export function planBeginning(
   // The one that began last is the newest, also where a clock stands still or was set back.
   const startedAt = Math.max(clock.now(), (last?.head.startedAt ?? 0) + 1);
   const head = isAgain
-    ? { id: choice.run.id, from: choice.run.head.from, startedAt: choice.run.head.startedAt }
-    : { id: `run-${random.id(6)}`, from: choice.from?.id ?? null, startedAt };
+    ? { id: choice.run.id, from: choice.run.head.from, file, startedAt: choice.run.head.startedAt }
+    : { id: `run-${random.id(6)}`, from: choice.from?.id ?? null, file, startedAt };
   const carry = earlier && carryOver(plan, earlier, worktree, after);
   const done = carry?.done ?? new Map<string, TaskRecord>();
   const ahead = plan.tasks.filter((task) => (isAgain ? isOpen(task, done, earlier) : task.number > after));
@@ -70,15 +73,23 @@ export function planBeginning(
     run: { ...head, plan, done, effects: planned },
     carry,
     changes,
-    facts: [headFact(plan, head, session), ...[...done].map((each) => sayAgain(head.id, each)), ...facts],
+    facts: [
+      sayHead({ ...head, plan }, session, { status: 'running', endedAt: null }),
+      ...[...done].map((each) => sayAgain(head.id, each)),
+      ...facts,
+    ],
   };
 }
 
-type Head = Pick<BegunRun, 'id' | 'from' | 'startedAt'>;
-
-function headFact({ name, digest }: Plan, { id, from, startedAt }: Head, session: SessionId): Fact {
-  const head = { plan: name, digest, status: 'running', session, from, startedAt, endedAt: null } as const;
-  return { kind: 'run', run: id, ...head };
+/** How a run stands, for the epic. */
+export function sayHead(
+  { id, plan, from, file, startedAt }: Omit<BegunRun, 'done' | 'effects'>,
+  session: SessionId,
+  now: Pick<RunHead, 'status' | 'endedAt'>,
+): Fact {
+  const place = file === null ? {} : { file };
+  const head = { plan: plan.name, digest: plan.digest, session, from, ...place, startedAt };
+  return { kind: 'run', run: id, ...head, ...now };
 }
 
 function sayAgain(run: string, [id, { at: _, ...record }]: readonly [string, TaskRecord]): Fact {

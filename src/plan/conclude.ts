@@ -3,8 +3,8 @@ import { type Ending, endSession } from '../session/lifecycle.ts';
 import { removeLive } from '../session/live.ts';
 import { record, type SessionPorts } from '../session/record.ts';
 import type { Reason } from '../session/watch.ts';
-import type { Fact } from '../state/facts.ts';
 import { count } from '../units.ts';
+import { sayHead } from './beginning.ts';
 import { listTasks, type RunResult, type RunStatus } from './progress.ts';
 import type { Trouble, Work } from './work.ts';
 
@@ -27,17 +27,7 @@ export async function concludeRun(
   const { run, target, tasks, effects } = work;
   const status = judgeRun(work, troubles, why);
   const reason = describeEnd(work, troubles, why, status);
-  const fact: Fact = {
-    kind: 'run',
-    run: run.id,
-    plan: run.plan.name,
-    digest: run.plan.digest,
-    status,
-    session: target.session,
-    from: run.from,
-    startedAt: run.startedAt,
-    endedAt: ports.clock.now(),
-  };
+  const fact = sayHead(run, target.session, { status, endedAt: ports.clock.now() });
   if (why.kind === 'budget') {
     // The session reads budget_exceeded already; what was still done on the way out is kept too.
     const ask = { trigger: 'budget', reason, onlyIfChanged: true } as const;

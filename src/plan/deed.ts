@@ -1,3 +1,4 @@
+import { quoteForShell } from '../integration/orch-command.ts';
 import { cleanLine } from '../text.ts';
 import type { Command, Deed, Request } from './types.ts';
 
@@ -17,11 +18,7 @@ export function describeDeed(deed: Deed): string {
 }
 
 export function formatCommand(command: Command): string {
-  return command.kind === 'shell' ? command.line : command.argv.map(quote).join(' ');
-}
-
-function quote(argument: string): string {
-  return /^[\w@%+=:,./-]+$/.test(argument) ? argument : `'${argument.replaceAll("'", "'\\''")}'`;
+  return command.kind === 'shell' ? command.line : quoteForShell(command.argv);
 }
 
 function describeRequest({ method, url, headers, body }: Request): string {

@@ -23,7 +23,14 @@ export function mayOverlap(a: string, b: string): boolean {
   return true;
 }
 
-function partsOf(glob: string): string[] {
+/** Is it a path and nothing else, in the repository? */
+export function isPlain(glob: string): boolean {
+  const parts = partsOf(glob);
+  return parts.length > 0 && !beyond.test(glob) && !wild.test(glob) && !parts.includes('..');
+}
+
+/** The names on the way to a file, as all disks would compare them. */
+export function partsOf(glob: string): string[] {
   return glob
     .toLowerCase()
     .split(/[/\\]+/)

@@ -1,4 +1,4 @@
-import { shareFiles } from './files.ts';
+import { openClaims } from './claims.ts';
 
 /** What the graph has to know of a task. What it needs and nobody has is as good as not needed: parsing refuses it. */
 export type GraphTask = { readonly id: string; readonly needs: readonly string[] };
@@ -77,13 +77,34 @@ export function nextBatch<T extends BatchTask>(
   most = Number.POSITIVE_INFINITY,
 ): T[] {
   const statuses = new Map([...done].map((id): [string, GraphStatus] => [id, 'succeeded']));
+  return chooseTogether(readyTasks(tasks, statuses), most);
+}
+
+function chooseTogether<T extends BatchTask>(ready: readonly T[], most: number): T[] {
   const batch: T[] = [];
-  for (const task of readyTasks(tasks, statuses)) {
+  const claims = openClaims();
+  for (const task of ready) {
     if (batch.length >= most) break;
-    if (batch.every((other) => !shareFiles(task.files, other.files))) batch.push(task);
+    if (claims.isFree(task.files)) {
+      claims.add(task.files);
+      batch.push(task);
+    }
     if (batch[0]?.files.length === 0) break;
   }
   return batch;
+}
+
+/** How many tasks each one waits for, and by which ones it is needed. */
+export function linkNeeds<T extends GraphTask>(tasks: readonly T[]) {
+  const ids = new Set(tasks.map(({ id }) => id));
+  const waitsFor = new Map<string, number>();
+  const neededBy = new Map<string, T[]>(tasks.map(({ id }) => [id, []]));
+  for (const task of tasks) {
+    const needs = task.needs.filter((need) => ids.has(need));
+    waitsFor.set(task.id, needs.length);
+    for (const need of needs) neededBy.get(need)?.push(task);
+  }
+  return { waitsFor, neededBy };
 }
 
 /** All batches, one after the other, as they would come if every task succeeded. */
@@ -91,13 +112,24 @@ export function listBatches<T extends BatchTask>(
   tasks: readonly T[],
   most = Number.POSITIVE_INFINITY,
 ): T[][] {
-  const done = new Set<string>();
+  const order = orderTasks(tasks);
+  const ranks = new Map(order.map((task, rank) => [task, rank]));
+  const { waitsFor, neededBy } = linkNeeds(order);
   const batches: T[][] = [];
-  for (let left = orderTasks(tasks); left.length > 0; left = left.filter(({ id }) => !done.has(id))) {
-    const batch = nextBatch(left, done, most);
-    if (batch.length === 0) return batches; // a circle: parsing has refused it
-    for (const { id } of batch) done.add(id);
-    batches.push(batch);
+  let ready = order.filter(({ id }) => waitsFor.get(id) === 0);
+  while (ready.length > 0) {
+    const batch = new Set(chooseTogether(ready, most));
+    batches.push([...batch]);
+    const freed: T[] = [];
+    for (const { id } of batch)
+      for (const next of neededBy.get(id) ?? []) {
+        const left = (waitsFor.get(next.id) ?? 0) - 1;
+        waitsFor.set(next.id, left);
+        if (left === 0) freed.push(next);
+      }
+    ready = ready.filter((task) => !batch.has(task));
+    if (freed.length > 0)
+      ready = [...ready, ...freed].sort((a, b) => (ranks.get(a) ?? 0) - (ranks.get(b) ?? 0));
   }
   return batches;
 }

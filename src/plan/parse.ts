@@ -1,10 +1,11 @@
 import { hash } from 'node:crypto';
 import { safeParse } from 'zod/mini';
-import { OrchError } from '../errors.ts';
+import type { OrchError } from '../errors.ts';
+import { planInvalid } from '../integration/yaml-page.ts';
 import { findNearest } from '../spelling.ts';
 import { canonicalJson } from '../state/canonical.ts';
 import { readYaml } from '../yaml.ts';
-import { formatMistake, locateIssues, locateMistake, type Mistake, sortMistakes } from '../yaml-mistakes.ts';
+import { locateIssues, locateMistake, type Mistake } from '../yaml-mistakes.ts';
 import { describeValue, isMapping } from '../yaml-values.ts';
 import { type Finding, findReferenceMistakes } from './references.ts';
 import { type GivenEffect, type GivenPlan, type GivenTask, planShape } from './shape.ts';
@@ -63,19 +64,8 @@ function findIdle(task: unknown, path: Finding['path']): Finding[] {
   ];
 }
 
-/** More would only scroll away. */
-const mostShown = 20;
-
 function wrongPlan(file: string, mistakes: readonly Mistake[]): OrchError {
-  const inOrder = sortMistakes(mistakes);
-  const lines = inOrder.slice(0, mostShown).map((mistake) => formatMistake(file, mistake));
-  if (inOrder.length > mostShown) lines.push(`and ${inOrder.length - mostShown} more`);
-  const { line = 1 } = inOrder[0] ?? {};
-  const where = inOrder.length === 1 ? `line ${line} of ${file}` : `these ${inOrder.length} places`;
-  return new OrchError('PLAN_INVALID', lines.join('\n       '), {
-    hint: `Correct ${where}, then run the same command again`,
-    data: { file, line, mistakes: inOrder },
-  });
+  return planInvalid(mistakes.map((mistake) => ({ file, ...mistake })));
 }
 
 /** `plans/release.yaml` → `release`. */

@@ -1,8 +1,10 @@
+import { relative } from 'node:path';
 import type { Prices } from '../cost/pricing.ts';
 import { OrchError } from '../errors.ts';
 import type { StartRequest } from '../session/lifecycle.ts';
 import type { SessionPorts } from '../session/record.ts';
 import type { SessionSettings } from '../session/settings.ts';
+import { realPath } from '../system/files.ts';
 import { type SignalWatch, watchAbort } from '../system/signals.ts';
 import { inheritedEnvironment } from '../system/spawn.ts';
 import type { Micros } from '../types.ts';
@@ -21,6 +23,8 @@ export type PlanPorts = SessionPorts & {
 
 export type PlanRequest = {
   readonly plan: Plan;
+  /** The plan's file, as a whole path; null where it is in none. */
+  readonly path: string | null;
   readonly wish: Wish;
   readonly epic: StartRequest['epic'];
   readonly jobs: number;
@@ -49,6 +53,7 @@ export async function workOnPlan(ports: PlanPorts, request: PlanRequest): Promis
   const config = await ports.readConfig();
   const begun = await beginRun(ports, {
     plan,
+    file: request.path === null ? null : relative(realPath(worktree), realPath(request.path)),
     wish: request.wish,
     worktree,
     env,

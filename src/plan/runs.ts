@@ -31,6 +31,16 @@ function readWriters({ runs }: Runs): Map<string, WriterId> {
   return new Map(inOrder.map(([key, { stamp }]) => [runOf(key), stamp[1]]));
 }
 
+/** The newest run of each plan, the one that was begun last first. */
+export function listNewestRuns(state: Runs): KnownRun[] {
+  const plans = new Set<string>();
+  return listRuns(state).filter(({ head }) => {
+    const isNewest = !plans.has(head.plan);
+    plans.add(head.plan);
+    return isNewest;
+  });
+}
+
 /** The newest run of a plan: the only one that anybody goes on with. */
 export function findRun(state: Runs, plan: string): KnownRun | null {
   return listRuns(state).find(({ head }) => head.plan === plan) ?? null;

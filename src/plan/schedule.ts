@@ -1,5 +1,5 @@
 import { shareFiles } from './files.ts';
-import { orderTasks } from './graph.ts';
+import { linkNeeds, orderTasks } from './graph.ts';
 import type { Task } from './types.ts';
 
 export type ScheduledTask = Pick<Task, 'id' | 'needs' | 'when' | 'files'>;
@@ -30,15 +30,7 @@ export function openSchedule<T extends ScheduledTask>(
   const order = orderTasks(tasks);
   const ranks = new Map(order.map(({ id }, rank) => [id, rank]));
   const byId = new Map(tasks.map((task) => [task.id, task]));
-  const waitsFor = new Map(tasks.map(({ id, needs }) => [id, needs.filter((need) => byId.has(need)).length]));
-  const neededBy = new Map<string, T[]>();
-  for (const task of tasks) {
-    for (const need of task.needs) {
-      const others = neededBy.get(need);
-      if (others) others.push(task);
-      else neededBy.set(need, [task]);
-    }
-  }
+  const { waitsFor, neededBy } = linkNeeds(tasks);
   // After a failure: of a task itself, or of anything before it.
   const tainted = new Set<string>();
   const running = new Map<string, T>();

@@ -10,29 +10,13 @@ import {
   list,
   longestTimer,
   oneOf,
+  readTaskId,
   readWhole,
   readWord,
+  taskId,
   value,
 } from '../yaml-values.ts';
 import { isAddress } from './placeholders.ts';
-
-/** What a task or an effect is called: a file's name on every system, and a word on a command line. */
-const idShape = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
-
-export function isTaskId(text: string): boolean {
-  return idShape.test(text);
-}
-
-/** `id: 3` is a number to YAML. */
-function readId(given: unknown): string | undefined {
-  const text = typeof given === 'number' ? String(given) : given;
-  return typeof text === 'string' && isTaskId(text) ? text : undefined;
-}
-
-const id = value(
-  'a word of letters, digits, ".", "_" and "-", at most 64 long, beginning with a letter or digit',
-  readId,
-);
 
 /** A single one need not be written as a list. */
 export function readIds(given: unknown): readonly unknown[] | undefined {
@@ -42,7 +26,7 @@ export function readIds(given: unknown): readonly unknown[] | undefined {
 
 const needs = z.pipe(
   value('a list of task ids ([] for none)', readIds),
-  z.array(value('the id of a task', readId)),
+  z.array(value('the id of a task', readTaskId)),
 );
 
 const glob = value('a path or a glob, such as src/**', readWord);
@@ -120,14 +104,14 @@ const request = entry({
 });
 
 const effect = entry({
-  id,
+  id: taskId,
   run: z.optional(command),
   request: z.optional(request),
   check: z.optional(command),
 });
 
 const task = entry({
-  id,
+  id: taskId,
   name: z.optional(lineOfText),
   run: z.optional(command),
   needs: z.optional(needs),

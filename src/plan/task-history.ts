@@ -1,8 +1,8 @@
 import type { Commit, GitEngine } from '../git/engine.ts';
 import { listPath, readCommit } from '../git/read.ts';
 import { readTrailers } from '../git/trailers.ts';
-import { readTaskId } from '../integration/spec-shape.ts';
 import type { Oid } from '../types.ts';
+import { readTaskId } from '../yaml-values.ts';
 
 /* Which tasks the commits of a branch say they completed, by their `Tasks:` trailers. */
 

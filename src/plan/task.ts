@@ -20,8 +20,8 @@ export type TaskPlace = {
   /** Ends what runs, and begins no other attempt. */
   readonly signal: AbortSignal;
   readonly onOutput: (text: string) => void;
-  /** Settles when it is on disk that this attempt begins. */
-  readonly onAttempt: (attempt: number) => Promise<void>;
+  /** Settles when it is on disk that this attempt begins, and says whether it may: the money may be gone. */
+  readonly onAttempt: (attempt: number) => Promise<boolean>;
   /** An attempt failed, and another follows. */
   readonly onRetry: (attempt: number, reason: string) => Promise<void>;
 };
@@ -39,7 +39,7 @@ const shownOutput = 2_000;
 export async function runTask(task: Task, place: TaskPlace): Promise<TaskEnd> {
   for (let attempts = 1; ; attempts++) {
     if (place.signal.aborted) return { kind: 'stopped', attempts: attempts - 1 };
-    await place.onAttempt(attempts);
+    if (!(await place.onAttempt(attempts))) return { kind: 'stopped', attempts: attempts - 1 };
     const { end, output } = await tryOnce(task, place, attempts);
     if (end.kind === 'succeeded') return { ...end, attempts };
     if (end.kind === 'stopped') return { ...end, attempts };

@@ -3,6 +3,7 @@ import { isOn } from '../checkpoint/policy.ts';
 import type { RunFile } from '../checkpoint/run-files.ts';
 import { writeFailed } from '../errors.ts';
 import { type OutputLog, openOutputLog } from '../session/output-log.ts';
+import type { Outcome } from '../session/pump-types.ts';
 import { record, type SessionPorts, type Target } from '../session/record.ts';
 import type { TaskRecord } from '../state/run.ts';
 import { makeFolder } from '../system/files.ts';
@@ -91,8 +92,11 @@ async function runCommand(ports: WorkPorts, work: Work, task: Task, log: OutputL
     marker: taskMarker(work.run.id, task.id),
     onOutput: log.write,
     onAttempt: async (attempt) => {
-      await recordTask(ports, work, task, { status: 'running', attempts: attempt });
+      const { stop } = await recordTask(ports, work, task, { status: 'running', attempts: attempt });
+      // Whoever watches over the session sees the same soon, and ends it; nothing begins meanwhile.
+      if (stop !== null) return false;
       tell({ kind: 'begun', task, attempt });
+      return true;
     },
     onRetry: async (attempt, reason) => {
       await log.flush();
@@ -133,19 +137,20 @@ async function recordTask(
   work: Work,
   { id, digest }: Task,
   now: Pick<TaskRecord, 'status' | 'attempts'> & { readonly artifacts?: TaskRecord['artifacts'] },
-): Promise<void> {
+): Promise<Outcome['verdict']> {
   const { run, target, tasks } = work;
   const { status, attempts, artifacts = [] } = now;
   const fact = { kind: 'task', run: run.id, id, status, attempts, digest, artifacts } as const;
   const runFiles = await keepArtifacts(ports, work, artifacts);
   const keeps = runFiles.length > 0 && isOn(target.settings.policy, 'task');
-  await record(
+  const { verdict } = await record(
     ports,
     target,
     [fact],
     keeps ? { trigger: 'task', reason: null, orLater: true, runFiles } : null,
   );
   tasks.set(id, { status, attempts });
+  return verdict;
 }
 
 /** What was made so far is in the checkpoints as long as the run may need it. */

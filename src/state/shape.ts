@@ -101,6 +101,8 @@ export const runHead = z.object({
   session: id<SessionId>(),
   /** The run this one goes on from (`--resume-step`). */
   from: textOrNull,
+  /** Where its plan is, from the top of the working tree; left out where no file was named. */
+  file: z.optional(text),
   startedAt: number,
   endedAt: numberOrNull,
   at: number,

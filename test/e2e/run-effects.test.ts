@@ -53,7 +53,7 @@ describe('orch run with effects', () => {
     const first = await run(repository);
     expect(first.status).toBe(75);
     expect(first.stderr).toMatch(
-      /^release: RUN on x, session 1\n1\/3 ✓ build +\d+s\n +notify: answered 503: closed; again in \d ms\n2\/3 ‖ publish +notify: answered 503: closed \(2 attempts\)\nerror: release: task 2 \(publish\) cannot go on now: notify: answered 503: closed \(2 attempts\)\n +Go on with: orch run release.yaml --resume\n$/,
+      /^release: RUN on x, session 1\n1\/3 ✓ build +\d+s\n +notify: answered 503: closed; again in \d ms\n2\/3 ‖ publish +notify: answered 503: closed \(2 attempts\)\nerror: release: task 2 \(publish\) cannot go on now: notify: answered 503: closed \(2 attempts\)\n +Go on with: orch run release.yaml --resume -e x\n$/,
     );
 
     const plain = await run(repository);

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { openClaims } from '../../src/plan/claims.ts';
 import { mayOverlap, shareFiles } from '../../src/plan/files.ts';
 import {
   findCycles,
@@ -125,7 +126,13 @@ describe('a batch', () => {
   it('follows batch, until every task was in one', () => {
     fc.assert(
       fc.property(soundGraph, (tasks) => {
-        const all = listBatches(tasks).flat();
+        const batches = listBatches(tasks);
+        const done = new Set<string>();
+        for (const batch of batches) {
+          expect(batch).toEqual(nextBatch(orderTasks(tasks), done));
+          for (const { id } of batch) done.add(id);
+        }
+        const all = batches.flat();
         expect(all.map(({ id }) => id).sort()).toEqual(tasks.map(({ id }) => id).sort());
       }),
     );
@@ -151,4 +158,18 @@ describe('globs', () => {
     expect(mayOverlap(a, b)).toBe(expected);
     expect(mayOverlap(b, a)).toBe(expected);
   });
+});
+
+it('claims say the same as comparing each with each', () => {
+  const name = fc.constantFrom('a', 'b', 'A', 'a.ts', '*', '**', 'a*', '..', '.', '{a,b}');
+  const path = fc.array(name, { minLength: 1, maxLength: 3 }).map((parts) => parts.join('/'));
+  const files = fc.array(path, { maxLength: 3 });
+  fc.assert(
+    fc.property(fc.array(files, { maxLength: 4 }), files, (others, mine) => {
+      const claims = openClaims();
+      for (const other of others) claims.add(other);
+      expect(claims.isFree(mine)).toBe(others.every((other) => !shareFiles(mine, other)));
+    }),
+    { numRuns: 2_000 },
+  );
 });

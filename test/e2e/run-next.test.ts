@@ -1,0 +1,95 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { readText } from '../support/checkpoints.ts';
+import { runOrch } from '../support/orch.ts';
+import { makePlanned, ranIn, readRan } from '../support/plans.ts';
+import type { TestRepository } from '../support/repository.ts';
+import { kill, letGo, release, startSlow } from '../support/slow-plan.ts';
+import { callOrch } from '../support/supervised.ts';
+
+function nextOf(repository: TestRepository, cwd = repository.folder): string | undefined {
+  return runOrch(repository, ['status'], { cwd }).stdout.match(/^Next: (.*)$/m)?.[1];
+}
+
+describe('orch status, of a run that did not come to its end', () => {
+  it('names the command that goes on with it, from where the user stands', async () => {
+    const repository = makePlanned(release);
+    mkdirSync(join(repository.folder, 'sub'));
+    const slow = await startSlow(repository);
+    expect(nextOf(repository), 'it is at work').toBeUndefined();
+    await kill(slow);
+    expect(nextOf(repository)).toBe('orch run plan.yaml --resume -e e');
+    expect(nextOf(repository, join(repository.folder, 'sub'))).toBe('orch run ../plan.yaml --resume -e e');
+    letGo(repository);
+    const options = { cwd: join(repository.folder, 'sub'), ...ranIn(repository) };
+    const resumed = runOrch(repository, ['run', '../plan.yaml', '--resume', '-e', 'e'], options);
+    expect(resumed.status).toBe(0);
+    expect(nextOf(repository)).toBeUndefined();
+  });
+
+  it('also where it was stopped with a signal, and a name that the shell would read otherwise', () => {
+    const repository = makePlanned('');
+    repository.write("it's mine.yaml", 'name: p\ntasks:\n  - { id: a, run: "kill -INT $PPID; sleep 60" }\n');
+    const stopped = runOrch(repository, ['run', "it's mine.yaml", '-e', 'e']);
+    const command = "orch run 'it'\\''s mine.yaml' --resume -e e";
+    expect(stopped.status).toBe(130);
+    expect(stopped.stderr).toContain(`  Go on  ${command}\n`);
+    expect(nextOf(repository)).toBe(command);
+  });
+
+  it('with more money, where that is what it stopped for', () => {
+    const spend = callOrch('record cost 2');
+    const repository = makePlanned(`name: p\ntasks:\n  - { id: a, run: "${spend} && sleep 60" }\n`);
+    const stopped = runOrch(repository, ['run', 'plan.yaml', '-e', 'e', '--budget', '1']);
+    expect(stopped.status).toBe(4);
+    expect(nextOf(repository)).toBe('orch run plan.yaml --resume -e e --budget +10');
+    const again = runOrch(repository, ['run', 'plan.yaml', '-e', 'e', '--resume']);
+    expect(again.status).toBe(4);
+    expect(again.stderr, 'orch resume would begin another session').not.toContain('orch resume');
+    expect(again.stderr).toContain('Give it more: the same again with --budget +10\n');
+  });
+});
+
+it('a run that is paused from another shell is gone on with by orch run', async () => {
+  const repository = makePlanned(release);
+  const { runner } = await startSlow(repository);
+  const paused = runOrch(repository, ['session', 'pause', '-e', 'e']);
+  expect(paused.stderr).toContain('  Go on  orch run plan.yaml --resume -e e\n');
+  expect(await runner.ended).toBe(75);
+});
+
+it('a task that runs a plan on its own epic is not told to end the run it is in', () => {
+  const repository = makePlanned(
+    `name: outer\ntasks:\n  - { id: a, run: "${callOrch('run inner.yaml')}" }\n`,
+  );
+  repository.write('inner.yaml', 'tasks:\n  - { id: b, run: "true" }\n');
+  const outer = runOrch(repository, ['run', 'plan.yaml', '-e', 'e']);
+  expect(outer.status).toBe(3);
+  expect(outer.stderr).toContain('This call is a part of it. Give its run an epic of its own with --epic');
+  expect(outer.stderr).not.toContain('session pause');
+});
+
+it('going on behind a step, it says which effects are not done again', () => {
+  const repository = makePlanned(
+    'name: p\ntasks:\n  - { id: a, run: "true" }\n  - { id: b, run: "true", effects: [{ id: send, run: echo x >> sent }] }\n',
+  );
+  expect(runOrch(repository, ['run', 'plan.yaml', '-e', 'e']).stderr).not.toContain('done before');
+  const step = runOrch(repository, ['run', 'plan.yaml', '-e', 'e', '--resume-step', '1']);
+  expect(step.status).toBe(0);
+  expect(step.stderr).toContain('effect send of b was done before: it is not done again\n');
+  expect(readText(repository.folder, 'sent')).toBe('x\n');
+});
+
+it('I7: no task begins after the one that used the budget up', () => {
+  const spend = callOrch('record cost 2 -q');
+  const repository = makePlanned(
+    `name: p\ntasks:\n  - { id: a, run: "${spend} || echo spent >> $RAN" }\n  - { id: b, run: echo b >> $RAN }\n`,
+  );
+  const stopped = runOrch(repository, ['run', 'plan.yaml', '--budget', '1', '--json'], ranIn(repository));
+  expect(stopped.status).toBe(4);
+  expect(readRan(repository)).toEqual(['spent']);
+  const more = runOrch(repository, ['run', 'plan.yaml', '--resume', '--budget', '+10'], ranIn(repository));
+  expect(more.status).toBe(0);
+  expect(readRan(repository)).toEqual(['spent', 'b']);
+});
