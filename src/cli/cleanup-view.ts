@@ -1,10 +1,10 @@
 import { relative } from 'node:path';
 import { remotesPrefix } from '../checkpoint/remote-refs.ts';
-import type { Cleanup } from '../session/cleanup.ts';
-import type { Judgement, Thing } from '../session/cleanup-plan.ts';
 import { cleanLine } from '../text.ts';
 import type { Millis } from '../types.ts';
 import { count, formatInstant, formatSize } from '../units.ts';
+import type { Cleanup } from '../upkeep/cleanup.ts';
+import type { Judgement, Thing } from '../upkeep/cleanup-plan.ts';
 import { formatTable, type Output } from './output.ts';
 
 /** What a thing is called, and where it is. */

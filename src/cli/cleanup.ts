@@ -1,8 +1,8 @@
 import { resolve } from 'node:path';
 import { OrchError, writeFailed } from '../errors.ts';
-import { cleanUpStorage } from '../session/cleanup.ts';
-import type { Retention } from '../session/cleanup-plan.ts';
 import { writeAtomically } from '../system/files.ts';
+import { cleanUpStorage } from '../upkeep/cleanup.ts';
+import type { Retention } from '../upkeep/cleanup-plan.ts';
 import { describeCleanup, showCleanup, writeReport } from './cleanup-view.ts';
 import { refuseUnwritable } from './result-file.ts';
 import { runCommands } from './run.ts';

@@ -1,8 +1,8 @@
 import { OrchError } from '../errors.ts';
-import { type Diagnoses, examine, examineAndMend } from '../session/doctor.ts';
 import { defaultSettings } from '../session/settings.ts';
 import { cleanLine, columnsOf } from '../text.ts';
 import { count } from '../units.ts';
+import { type Diagnoses, examine, examineAndMend } from '../upkeep/doctor.ts';
 import { thisCommand, userFolders } from './caller.ts';
 import type { Output } from './output.ts';
 import { runCommands } from './run.ts';

@@ -38,14 +38,14 @@ async function findSpan(
   session: string,
 ): Promise<{ readonly from: string; readonly to: string | null }> {
   const { checkpoint: last, index } = await findCheckpoint(ports, epic, session);
-  let first = last;
+  const withCode: string[] = [];
   const passOver = () => {}; // the way to the last one has told of damage
   for await (const { checkpoint } of walkEpic(ports, epic, passOver)) {
     if (checkpoint.sessionId !== last.sessionId) continue;
-    first = checkpoint;
+    if (checkpoint.snapshot !== null) withCode.push(checkpoint.id);
     if (checkpoint.trigger === 'session_start') break;
   }
-  return { from: first.id, to: index === 0 || first.id === last.id ? null : last.id };
+  return { from: withCode.at(-1) ?? session, to: index === 0 || withCode.length < 2 ? null : session };
 }
 
 /** A checkpoint's code by its name; without a name, the files as they are now. Nothing of the user's is changed. */

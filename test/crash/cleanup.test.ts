@@ -2,7 +2,7 @@ import { cpSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { type Orch, openOrch } from '../../src/orch.ts';
-import { cleanUpStorage } from '../../src/session/cleanup.ts';
+import { cleanUpStorage } from '../../src/upkeep/cleanup.ts';
 import { listFiles, readRefs, repositoryAt } from '../support/checkpoints.ts';
 import { Died, makeCrashingDisk } from '../support/crash-disk.ts';
 import { runOrch } from '../support/orch.ts';

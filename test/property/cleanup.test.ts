@@ -1,14 +1,14 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { parseEpicId, parseOid, parseSessionId } from '../../src/ids.ts';
+import type { Fate } from '../../src/session/fate.ts';
 import {
   type EpicFacts,
   planCleanup,
   type Retention,
   retentionFloor,
   type Thing,
-} from '../../src/session/cleanup-plan.ts';
-import type { Fate } from '../../src/session/fate.ts';
+} from '../../src/upkeep/cleanup-plan.ts';
 
 const now = 1_800_000_000_000;
 const oid = parseOid('1'.repeat(40));

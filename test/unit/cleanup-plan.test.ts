@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { parseEpicId, parseOid, parseSessionId } from '../../src/ids.ts';
+import type { Fate } from '../../src/session/fate.ts';
 import {
   type CleanupFacts,
   type EpicFacts,
   planCleanup,
   type Retention,
   type Thing,
-} from '../../src/session/cleanup-plan.ts';
-import type { Fate } from '../../src/session/fate.ts';
+} from '../../src/upkeep/cleanup-plan.ts';
 
 const day = 86_400_000;
 const now = 1_800_000_000_000;

@@ -1,9 +1,9 @@
 import { measureReachable } from '../git/storage.ts';
+import { journalFolder, restoreHalfReleased } from '../session/journal.ts';
 import type { Oid } from '../types.ts';
 import { type CleanupPorts, readCleanupFacts } from './cleanup-facts.ts';
 import { type Judgement, planCleanup, type Retention, type Thing } from './cleanup-plan.ts';
 import { removeThings } from './cleanup-remove.ts';
-import { journalFolder, restoreHalfReleased } from './journal.ts';
 
 export type Cleanup = {
   /** How many things were looked at. */

@@ -8,10 +8,10 @@ import { epicRef } from '../checkpoint/tree.ts';
 import { hasCode, isOrchError, type OrchError } from '../errors.ts';
 import { listRemotes } from '../git/surroundings.ts';
 import { parseOid } from '../ids.ts';
+import { saveByHand } from '../session/here.ts';
 import type { EpicId, Oid } from '../types.ts';
 import { count } from '../units.ts';
 import { type Check, type DoctorPorts, fail, listSome, ok } from './doctor-types.ts';
-import { saveByHand } from './here.ts';
 
 /* What is stored, as far as it can be seen quickly; `orch checkpoint verify` reads all of it. */
 

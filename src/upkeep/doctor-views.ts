@@ -1,9 +1,9 @@
 import { listEpics } from '../checkpoint/tip.ts';
 import { isOrchError } from '../errors.ts';
+import { type EpicView, readView } from '../session/context.ts';
+import { journalFolder, listJournals, readJournal } from '../session/journal.ts';
 import type { EpicId, SessionId } from '../types.ts';
-import { type EpicView, readView } from './context.ts';
 import type { DoctorPorts } from './doctor-types.ts';
-import { journalFolder, listJournals, readJournal } from './journal.ts';
 
 /** What can be read of the epics; one that cannot be is told by the check of checkpoints. */
 export async function readViews(ports: DoctorPorts): Promise<EpicView[]> {

@@ -1,14 +1,14 @@
 import { join } from 'node:path';
 import { listOwnLines } from '../integration/agent-hooks.ts';
 import { readOwnProgram } from '../integration/orch-command.ts';
+import { readHookFaults } from '../session/hook-faults.ts';
+import { localSettings, sharedSettings } from '../session/init-facts.ts';
+import { lookAtWriter } from '../session/writer.ts';
 import { readTextIfThere, realPath, statIfThere } from '../system/files.ts';
 import { isExecutable, isInstalled } from '../system/spawn.ts';
 import type { Millis } from '../types.ts';
 import { count, formatAge } from '../units.ts';
 import { type Check, type DoctorPorts, fail, listSome, ok, warn } from './doctor-types.ts';
-import { readHookFaults } from './hook-faults.ts';
-import { localSettings, sharedSettings } from './init-facts.ts';
-import { lookAtWriter } from './writer.ts';
 
 /* Who writes here, and who calls orch. */
 

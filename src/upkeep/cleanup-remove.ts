@@ -2,15 +2,15 @@ import { dirname, join } from 'node:path';
 import { forgetAll } from '../checkpoint/forgotten.ts';
 import { hasCode } from '../errors.ts';
 import { snapshotRef } from '../git/snapshot-ref.ts';
+import { deleteEpic } from '../session/delete.ts';
+import { journalFolder, releaseJournal } from '../session/journal.ts';
+import { checkLive, listLive } from '../session/live.ts';
 import { removeIfThere, statIfThere, syncFolder } from '../system/files.ts';
 import { removeTree } from '../system/folders.ts';
 import { withLock } from '../system/lock.ts';
 import type { CleanupPorts } from './cleanup-facts.ts';
 import { lookAt } from './cleanup-files.ts';
 import type { FileFacts, Thing } from './cleanup-plan.ts';
-import { deleteEpic } from './delete.ts';
-import { journalFolder, releaseJournal } from './journal.ts';
-import { checkLive, listLive } from './live.ts';
 
 /** How many refs are deleted at once: each time, git writes all packed refs anew. */
 const mostAtOnce = 500;

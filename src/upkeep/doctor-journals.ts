@@ -1,13 +1,8 @@
 import { join } from 'node:path';
 import { isOrchError } from '../errors.ts';
-import { makeFolder, statIfThere } from '../system/files.ts';
-import type { Millis, SessionId } from '../types.ts';
-import { count } from '../units.ts';
-import type { EpicView } from './context.ts';
-import { type Check, type DoctorPorts, fail, listSome, ok, warn } from './doctor-types.ts';
-import { readViews } from './doctor-views.ts';
-import { listSessions } from './fate.ts';
-import { saveByHand } from './here.ts';
+import type { EpicView } from '../session/context.ts';
+import { listSessions } from '../session/fate.ts';
+import { saveByHand } from '../session/here.ts';
 import {
   journalFolder,
   journalPath,
@@ -15,8 +10,13 @@ import {
   listJournals,
   readJournal,
   restoreHalfReleased,
-} from './journal.ts';
-import { readPending } from './pending.ts';
+} from '../session/journal.ts';
+import { readPending } from '../session/pending.ts';
+import { makeFolder, statIfThere } from '../system/files.ts';
+import type { Millis, SessionId } from '../types.ts';
+import { count } from '../units.ts';
+import { type Check, type DoctorPorts, fail, listSome, ok, warn } from './doctor-types.ts';
+import { readViews } from './doctor-views.ts';
 
 /** A journal that is just being begun has no header yet. */
 const settled: Millis = 10_000;

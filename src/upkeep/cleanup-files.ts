@@ -2,12 +2,12 @@ import { lstatSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { nameIndexFolder } from '../git/work-tree-index.ts';
 import { parseSessionId } from '../ids.ts';
+import { listJournals, readJournal } from '../session/journal.ts';
+import { checkLive, liveFolder, readLive } from '../session/live.ts';
 import { listFolder, statIfThere } from '../system/files.ts';
 import type { EpicId, SessionId } from '../types.ts';
 import type { CleanupPorts } from './cleanup-facts.ts';
 import type { FileFacts, Thing } from './cleanup-plan.ts';
-import { listJournals, readJournal } from './journal.ts';
-import { checkLive, liveFolder, readLive } from './live.ts';
 
 /* The files beside the repository, folder by folder, that may be removed. What is not named here is never touched. */
 

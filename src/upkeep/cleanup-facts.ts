@@ -8,16 +8,16 @@ import { readCommit } from '../git/read.ts';
 import type { Repository } from '../git/repository.ts';
 import { parseSnapshotRef, snapshotsPrefix } from '../git/snapshot-ref.ts';
 import { undoPrefix } from '../git/undo.ts';
+import { type EpicView, readView } from '../session/context.ts';
+import { listSessions } from '../session/fate.ts';
+import { journalFolder, journalPath, listJournals, readJournal } from '../session/journal.ts';
+import { listFolded } from '../session/pending.ts';
+import type { SessionPorts } from '../session/record.ts';
 import { readCurrent } from '../state/current.ts';
 import { bounds } from '../state/lists.ts';
 import type { EpicId, Millis, Oid, SessionId } from '../types.ts';
 import { lookAt, readFileThings } from './cleanup-files.ts';
 import type { CleanupFacts, EpicFacts, Thing } from './cleanup-plan.ts';
-import { type EpicView, readView } from './context.ts';
-import { listSessions } from './fate.ts';
-import { journalFolder, journalPath, listJournals, readJournal } from './journal.ts';
-import { listFolded } from './pending.ts';
-import type { SessionPorts } from './record.ts';
 
 export type CleanupPorts = SessionPorts & { readonly repository: Repository };
 

@@ -1,8 +1,8 @@
 import type { OrchCommand } from '../integration/orch-command.ts';
+import type { UserFolders } from '../session/init-facts.ts';
+import type { SessionSettings } from '../session/settings.ts';
 import type { WriterId } from '../types.ts';
 import type { CleanupPorts } from './cleanup-facts.ts';
-import type { UserFolders } from './init-facts.ts';
-import type { SessionSettings } from './settings.ts';
 
 /** What only the program that was started can know. */
 export type Caller = {

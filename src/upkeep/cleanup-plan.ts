@@ -1,6 +1,6 @@
+import type { Fate } from '../session/fate.ts';
 import type { EpicId, Millis, Oid, SessionId } from '../types.ts';
 import { formatAge } from '../units.ts';
-import type { Fate } from './fate.ts';
 
 /** How long what is over is kept; null is for ever. */
 export type Retention = {

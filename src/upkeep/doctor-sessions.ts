@@ -1,14 +1,14 @@
 import { join } from 'node:path';
 import { listStaleRefLocks, removeStaleRefLock } from '../git/ref-wait.ts';
+import { listSessions } from '../session/fate.ts';
+import { endLeftovers, listMarked, sessionMarker } from '../session/leftovers.ts';
+import { checkLive, listLive } from '../session/live.ts';
+import { recoverInterrupted } from '../session/recover.ts';
 import { listFolder } from '../system/files.ts';
 import { clearDeadHolder, findDeadHolder } from '../system/lock.ts';
 import { formatAge } from '../units.ts';
 import { type Check, fail, listSome, ok, warn } from './doctor-types.ts';
 import { readViews } from './doctor-views.ts';
-import { listSessions } from './fate.ts';
-import { endLeftovers, listMarked, sessionMarker } from './leftovers.ts';
-import { checkLive, listLive } from './live.ts';
-import { recoverInterrupted } from './recover.ts';
 
 /* The sessions of this clone, and what they may have left behind. */
 
