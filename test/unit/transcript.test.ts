@@ -46,6 +46,17 @@ describe('a transcript', () => {
     expect(read().output).toBe(207);
   });
 
+  it('counts the end of a message, whatever is only repeated before it', () => {
+    const begin = (prefix: string, length: number) =>
+      Array.from({ length }, (_, index) => write(`${prefix}${index}`, 1)).join('');
+    const others = begin('other', 40);
+    const path = makeTranscript(others + write('a', 1) + others + begin('later', 12));
+    const read = follow(path);
+    expect(read().output).toBe(53);
+    appendFileSync(path, write('a', 200));
+    expect(read().output).toBe(252);
+  });
+
   it('adds up the agent’s own figures, and the tokens that have none', () => {
     const lines = [
       { id: 'a', model, tokens: output(3), costUSD: 0.25 },
