@@ -1,5 +1,7 @@
 import { configDefaults, defineConfig } from 'vitest/config';
 // @ts-expect-error: the build's own scripts are plain JavaScript.
+import { assembleDigest } from './bin/digest.mjs';
+// @ts-expect-error: the same
 import { readPrices } from './bin/prices.mjs';
 
 export default defineConfig({
@@ -7,6 +9,7 @@ export default defineConfig({
   define: {
     __ORCH_VERSION__: JSON.stringify('0.0.0-test'),
     __ORCH_PRICES__: JSON.stringify(readPrices(import.meta.dirname)),
+    __ORCH_DIGEST__: JSON.stringify(await assembleDigest(import.meta.dirname)),
   },
   test: {
     include: ['test/**/*.test.ts'],

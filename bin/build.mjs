@@ -4,6 +4,7 @@ import { readFileSync, rmSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import * as esbuild from 'esbuild';
 import { addCodeCache } from './code-cache.mjs';
+import { assembleDigest } from './digest.mjs';
 import { readPrices } from './prices.mjs';
 
 /**
@@ -130,6 +131,7 @@ export async function build(root) {
     define: {
       __ORCH_VERSION__: JSON.stringify(version),
       __ORCH_PRICES__: JSON.stringify(readPrices(root)),
+      __ORCH_DIGEST__: JSON.stringify(await assembleDigest(root)),
     },
     logLevel: 'warning',
     legalComments: 'none',

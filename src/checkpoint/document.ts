@@ -1,5 +1,5 @@
-import { hash } from 'node:crypto';
 import type { infer as Infer } from 'zod/mini';
+import { hash } from '../digest.ts';
 import { OrchError } from '../errors.ts';
 import { canonicalJson } from '../state/canonical.ts';
 import type { State } from '../state/lists.ts';

@@ -1,5 +1,5 @@
-import { hash } from 'node:crypto';
 import { totalUsage } from '../cost/ledger.ts';
+import { hash } from '../digest.ts';
 import { hasCode } from '../errors.ts';
 import { append } from '../git/append.ts';
 import type { Commit, GitEngine } from '../git/engine.ts';
@@ -135,6 +135,6 @@ export function composeMerge(
 }
 
 function idFromParents(parents: readonly Oid[]): string {
-  const digest = hash('sha256', [...parents].sort().join('\n'), 'buffer');
+  const digest = Buffer.from(hash('sha256', [...parents].sort().join('\n')), 'hex');
   return [...digest.subarray(0, 8)].map((byte) => idAlphabet[byte % idAlphabet.length]).join('');
 }

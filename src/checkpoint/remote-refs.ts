@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto';
+import { hash } from '../digest.ts';
 import { isEpicId, parseEpicId, parseSessionId, slugOf } from '../ids.ts';
 import type { EpicId, SessionId } from '../types.ts';
 

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from '../digest.ts';
 import { lookUp } from '../keyed.ts';
 import { type Config, defaultConfig } from './defaults.ts';
 
@@ -60,5 +60,5 @@ function isEntry(value: unknown): value is Entry {
 function sumOf({ path, mtimeMs, ctimeMs, size, ino }: FileState, config: Config): string {
   const version = typeof __ORCH_VERSION__ === 'string' ? __ORCH_VERSION__ : '';
   const covered = [cacheFormat, version, defaultConfig, path, mtimeMs, ctimeMs, size, ino, config];
-  return createHash('sha256').update(JSON.stringify(covered)).digest('hex');
+  return hash('sha256', JSON.stringify(covered));
 }

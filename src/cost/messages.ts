@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto';
+import { hash } from '../digest.ts';
 import { type Keyed, lookUp } from '../keyed.ts';
 import type { Nanos } from './fields.ts';
 import { addTokens, noTokens, sumTokens, type Tokens } from './tokens.ts';

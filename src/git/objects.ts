@@ -1,6 +1,6 @@
-import { hash } from 'node:crypto';
 import { realpathSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { adler32, hash } from '../digest.ts';
 import { systemCode, writeFailed } from '../errors.ts';
 import { parseOid } from '../ids.ts';
 import type { Random } from '../system/clock.ts';
@@ -123,29 +123,15 @@ const storedHeader = Buffer.from([0x78, 0x01, 0x01]);
 /** Fast rather than small, as git does by default. Most objects are stored as they are, in the same format. */
 function compress(bytes: Buffer): Buffer {
   const size = bytes.length;
-  if (size + 11 > maxStoredBytes) return deflate(bytes);
+  const sum = size + 11 > maxStoredBytes ? null : adler32(bytes);
+  if (sum === null) return deflate(bytes);
   const stored = Buffer.alloc(size + 11);
   storedHeader.copy(stored);
   stored.writeUInt16LE(size, 3);
   stored.writeUInt16LE(size ^ 0xffff, 5);
   bytes.copy(stored, 7);
-  stored.writeUInt32BE(adler32(bytes), size + 7);
+  stored.writeUInt32BE(sum, size + 7);
   return stored;
-}
-
-/** The checksum at the end of zlib's format. */
-function adler32(bytes: Uint8Array): number {
-  let [a, b] = [1, 0];
-  for (let at = 0; at < bytes.length; ) {
-    // So many at a time that the sums stay small integers.
-    for (const end = Math.min(at + 2_000, bytes.length); at < end; at++) {
-      a += bytes[at] ?? 0;
-      b += a;
-    }
-    a %= 65_521;
-    b %= 65_521;
-  }
-  return b * 65_536 + a;
 }
 
 /** What `compress` stored as it is, or null where it is not that. */

@@ -1,5 +1,5 @@
-import { hash } from 'node:crypto';
 import { join } from 'node:path';
+import { hash } from '../digest.ts';
 import { parseOid } from '../ids.ts';
 import type { Clock, Random } from '../system/clock.ts';
 import { copyWithTime, type FileMark, markFile, noFile } from '../system/file-copy.ts';

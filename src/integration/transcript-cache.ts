@@ -1,8 +1,8 @@
-import { hash } from 'node:crypto';
 import { basename, dirname, join } from 'node:path';
 import type { Nanos } from '../cost/fields.ts';
 import type { Message } from '../cost/messages.ts';
 import type { Meters } from '../cost/meters.ts';
+import { hash } from '../digest.ts';
 import type { Keyed } from '../keyed.ts';
 import type { Random } from '../system/clock.ts';
 import { type Disk, listFolder, makeFolder, readIfThere, removeIfThere, writeAll } from '../system/files.ts';

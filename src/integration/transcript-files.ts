@@ -1,5 +1,5 @@
-import { hash } from 'node:crypto';
 import { basename, dirname, join } from 'node:path';
+import { hash } from '../digest.ts';
 import { systemCode } from '../errors.ts';
 import { listFolder, readFrom } from '../system/files.ts';
 

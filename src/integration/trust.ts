@@ -1,5 +1,5 @@
-import { hash } from 'node:crypto';
 import { join } from 'node:path';
+import { hash } from '../digest.ts';
 import { systemCode, writeFailed } from '../errors.ts';
 import type { Random } from '../system/clock.ts';
 import {

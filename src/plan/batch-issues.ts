@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto';
+import { hash } from '../digest.ts';
 import { OrchError } from '../errors.ts';
 import type { DeferredIssue, FoundIssue } from '../integration/spec-checkpoint.ts';
 import type { Fact } from '../state/facts.ts';

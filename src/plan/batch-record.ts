@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto';
+import { hash } from '../digest.ts';
 import type { SpecTask } from '../integration/spec.ts';
 import type { DeferredIssue } from '../integration/spec-checkpoint.ts';
 import { lookUp } from '../keyed.ts';

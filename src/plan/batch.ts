@@ -1,5 +1,5 @@
-import { hash } from 'node:crypto';
 import { join } from 'node:path';
+import { hash } from '../digest.ts';
 import { OrchError } from '../errors.ts';
 import type { SpecTask, TaskStatus } from '../integration/spec.ts';
 import { type DeferredIssue, fileOf } from '../integration/spec-checkpoint.ts';

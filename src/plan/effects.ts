@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto';
+import { hash } from '../digest.ts';
 import { OrchError } from '../errors.ts';
 import { type Keyed, lookUp } from '../keyed.ts';
 import { canonicalJson } from '../state/canonical.ts';

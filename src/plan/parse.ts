@@ -1,5 +1,5 @@
-import { hash } from 'node:crypto';
 import { safeParse } from 'zod/mini';
+import { hash } from '../digest.ts';
 import type { OrchError } from '../errors.ts';
 import { planInvalid } from '../integration/yaml-page.ts';
 import { findNearest } from '../spelling.ts';

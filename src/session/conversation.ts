@@ -1,5 +1,5 @@
-import { hash } from 'node:crypto';
 import { resolve } from 'node:path';
+import { hash } from '../digest.ts';
 import { type AgentName, type Conversation, commandOf, identifyAgent } from '../integration/agent-command.ts';
 import {
   type AgentHomes,

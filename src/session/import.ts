@@ -1,6 +1,6 @@
-import { hash } from 'node:crypto';
 import { basename, join } from 'node:path';
 import { addUsage, noUsage, subtractUsage, type Usage } from '../cost/ledger.ts';
+import { hash } from '../digest.ts';
 import { OrchError } from '../errors.ts';
 import { findTranscripts } from '../integration/transcript.ts';
 import { loadCached } from '../integration/transcript-cache.ts';

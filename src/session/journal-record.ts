@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto';
+import { hash } from '../digest.ts';
 import { OrchError } from '../errors.ts';
 import { parseEpicId, parseSessionId, parseWriterId } from '../ids.ts';
 import type { Event, Fact } from '../state/facts.ts';

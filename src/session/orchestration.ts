@@ -1,6 +1,6 @@
-import { hash } from 'node:crypto';
 import { join } from 'node:path';
 import type { Stored } from '../checkpoint/store.ts';
+import { hash } from '../digest.ts';
 import { hashObject } from '../git/objects.ts';
 import { readTree } from '../git/read.ts';
 import { formatTree } from '../git/tree.ts';

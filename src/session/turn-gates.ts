@@ -1,6 +1,6 @@
-import { hash } from 'node:crypto';
 import { join } from 'node:path';
 import { isOn } from '../checkpoint/policy.ts';
+import { hash } from '../digest.ts';
 import { parseSessionId } from '../ids.ts';
 import type { HookCall } from '../integration/agent-event.ts';
 import type { Gate } from '../integration/gate.ts';

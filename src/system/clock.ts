@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { closeSync, openSync, readSync } from 'node:fs';
 import { idAlphabet } from '../ids.ts';
 import type { Millis } from '../types.ts';
 
@@ -14,13 +14,34 @@ export type Random = { id(length: number): string };
 export const realClock: Clock = { now: () => Date.now(), elapsed: () => process.uptime() * 1_000 };
 
 /** Random bytes are fetched a few at a time: each fetch costs more than the bytes. */
-let pool = Buffer.alloc(0);
+let pool: Buffer = Buffer.alloc(0);
 
 function nextByte(): number {
-  if (pool.length === 0) pool = randomBytes(128);
+  if (pool.length === 0) pool = drawBytes(128);
   const [byte = 0] = pool;
   pool = pool.subarray(1);
   return byte;
+}
+
+/** From where node's own crypto has them too, without loading that; elsewhere from it. */
+function drawBytes(count: number): Buffer {
+  const bytes = Buffer.alloc(count);
+  return readFrom('/dev/urandom', bytes) === count
+    ? bytes
+    : process.getBuiltinModule('node:crypto').randomBytes(count);
+}
+
+function readFrom(path: string, bytes: Buffer): number {
+  try {
+    const fd = openSync(path, 'r');
+    try {
+      return readSync(fd, bytes);
+    } finally {
+      closeSync(fd);
+    }
+  } catch {
+    return 0; // not every system has it
+  }
 }
 
 export const realRandom: Random = {

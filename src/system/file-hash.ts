@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { readFrom } from './files.ts';
 
 export type FileHash = { readonly sha256: string; readonly bytes: number };
@@ -7,7 +6,7 @@ const chunkBytes = 1024 * 1024;
 
 /** The hash of a file of any size; null where there is none. */
 export function hashFile(path: string): FileHash | null {
-  const hash = createHash('sha256');
+  const hash = process.getBuiltinModule('node:crypto').createHash('sha256');
   for (let bytes = 0; ; ) {
     const chunk = readFrom(path, bytes, chunkBytes);
     if (chunk === null) return null;

@@ -1,6 +1,6 @@
-import { hash } from 'node:crypto';
 import { readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
+import { hash } from '../digest.ts';
 import { systemCode } from '../errors.ts';
 import { readTextIfThere, statIfThere } from './files.ts';
 

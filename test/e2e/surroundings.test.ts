@@ -132,6 +132,21 @@ describe('what the environment says', () => {
     expect(reasonsOf(list(bare))).toEqual(['from a hook']);
   });
 
+  it('a node that compiles nothing, WebAssembly neither, writes what every other reads', () => {
+    const repository = makeRepositoryWithCommit();
+    const env = { NODE_OPTIONS: '--jitless' };
+    create(repository, 'one');
+    create(repository, 'two', { env });
+    create(repository, 'three');
+    expect(reasonsOf(list(repository))).toEqual(['three', 'two', 'one']);
+    expect(reasonsOf(list(repository, { env }))).toEqual(['three', 'two', 'one']);
+    expect(orchJson(repository, ['checkpoint', 'verify'], { env })).toMatchObject({
+      checked: 3,
+      damaged: [],
+    });
+    expect(repository.tryGit('fsck', '--strict')).toMatchObject({ status: 0 });
+  });
+
   it('without git, it works by itself; asked for git, it says what is missing', () => {
     const repository = makeRepositoryWithCommit();
     const env = { PATH: '/nonexistent' };
