@@ -12,6 +12,7 @@ import { type AgentLink, findLink, readLink, removeLink } from './agent-link.ts'
 import { explainFullContext, readAgent, warnOfUnpriced } from './agent-reading.ts';
 import { attachLink, chooseEpic, openLink, startAgent } from './agent-start.ts';
 import { readView } from './context.ts';
+import { findFile } from './file-path.ts';
 import { meteredFacts } from './import.ts';
 import { journalFolder, journalPath } from './journal.ts';
 import { endSession } from './lifecycle.ts';
@@ -41,7 +42,7 @@ export async function handleAgent(ports: AgentPorts, call: HookCall, around: Aro
     case 'before_tool':
       return link ? answer(await work(ports, link, []), link) : nothingToSay;
     case 'tool':
-      return withLink(ports, call, around, link, event.facts);
+      return withLink(ports, call, around, link, placeFiles(ports, call, event.facts));
     case 'before_compact':
       return withLink(ports, call, around, link, [], { trigger: 'pre_compact', reason: null });
     case 'after_compact':
@@ -60,6 +61,16 @@ function linkOf({ home }: AgentPorts, { agentSession }: HookCall, { session }: A
   if (session === undefined) return findLink(home, agentSession);
   const link = readLink(home, session);
   return link?.agentSessions.includes(agentSession) ? link : null;
+}
+
+/** An agent says where files are from the folder it is in; of others than the repository's nothing is kept. */
+function placeFiles({ repository }: AgentPorts, { cwd }: HookCall, facts: readonly Fact[]): Fact[] {
+  const { worktree } = repository;
+  return facts.flatMap((fact): Fact[] => {
+    if (fact.kind !== 'file') return [fact];
+    const path = worktree && findFile(fact.path, cwd ?? worktree, worktree);
+    return path ? [{ ...fact, path }] : [];
+  });
 }
 
 function saying(key: string, text: string | null): Fact[] {
