@@ -6,6 +6,7 @@ import { type Orch, openOrch } from '../orch.ts';
 import { handleAgent } from '../session/agent.ts';
 import type { AgentAnswer } from '../session/agent-call.ts';
 import { forgetHookFaults, keepHookFault } from '../session/hook-faults.ts';
+import { findCaller } from '../system/process.ts';
 import { readSettings } from './environment.ts';
 import { writeTo } from './output.ts';
 
@@ -22,7 +23,7 @@ export async function run(argv: readonly string[], text: string = readFileSync(0
   try {
     const settings = readSettings(process.env);
     orch = await openOrch({ ...settings, ...place });
-    const agentPid = Number(process.env.CLAUDE_PID) || process.ppid;
+    const agentPid = Number(process.env.CLAUDE_PID) || findCaller();
     const { session, epic } = settings;
     const answer = await handleAgent(orch, call, { session, epic, agentPid });
     const said = format(call, answer);

@@ -52,6 +52,18 @@ export function identifyProcess(pid: number): ProcessIdentity {
   };
 }
 
+const shells = /^(?:ba|da|a|z|k|mk|fi|tc|c)?sh\n?$/;
+
+/**
+ * The process that had this one started: shells between them only pass the call on, and are gone when it is answered.
+ * Where they cannot be told (no `/proc`), the one above this.
+ */
+export function findCaller(pid = process.ppid): number {
+  const name = readTextIfThere(`/proc/${pid}/comm`) ?? '';
+  const parent = Number(readStat(pid)?.[1]);
+  return shells.test(name) && parent > 1 ? findCaller(parent) : pid;
+}
+
 export function identifyThisProcess(): ProcessIdentity {
   return identifyProcess(process.pid);
 }
