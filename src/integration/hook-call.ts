@@ -45,7 +45,7 @@ function readEvent(input: Fields, cwd: string | null): AgentEvent {
     case 'UserPromptSubmit':
       return { kind: 'prompt', text: textOf(input.prompt) ?? '' };
     case 'PreToolUse':
-      return { kind: 'before_tool' };
+      return { kind: 'before_tool', mark: textOf(input.tool_use_id) };
     case 'PostToolUse':
       return { kind: 'tool', facts: describeTool(input, cwd) };
     case 'PostToolUseFailure':

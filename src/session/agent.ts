@@ -9,7 +9,7 @@ import type { SessionId } from '../types.ts';
 import { formatUsd } from '../units.ts';
 import { type AgentAnswer, type AgentPorts, type Around, nothingToSay } from './agent-call.ts';
 import { type AgentLink, findLink, readLink, removeLink } from './agent-link.ts';
-import { explainFullContext, readAgent, warnOfUnpriced } from './agent-reading.ts';
+import { awaitCost, explainFullContext, readAgent, warnOfUnpriced } from './agent-reading.ts';
 import { attachLink, chooseEpic, openLink, startAgent } from './agent-start.ts';
 import { readView } from './context.ts';
 import { findFile } from './file-path.ts';
@@ -40,7 +40,7 @@ export async function handleAgent(ports: AgentPorts, call: HookCall, around: Aro
       return answer({ ...worked, full: null }, current);
     }
     case 'before_tool':
-      return link ? answer(await work(ports, link, []), link) : nothingToSay;
+      return link ? answer(await work(ports, link, [], null, event.mark), link) : nothingToSay;
     case 'tool':
       return withLink(ports, call, around, link, placeFiles(ports, call, event.facts));
     case 'before_compact':
@@ -134,8 +134,10 @@ async function work(
   link: AgentLink,
   facts: readonly Fact[],
   ask: Ask | null = null,
+  mark: string | null = null,
 ): Promise<Worked> {
   const view = await readView(ports, link.epic);
+  if (mark !== null) await awaitCost(ports, link, view.state, mark);
   const { used, context } = await readAgent(ports, link, view.state);
   const happened = [...facts.map((fact) => completed(fact, view.state)), ...used];
   // How full its window is makes no session of one in which nothing happened.

@@ -29,6 +29,10 @@ describe('what an agent hands to a hook', () => {
       { hook_event_name: 'UserPromptSubmit', prompt: 'Do it' },
       { kind: 'prompt', text: 'Do it' },
     ],
+    [
+      { hook_event_name: 'PreToolUse', tool_use_id: 'toolu_7' },
+      { kind: 'before_tool', mark: 'toolu_7' },
+    ],
     [{ hook_event_name: 'PreCompact', trigger: 'auto' }, { kind: 'before_compact' }],
     [
       { hook_event_name: 'PostCompact', compact_summary: 's' },
