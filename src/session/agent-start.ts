@@ -171,7 +171,8 @@ const reasons: { readonly [B in EpicChoice['because']]?: string } = {
   config: ' (from the config)',
 };
 
-function describeStart(view: EpicView, session: SessionId, { epic, because }: EpicChoice): string {
+/** Where an agent's work goes, and what is left of the money. */
+export function describeStart(view: EpicView, session: SessionId, { epic, because }: EpicChoice): string {
   const { sessions } = view.state;
   const next = Math.max(0, ...Object.values(sessions).map(({ value }) => value.number)) + 1;
   const number = lookUp(sessions, session)?.value.number ?? next;
