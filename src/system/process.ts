@@ -64,6 +64,12 @@ export function findCaller(pid = process.ppid): number {
   return shells.test(name) && parent > 1 ? findCaller(parent) : pid;
 }
 
+/** Was this process started by that one, or by one that it started? Where that cannot be told, no. */
+export function isAbove(pid: number, child = process.pid): boolean {
+  const parent = Number(readStat(child)?.[1]);
+  return parent > 1 && (parent === pid || isAbove(pid, parent));
+}
+
 export function identifyThisProcess(): ProcessIdentity {
   return identifyProcess(process.pid);
 }
