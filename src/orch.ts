@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { type Config, loadConfig, readLastConfig } from './config.ts';
 import type { GitEngine } from './git/engine.ts';
 import { type EngineChoice, openEngine } from './git/open.ts';
-import { discoverRepository, type Repository } from './git/repository.ts';
+import { discoverRepository, discoverRepositoryFrom, type Repository } from './git/repository.ts';
 import { type FindSecret, makeRedactor, presetRedactor, type Redactor } from './redact.ts';
 import type { BaselinePorts } from './session/baseline.ts';
 import { type SessionSettings, settingsOf } from './session/settings.ts';
@@ -15,6 +15,8 @@ import type { WriterId } from './types.ts';
 export type OrchOptions = {
   /** A folder in the repository; the current one by default. */
   readonly cwd?: string;
+  /** The folder the caller began in: where `cwd` is in no repository or in another, this one's counts. */
+  readonly beganIn?: string | undefined;
   readonly engine?: EngineChoice;
   /** Pins the writer id, for machines that are made anew for every run. */
   readonly writer?: WriterId;
@@ -43,7 +45,8 @@ export type Orch = BaselinePorts & {
 export async function openOrch(options: OrchOptions = {}): Promise<Orch> {
   const { random = realRandom, disk = realDisk, engine = 'auto' } = options;
   const clock = { ...realClock, ...options.clock };
-  const repository = discoverRepository(options.cwd ?? '.');
+  const { cwd = '.', beganIn } = options;
+  const repository = beganIn === undefined ? discoverRepository(cwd) : discoverRepositoryFrom(beganIn, cwd);
   const home = join(repository.commonDir, 'orchestration');
   const opened = await openEngine(engine, { repository, disk, random });
   const git = options.wrapEngine?.(opened) ?? opened;

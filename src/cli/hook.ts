@@ -6,6 +6,7 @@ import { type Orch, openOrch } from '../orch.ts';
 import { handleAgent } from '../session/agent.ts';
 import type { AgentAnswer } from '../session/agent-call.ts';
 import { forgetHookFaults, keepHookFault } from '../session/hook-faults.ts';
+import { findCaller } from '../system/process.ts';
 import { readSettings } from './environment.ts';
 import { writeTo } from './output.ts';
 
@@ -15,12 +16,14 @@ import { writeTo } from './output.ts';
 export async function run(argv: readonly string[], text: string = readFileSync(0, 'utf8')): Promise<number> {
   const call = parseHookCall(argv[1] === 'codex' ? 'codex' : 'claude', text);
   if (call === null) return 0;
-  const cwd = call.cwd ?? process.cwd();
+  // Claude Code is where its last command went, which may be anywhere.
+  const beganIn = call.agent === 'claude' ? process.env.CLAUDE_PROJECT_DIR || undefined : undefined;
+  const place = { cwd: call.cwd ?? process.cwd(), beganIn };
   let orch: Orch | null = null;
   try {
     const settings = readSettings(process.env);
-    orch = await openOrch({ ...settings, cwd });
-    const agentPid = Number(process.env.CLAUDE_PID) || process.ppid;
+    orch = await openOrch({ ...settings, ...place });
+    const agentPid = Number(process.env.CLAUDE_PID) || findCaller();
     const { session, epic } = settings;
     const answer = await handleAgent(orch, call, { session, epic, agentPid });
     const said = format(call, answer);
@@ -31,7 +34,7 @@ export async function run(argv: readonly string[], text: string = readFileSync(0
     await forgetHookFaults(orch, kindOf(call));
   } catch (error) {
     // Where a setting is wrong, nothing was opened yet; that the setting is wrong is kept all the same.
-    orch ??= await openOrch({ cwd }).catch(() => null);
+    orch ??= await openOrch(place).catch(() => null);
     if (orch !== null) await keepFault(orch, call, error);
   } finally {
     orch?.close();

@@ -4,7 +4,7 @@ import { readView } from '../session/context.ts';
 import { describeSession, listSessions } from '../session/fate.ts';
 import { completeEnded } from '../session/lifecycle.ts';
 import { recoverInterrupted } from '../session/recover.ts';
-import { findRunning } from '../session/resolve.ts';
+import { findRunningToEnd } from '../session/resolve.ts';
 import { describeEpic } from '../session/status.ts';
 import { stopSession } from '../session/stop.ts';
 import type { EpicId } from '../types.ts';
@@ -25,7 +25,7 @@ export async function runEnd(
   const reason = textOf(call, 'reason') ?? null;
   const epic = await chooseEpic(context, orch, textOf(call, 'epic'), false);
   const before = await viewEpic(context, orch, epic);
-  const live = findRunning(orch, epic);
+  const live = findRunningToEnd(orch, epic, context.settings.session, want);
   const interrupted = listSessions(before, orch.home).find(({ fate }) => fate === 'interrupted');
   if (live) await stopSession(orch, live, { want, reason });
   else if (interrupted) {

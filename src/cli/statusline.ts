@@ -54,7 +54,8 @@ type Ours = { readonly line: string; finish(): Promise<void> };
 async function look(call: StatusCall): Promise<Ours | null> {
   let orch: Orch | null = null;
   try {
-    const opened = await openOrch({ ...readSettings(process.env), cwd: call.cwd ?? process.cwd() });
+    const place = { cwd: call.cwd ?? process.cwd(), beganIn: call.project ?? undefined };
+    const opened = await openOrch({ ...readSettings(process.env), ...place });
     orch = opened;
     const status = await readAgentStatus(opened, call);
     if (status === null) {

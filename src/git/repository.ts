@@ -40,6 +40,25 @@ export function discoverRepository(from: string): Repository {
   });
 }
 
+/**
+ * The repository of a folder somebody went to, where it is still the one they began in; else the latter. Who goes
+ * elsewhere for a moment, into a submodule or out of all repositories, is still at work where they began.
+ */
+export function discoverRepositoryFrom(began: string, now: string): Repository {
+  const first = tryToDiscover(began);
+  if (first === null) return discoverRepository(now);
+  const second = tryToDiscover(now);
+  return second?.commonDir === first.commonDir ? second : first;
+}
+
+function tryToDiscover(folder: string): Repository | null {
+  try {
+    return discoverRepository(folder);
+  } catch {
+    return null; // whoever needs it is told by the other one
+  }
+}
+
 /** The git dir that makes this folder a repository: its `.git`, what that file points to, or the folder itself. */
 function findGitDir(folder: string): string | null {
   const inside = join(folder, '.git');

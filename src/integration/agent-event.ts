@@ -11,7 +11,8 @@ export type AgentEvent =
   | { readonly kind: 'prompt'; readonly text: string }
   /** A tool was used; what that tells. */
   | { readonly kind: 'tool'; readonly facts: readonly Fact[] }
-  | { readonly kind: 'before_tool' }
+  /** A tool is about to be used; by its mark, what the model said of it is found in the transcript. */
+  | { readonly kind: 'before_tool'; readonly mark: string | null }
   | { readonly kind: 'before_compact' }
   | { readonly kind: 'after_compact'; readonly summary: string | null }
   /** A turn is over. */

@@ -13,6 +13,8 @@ import { guardForShell, type OrchCommand, quoteForShell } from './orch-command.t
 
 /** In seconds; past it Codex goes on without an answer. */
 const usualTimeout = 30;
+/** One that may take longer at the end of a session is not run. */
+const endTimeout = 3;
 
 const events = [
   'SessionStart',
@@ -22,6 +24,7 @@ const events = [
   'PreCompact',
   'PostCompact',
   'Stop',
+  'SessionEnd',
 ] as const;
 
 /**
@@ -58,5 +61,6 @@ export function countOwnHooks(text: string | null): number {
 function chooseHooks({ command, shared }: { command: OrchCommand; shared: boolean }): EventHooks {
   const args = ['hook', 'codex'];
   const line = shared ? guardForShell(args) : quoteForShell([...command, ...args]);
-  return events.map((event) => [event, { type: 'command', command: line, timeout: usualTimeout }]);
+  const timeoutOf = (event: (typeof events)[number]) => (event === 'SessionEnd' ? endTimeout : usualTimeout);
+  return events.map((event) => [event, { type: 'command', command: line, timeout: timeoutOf(event) }]);
 }

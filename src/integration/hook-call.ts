@@ -45,7 +45,7 @@ function readEvent(input: Fields, cwd: string | null): AgentEvent {
     case 'UserPromptSubmit':
       return { kind: 'prompt', text: textOf(input.prompt) ?? '' };
     case 'PreToolUse':
-      return { kind: 'before_tool' };
+      return { kind: 'before_tool', mark: textOf(input.tool_use_id) };
     case 'PostToolUse':
       return { kind: 'tool', facts: describeTool(input, cwd) };
     case 'PostToolUseFailure':
@@ -71,7 +71,7 @@ function readSummary(answer: string | null): string | null {
   return summary?.trim() ?? answer;
 }
 
-/** What the use of a tool tells, as facts. */
+/** What the use of a tool tells, as facts. Paths are from the folder the agent was in. */
 function describeTool({ tool_name, tool_input, tool_response }: Fields, cwd: string | null): Fact[] {
   const input = isObject(tool_input) ? tool_input : {};
   const response = isObject(tool_response) ? tool_response : {};
@@ -101,7 +101,6 @@ function describeFile(input: Fields, response: Fields, cwd: string | null): Fact
   const given = textOf(input.file_path) ?? textOf(input.notebook_path);
   if (given === null || given === '') return [];
   const path = cwd !== null && isAbsolute(given) ? relative(cwd, given) : given;
-  if (path === '' || path.startsWith('..') || isAbsolute(path)) return []; // not of this repository
   const isNew = response.type === 'create';
   const change = isNew ? 'added' : 'modified';
   const content = textOf(input.content) ?? '';
@@ -123,7 +122,7 @@ function describePatch(patch: string): Fact[] {
   return files.flatMap(([, word = '', name = '']): Fact[] => {
     const path = name.trim();
     const change = patchKinds[word];
-    if (change === undefined || path === '' || isAbsolute(path) || path.startsWith('..')) return [];
+    if (change === undefined || path === '') return [];
     return [{ kind: 'file', path, change, added: null, removed: null, priority: null, why: null }];
   });
 }

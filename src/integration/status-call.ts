@@ -5,6 +5,8 @@ import { asCount, asFields, asName } from '../cost/fields.ts';
 export type StatusCall = {
   readonly agentSession: string;
   readonly cwd: string | null;
+  /** The folder it began in. */
+  readonly project: string | null;
   /** Null before its first answer. */
   readonly context: ContextReading | null;
 };
@@ -22,9 +24,11 @@ export function parseStatusCall(text: string): StatusCall | null {
     asCount(usage?.cache_creation_input_tokens);
   const model = asName(asFields(call.model)?.id);
   const size = asCount(window?.context_window_size) || null;
+  const workspace = asFields(call.workspace);
   return {
     agentSession,
-    cwd: asName(asFields(call.workspace)?.current_dir) ?? asName(call.cwd),
+    cwd: asName(workspace?.current_dir) ?? asName(call.cwd),
+    project: asName(workspace?.project_dir),
     context: tokens === 0 ? null : { tokens, model, window: size },
   };
 }

@@ -1,7 +1,7 @@
 import { basename, dirname, join } from 'node:path';
 import { hash } from '../digest.ts';
 import { systemCode } from '../errors.ts';
-import { listFolder, readFrom } from '../system/files.ts';
+import { listFolder, readFrom, statIfThere } from '../system/files.ts';
 
 /** How far a file was read. */
 export type FileMark = {
@@ -43,6 +43,16 @@ export function findTranscripts(path: string): string[] {
 function isOfSession(path: string, session: string): boolean {
   const start = readFrom(path, 0, 16 * 1024)?.bytes.toString('utf8') ?? '';
   return start.replaceAll(' ', '').includes(`"sessionId":${JSON.stringify(session)}`);
+}
+
+/** How much of a file's end is searched. */
+const searchedLength = 4 * chunkLength;
+
+/** Is this word among the last that were written to a file? */
+export function endsWithWord(path: string, word: string): boolean {
+  const size = statIfThere(path)?.size ?? 0;
+  const end = readFrom(path, Math.max(0, size - searchedLength), searchedLength);
+  return end?.bytes.includes(word) ?? false;
 }
 
 export type FileReading = {

@@ -18,6 +18,7 @@ import { type AgentPlan, agentFact, findTranscript, writeCommand } from './conve
 import { decideWait } from './limit-wait.ts';
 import { metersOf } from './meters.ts';
 import type { SessionPorts, Target } from './record.ts';
+import { settleConversation } from './recover.ts';
 
 /** How a command goes on after its end. */
 export type Again = { readonly at: Millis; readonly argv: readonly string[] };
@@ -115,7 +116,7 @@ function describeAgent(
 /** Links the session with its conversation, and gives the function that finds the files it comes to have. */
 async function beginPlan(
   ports: SessionPorts,
-  { session, epic }: Target,
+  { session, epic, settings }: Target,
   plan: AgentPlan,
   state: State,
   isBriefed: boolean,
@@ -126,6 +127,7 @@ async function beginPlan(
   let link: AgentLink = { ...emptyLink(about, agent), isBriefed: isBriefed || goesOn };
   await writeLink(ports.disk, ports.home, ports.random, link);
   if (plan.session !== null) {
+    if (goesOn) await settleConversation(ports, plan.session, settings);
     // Where it will be is kept before it is there: who finds us dead finds what was used.
     const transcript =
       agent === 'claude'

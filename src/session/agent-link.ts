@@ -71,10 +71,14 @@ export function readLink(home: string, session: SessionId): AgentLink | null {
 
 /** The link of an agent's session, by the agent's own name for it. */
 export function findLink(home: string, agentSession: string): AgentLink | null {
+  return findLinks(home, agentSession)[0] ?? null;
+}
+
+/** All of them: sessions that died leave theirs. */
+export function findLinks(home: string, agentSession: string): AgentLink[] {
   const names = listFolder(folderOf(home)).filter((name) => /^sess-[a-z0-9]{4,32}\.json$/.test(name));
-  for (const name of names) {
+  return names.flatMap((name) => {
     const link = readLink(home, parseSessionId(name.slice(0, -'.json'.length)));
-    if (link?.agentSessions.includes(agentSession)) return link;
-  }
-  return null;
+    return link?.agentSessions.includes(agentSession) ? [link] : [];
+  });
 }

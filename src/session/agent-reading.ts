@@ -2,16 +2,20 @@ import { findFullContext } from '../checkpoint/policy.ts';
 import { type ContextReading, type ContextWindow, measureContext } from '../cost/context.ts';
 import type { Prices } from '../cost/pricing.ts';
 import { listUnpriced } from '../cost/unpriced.ts';
+import { endsWithWord, findTranscripts } from '../integration/transcript.ts';
 import { lookUp } from '../keyed.ts';
 import { canonicalJson } from '../state/canonical.ts';
 import { budgetOf, readCurrent } from '../state/current.ts';
 import type { Fact } from '../state/facts.ts';
 import type { State } from '../state/lists.ts';
+import { sleep } from '../system/clock.ts';
+import type { Millis } from '../types.ts';
 import type { AgentPorts } from './agent-call.ts';
 import type { AgentLink } from './agent-link.ts';
 import { meterSession } from './agent-meter.ts';
 import { metersOf } from './meters.ts';
 import type { Target } from './record.ts';
+import { describeMoney } from './status.ts';
 
 /** What an agent's transcripts say, as far as it is not recorded yet: what it used, and how full its window is. */
 export async function readAgent(
@@ -27,6 +31,31 @@ export async function readAgent(
   );
   const reading = lookUp(contexts, link.transcripts.at(-1) ?? '') ?? null;
   return { used, context: contextFacts(state, link, reading, configured.window) };
+}
+
+/** Claude Code writes its transcript every tenth of a second. Longer than this no tool waits for it. */
+const patience: Millis = 300;
+
+/**
+ * Waits until what the model said of a tool is in the transcript, and with it what that cost; not for long, and only
+ * where there is a budget to keep. Hooks are faster than the agent writes, and no tool is to slip through past it.
+ */
+export async function awaitCost(
+  { clock }: Pick<AgentPorts, 'clock'>,
+  { agent, transcripts }: AgentLink,
+  state: State,
+  mark: string,
+): Promise<void> {
+  const { level } = describeMoney(state);
+  // Codex tells what a turn cost only when its tools are done.
+  if (agent !== 'claude' || level === 'none' || level === 'exceeded') return;
+  const isWritten = () =>
+    transcripts
+      .slice(-1)
+      .flatMap(findTranscripts)
+      .some((path) => endsWithWord(path, mark));
+  const began = clock.elapsed();
+  while (!isWritten() && clock.elapsed() - began < patience) await sleep(10);
 }
 
 /** What is known of the window of an agent; null where what is known is another agent's. */

@@ -1,5 +1,9 @@
+import { hash } from 'node:crypto';
+import { join } from 'node:path';
 import { parseEpicId } from '../ids.ts';
 import type { HookCall } from '../integration/agent-event.ts';
+import { lookUp } from '../keyed.ts';
+import { withLock } from '../system/lock.ts';
 import { identifyProcess } from '../system/process.ts';
 import type { EpicId, SessionId } from '../types.ts';
 import { formatAge } from '../units.ts';
@@ -13,8 +17,9 @@ import { makeSessionId } from './here.ts';
 import { journalFolder, readJournal } from './journal.ts';
 import { checkLive, listLive, writeLive } from './live.ts';
 import { readOrchestration, withFacts } from './orchestration.ts';
-import { describeRecovered, recoverInterrupted } from './recover.ts';
+import { describeRecovered, recoverInterrupted, settleConversation } from './recover.ts';
 import { type EpicChoice, resolveEpic } from './resolve.ts';
+import type { SessionSettings } from './settings.ts';
 import { describeMoney } from './status.ts';
 
 /** What an agent is told at the most: it reads it with every turn. */
@@ -44,7 +49,9 @@ export async function startAgent(
     return `Session ${dead.number} was interrupted ${age} ago: ${describeRecovered(dead)}.`;
   });
   const apart = lost.length > 0 ? await tellDisk(ports, link.epic) : null;
-  const message = [describeStart(view, choice), ...lost, ...(apart ? [`${apart}.`] : [])].join(' ');
+  const message = [describeStart(view, link.session, choice), ...lost, ...(apart ? [`${apart}.`] : [])].join(
+    ' ',
+  );
   return { ...nothingToSay, context, message };
 }
 
@@ -69,15 +76,29 @@ export async function attachLink(ports: AgentPorts, call: HookCall, session: Ses
   const parentSessionId = view.state.sessions[session]?.value.parentSessionId ?? null;
   const about = { session, epic, because: 'session' as const, parentSessionId };
   const known = readLink(ports.home, session) ?? emptyLink(about, call.agent);
+  if (!known.agentSessions.includes(call.agentSession))
+    await settleConversation(ports, call.agentSession, await ports.readSettings());
   const link = await joinConversation(ports, known, view.state, conversationOf(call));
   return { link, view };
 }
 
-/** A session for an agent that runs by itself. Its journal begins with the first thing that happens in it. */
+/**
+ * The session of an agent that runs by itself: a new one, or that of its conversation, which another hook may have
+ * opened at the same moment. Its journal begins with the first thing that happens in it.
+ */
 export async function openLink(ports: AgentPorts, call: HookCall, around: Around) {
+  const lock = join(ports.home, 'locks', `agent-${hash('sha256', call.agentSession).slice(0, 16)}.lock`);
+  return withLock(ports, lock, async () => {
+    const settings = await ports.readSettings();
+    const known = await settleConversation(ports, call.agentSession, settings);
+    if (known === null) return makeLink(ports, call, around, settings);
+    return { link: known, choice: { epic: known.epic, because: known.because }, recovered: [] };
+  });
+}
+
+async function makeLink(ports: AgentPorts, call: HookCall, around: Around, settings: SessionSettings) {
   const choice = await chooseEpic(ports, around);
   const { epic } = choice;
-  const settings = await ports.readSettings();
   const recovered = await recoverInterrupted(ports, epic, settings);
   const view = await readView(ports, epic);
   const parentSessionId = listSessions(view, ports.home)[0]?.id ?? null;
@@ -150,8 +171,11 @@ const reasons: { readonly [B in EpicChoice['because']]?: string } = {
   config: ' (from the config)',
 };
 
-function describeStart(view: EpicView, { epic, because }: EpicChoice): string {
-  const number = Math.max(0, ...Object.values(view.state.sessions).map(({ value }) => value.number)) + 1;
+/** Where an agent's work goes, and what is left of the money. */
+export function describeStart(view: EpicView, session: SessionId, { epic, because }: EpicChoice): string {
+  const { sessions } = view.state;
+  const next = Math.max(0, ...Object.values(sessions).map(({ value }) => value.number)) + 1;
+  const number = lookUp(sessions, session)?.value.number ?? next;
   const { spentUsd, limitUsd } = describeMoney(view.state);
   const spent = `$${spentUsd.toFixed(2)}`;
   const money =

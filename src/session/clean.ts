@@ -40,9 +40,13 @@ async function cleanTexts(value: unknown, redact: Redact): Promise<unknown> {
   return Object.fromEntries(await Promise.all(entries));
 }
 
+/** So much of a text is looked at; nothing behind it can get into what is kept, whatever is taken out before. */
+const maxLookedAt = 256 * maxTextBytes;
+
 /** What cannot be seen is gone before the look, or it would hide a secret; the cut comes after, or it would halve one. */
 export async function cleanSecretText(text: string, redact: Redact): Promise<string> {
-  return cutBytes(await redact(cleanText(text, Number.POSITIVE_INFINITY)), maxTextBytes);
+  const clean = cleanText(text.slice(0, maxLookedAt), Number.POSITIVE_INFINITY);
+  return cutBytes(await redact(clean), maxTextBytes);
 }
 
 function refused(index: number, problem: string): OrchError {

@@ -2,13 +2,13 @@ import type { Stored } from '../checkpoint/store.ts';
 import { removeIfThere } from '../system/files.ts';
 import type { EpicId, Millis, SessionId } from '../types.ts';
 import { count } from '../units.ts';
-import { readLink, removeLink } from './agent-link.ts';
+import { type AgentLink, findLinks, readLink, removeLink } from './agent-link.ts';
 import { readView } from './context.ts';
 import { type KnownSession, listSessions } from './fate.ts';
 import { createJournal, journalFolder, journalPath } from './journal.ts';
 import type { JournalHeader } from './journal-record.ts';
 import { endLeftovers } from './leftovers.ts';
-import { checkLive, listLive, removeLive } from './live.ts';
+import { checkLive, listLive, readLive, removeLive } from './live.ts';
 import { record, type SessionPorts } from './record.ts';
 import type { SessionSettings } from './settings.ts';
 
@@ -67,10 +67,30 @@ export async function recoverInterrupted(
     recovered.push({ session: id, number, seenAt, events, leftovers, checkpoint: stored });
   }
   for (const live of listLive(ports.home).filter((record) => record.epic === epic)) {
-    if (alsoThese.includes(live.session) || checkLive(live) === 'dead')
-      removeLive(ports.disk, ports.home, live.session);
+    if (!alsoThese.includes(live.session) && checkLive(live) !== 'dead') continue;
+    removeLive(ports.disk, ports.home, live.session);
+    // One in which nothing had happened yet was not recovered.
+    removeLink(ports.disk, ports.home, live.session);
   }
   return recovered;
+}
+
+/**
+ * The session at work in an agent's conversation; null where there is none. One that died in it is brought in now: once
+ * the conversation goes on elsewhere, nobody could tell any more what of it that session had used.
+ */
+export async function settleConversation(
+  ports: SessionPorts,
+  agentSession: string,
+  settings: SessionSettings,
+): Promise<AgentLink | null> {
+  for (const link of findLinks(ports.home, agentSession)) {
+    const live = readLive(ports.home, link.session);
+    if (live && checkLive(live) !== 'dead') return link;
+    await recoverInterrupted(ports, link.epic, settings);
+    removeLink(ports.disk, ports.home, link.session);
+  }
+  return null;
 }
 
 /** A checkpoint can be faster than the journal it read; a power loss then leaves a session without a readable one. */

@@ -4,11 +4,12 @@ import { OrchError } from '../errors.ts';
 import { isDefaultBranch } from '../git/refs.ts';
 import type { Repository } from '../git/repository.ts';
 import { parseEpicId, slugOf } from '../ids.ts';
+import { isAbove } from '../system/process.ts';
 import type { EpicId, SessionId } from '../types.ts';
 import type { Place } from './here.ts';
 import { journalFolder, listJournals, readJournal } from './journal.ts';
 import { lastUsedOn } from './last-used.ts';
-import { checkLive, type LiveRecord, listLive, readLive } from './live.ts';
+import { checkLive, type LiveRecord, listLive, readLive, type StopRequest } from './live.ts';
 import type { SessionPorts } from './record.ts';
 import type { SessionSettings } from './settings.ts';
 
@@ -113,18 +114,49 @@ export async function resolvePlace(
   return { place, choice };
 }
 
-/** The session that runs here: on this epic, in this worktree, or the only one. */
+/**
+ * The session that runs here: on this epic, in this worktree, or the only one. Of several, that of the agent which
+ * calls; agents that work on one epic share what is known of it, so any of theirs will do, and the newest is taken.
+ */
 export function findRunning(ports: ResolvePorts, epic: EpicId | null): LiveRecord | null {
-  const all = listLive(ports.home).filter((live) => checkLive(live) === 'alive');
-  const meant = epic === null ? all : all.filter((live) => live.epic === epic);
-  const here = meant.filter(({ worktree }) => worktree === ports.repository.worktree);
-  const [first, ...others] = here.length > 0 ? here : meant;
+  const all = listRunning(ports, epic);
+  const callers = all.filter(({ holder }) => isAbove(holder.pid));
+  const [first, ...others] = (callers.length > 0 ? callers : all).sort((a, b) => b.since - a.since);
+  if (first === undefined) return null;
+  if (others.some((other) => other.epic !== first.epic))
+    throw ambiguous([first, ...others], `Name the epic, such as: --epic ${first.epic}`);
+  return first;
+}
+
+/** The session to be ended: here it matters which, so of several one has to be named. */
+export function findRunningToEnd(
+  ports: ResolvePorts,
+  epic: EpicId,
+  named: SessionId | undefined,
+  want: StopRequest['want'],
+): LiveRecord | null {
+  const all = listRunning(ports, epic);
+  const [first, ...others] = all.some(({ session }) => session === named)
+    ? all.filter(({ session }) => session === named)
+    : all;
   if (first === undefined) return null;
   if (others.length === 0) return first;
-  const names = [first, ...others].map((live) => `${live.session} (${live.epic})`);
-  throw new OrchError('SESSION_AMBIGUOUS', `which session? ${names.length} run here: ${names.join(', ')}`, {
-    hint: `Name the epic, such as: --epic ${first.epic}`,
-    data: { sessions: [first, ...others].map(({ session }) => session) },
+  const hint = `Name one by its id, such as: ORCH_SESSION=${first.session} orch session ${want} -e ${epic}`;
+  throw ambiguous([first, ...others], hint);
+}
+
+function listRunning({ home, repository }: ResolvePorts, epic: EpicId | null): LiveRecord[] {
+  const all = listLive(home).filter((live) => checkLive(live) === 'alive');
+  const meant = epic === null ? all : all.filter((live) => live.epic === epic);
+  const here = meant.filter(({ worktree }) => worktree === repository.worktree);
+  return here.length > 0 ? here : meant;
+}
+
+function ambiguous(all: readonly LiveRecord[], hint: string): OrchError {
+  const names = all.map((live) => `${live.session} (${live.epic})`);
+  return new OrchError('SESSION_AMBIGUOUS', `which session? ${names.length} run here: ${names.join(', ')}`, {
+    hint,
+    data: { sessions: all.map(({ session }) => session) },
   });
 }
 

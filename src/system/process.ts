@@ -52,6 +52,24 @@ export function identifyProcess(pid: number): ProcessIdentity {
   };
 }
 
+const shells = /^(?:ba|da|a|z|k|mk|fi|tc|c)?sh\n?$/;
+
+/**
+ * The process that had this one started: shells between them only pass the call on, and are gone when it is answered.
+ * Where they cannot be told (no `/proc`), the one above this.
+ */
+export function findCaller(pid = process.ppid): number {
+  const name = readTextIfThere(`/proc/${pid}/comm`) ?? '';
+  const parent = Number(readStat(pid)?.[1]);
+  return shells.test(name) && parent > 1 ? findCaller(parent) : pid;
+}
+
+/** Was this process started by that one, or by one that it started? Where that cannot be told, no. */
+export function isAbove(pid: number, child = process.pid): boolean {
+  const parent = Number(readStat(child)?.[1]);
+  return parent > 1 && (parent === pid || isAbove(pid, parent));
+}
+
 export function identifyThisProcess(): ProcessIdentity {
   return identifyProcess(process.pid);
 }

@@ -48,11 +48,6 @@ const raiseBudget = (repository: TestRepository, amount: string) =>
 /** A hundred thousand output tokens of Sonnet cost a dollar and a half. */
 const expensive = { output_tokens: 100_000 };
 
-/** The transcript lags: what a turn cost is in it a moment after its tool began, and hooks see it from then on. */
-const untilWritten = bashTool(
-  `until grep -qs '"output_tokens":100000' "$HOME"/.claude/projects/*/*.jsonl; do sleep 0.05; done`,
-);
-
 describe.skipIf(!claudeProgram)('Claude Code, headless, after orch init', () => {
   it('is recorded with what it cost, and the next run starts with the brief', async () => {
     const repository = makeInitialized();
@@ -82,14 +77,16 @@ describe.skipIf(!claudeProgram)('Claude Code, headless, after orch init', () => 
     const repository = makeInitialized();
     raiseBudget(repository, '1');
     const model = await startAnthropicModel([
-      { tools: [untilWritten], usage: expensive },
-      { tools: [writeTool(repository.folder, 'b.ts', 'two\n')] },
+      // It goes somewhere first: a hook there is still of this repository.
+      { tools: [bashTool('mkdir deep && cd deep && git init --quiet')] },
+      { tools: [writeTool(repository.folder, 'b.ts', 'two\n')], usage: expensive },
       { text: 'Went on.' },
     ]);
     const halted = await runClaude(repository, 'do something dear', { url: model.url });
     expect(halted.stdout).toContain('budget');
+    expect(existsSync(join(repository.folder, 'deep', '.git'))).toBe(true);
     expect(existsSync(join(repository.folder, 'b.ts'))).toBe(false);
-    expect(model.asked).toHaveLength(1);
+    expect(model.asked).toHaveLength(2);
     expect(statusOf(repository)).toMatchObject({
       session: { status: 'budget_exceeded' },
       budget: { level: 'exceeded', spentUsd: expect.closeTo(halted.result.total_cost_usd, 6) },
@@ -97,11 +94,11 @@ describe.skipIf(!claudeProgram)('Claude Code, headless, after orch init', () => 
     expect(triggersOf(repository)).toContain('budget');
 
     const blocked = await runClaude(repository, 'go on anyway', { url: model.url });
-    expect(model.asked).toHaveLength(1);
+    expect(model.asked).toHaveLength(2);
     expect(blocked.result.total_cost_usd).toBe(0);
     raiseBudget(repository, '+5');
     await runClaude(repository, 'go on now', { url: model.url });
-    expect(model.asked.length).toBeGreaterThan(1);
+    expect(model.asked.length).toBeGreaterThan(2);
   });
 });
 
@@ -140,9 +137,9 @@ describe.skipIf(!claudeProgram || !hasTmux)('Claude Code in a terminal, after or
   });
 
   it('is halted over the budget, and its next prompt is blocked', async () => {
-    const { repository, model, terminal, holds } = await openInitialized(() => [
+    const { repository, model, terminal, holds } = await openInitialized((folder) => [
       { text: 'Ready.' },
-      { tools: [untilWritten], usage: expensive },
+      { tools: [writeTool(folder, 'b.ts', 'two\n')], usage: expensive },
       { text: 'Billed again.' },
     ]);
     await terminal.type('get ready');
@@ -151,6 +148,7 @@ describe.skipIf(!claudeProgram || !hasTmux)('Claude Code in a terminal, after or
     await terminal.type('do something dear');
     await holds('the halt', () => statusOf(repository).budget.level === 'exceeded');
     await terminal.shows('is used up');
+    expect(existsSync(join(repository.folder, 'b.ts'))).toBe(false);
     const asked = model.asked.length;
     await terminal.type('go on anyway');
     const halts = () => terminal.screen().split('is used up').length - 1;

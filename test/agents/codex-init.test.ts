@@ -24,10 +24,10 @@ describe.skipIf(!codexProgram)('Codex, after orch init', () => {
     await runCodex(repository, 'make login redirect', { url: model.url, config });
     const status = () =>
       orchJson<{ session: object }>(repository, ['session', 'status', '--epic', 'feat-login']).session;
-    expect(status()).toMatchObject({ number: 1, agent: 'codex' });
+    expect(status()).toMatchObject({ number: 1, agent: 'codex', status: 'paused' });
     const asked = model.asked.length;
     await runCodex(repository, 'go on', { url: model.url, config });
     expect(JSON.stringify(model.asked[asked]?.body)).toContain('make login redirect');
-    expect(status()).toMatchObject({ number: 2, agent: 'codex' });
+    expect(status()).toMatchObject({ number: 2, agent: 'codex', status: 'paused' });
   });
 });

@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { orchJson, runOrch } from '../support/orch.ts';
 import { makeRepositoryWithCommit } from '../support/repository.ts';
@@ -31,8 +33,6 @@ async function open(turns: (folder: string) => AnthropicTurn[]) {
   return { repository, model, begin, comes };
 }
 
-/** The transcript lags: what a turn cost is in it a moment after its tool began, and hooks see it from then on. */
-const untilWritten = `until grep -qs '"output_tokens":100000' "$HOME"/.claude/projects/*/*.jsonl; do sleep 0.05; done`;
 const epic = 'feat-login';
 const isCompaction = ({ body }: Asked) => JSON.stringify(body.messages.at(-1)).includes('<summary>');
 const spent = (repository: Parameters<typeof statusOf>[0]) => statusOf(repository, epic).budget.spentUsd;
@@ -41,7 +41,7 @@ describe.skipIf(!claudeProgram || !hasTmux)('Claude Code in a terminal, with orc
   it('is recorded, halted at the budget, and blocked until that is raised', async () => {
     const { repository, model, begin, comes } = await open(() => [
       { text: 'Hello.', usage: { output_tokens: 10_000 } },
-      { tools: [bashTool(untilWritten)], usage: { output_tokens: 100_000 } },
+      { tools: [bashTool('touch dear')], usage: { output_tokens: 100_000 } },
       { text: 'Went on.' },
     ]);
     const terminal = await begin();
@@ -57,6 +57,7 @@ describe.skipIf(!claudeProgram || !hasTmux)('Claude Code in a terminal, with orc
       () => statusOf(repository, epic).session.status === 'budget_exceeded',
     );
     expect(triggersOf(repository, epic)).toContain('budget');
+    expect(existsSync(join(repository.folder, 'dear'))).toBe(false);
     const asked = model.asked.length;
     await terminal.type('go on please');
     await until(

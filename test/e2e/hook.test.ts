@@ -136,7 +136,32 @@ describe('an agent that runs by itself, with orch in its hooks', () => {
       runOrch(repository, ['cost', 'budget', '+5', '-e', 'x'], { env: { CLAUDECODE: '1' } }).status,
     ).toBe(2);
     expect(runOrch(repository, ['cost', 'budget', '+5', '-e', 'x']).status).toBe(0);
-    expect(call('UserPromptSubmit', { prompt: 'Go on' })).toBeNull();
+    expect(call('UserPromptSubmit', { prompt: 'Go on' })).toEqual({
+      systemMessage: expect.stringMatching(/^orch: x, session \d, \$1.68 of \$6.68\.$/),
+    });
+    expect(call('UserPromptSubmit', { prompt: 'And on' })).toBeNull();
+    spend(10_000);
+    call('Stop', { last_assistant_message: 'Done.' });
+    expect(statusOf(repository, 'x').session).toMatchObject({ status: 'running', costUsd: 0.15 });
+  });
+
+  it('goes on in a new session when the one it was in was ended by hand', () => {
+    const repository = makeRepositoryWithCommit();
+    const { call, spend } = makeAgent(repository, 'agent-1', { ORCH_EPIC: 'x' });
+    call('SessionStart', { source: 'startup' });
+    call('UserPromptSubmit', { prompt: 'Begin' });
+    spend(10_000);
+    expect(runOrch(repository, ['session', 'pause', '-e', 'x']).status).toBe(0);
+    call('PostToolUse', wrote(repository, 'a'));
+    spend(20_000);
+    call('Stop', { last_assistant_message: 'Done.' });
+    expect(statusOf(repository, 'x').session).toMatchObject({ number: 2, status: 'running', costUsd: 0.3 });
+    call('SessionEnd', { reason: 'other' });
+    const { sessions } = orchJson<{ sessions: Status['session'][] }>(repository, ['session', 'list']);
+    expect(sessions.map(({ number, status, costUsd }) => ({ number, status, costUsd }))).toEqual([
+      { number: 2, status: 'paused', costUsd: 0.3 },
+      { number: 1, status: 'paused', costUsd: 0.15 },
+    ]);
   });
 
   it('is not billed to the branch it left', () => {
@@ -147,7 +172,9 @@ describe('an agent that runs by itself, with orch in its hooks', () => {
     call('UserPromptSubmit', { prompt: 'Begin' });
     spend(10_000);
     repository.git('switch', '--quiet', '--create', 'hotfix');
-    call('UserPromptSubmit', { prompt: 'A hotfix' });
+    expect(call('UserPromptSubmit', { prompt: 'A hotfix' })).toEqual({
+      systemMessage: 'orch: hotfix (from the branch), session 1, no budget.',
+    });
     spend(20_000);
     call('Stop', { last_assistant_message: 'Mended.' });
     expect(statusOf(repository, 'feat-login').session).toMatchObject({ status: 'paused', costUsd: 0.15 });

@@ -157,7 +157,7 @@ nothing  in tracked files, .git/config or your branches
     const before = listFiles(machine);
     const ran = machine.init('-y');
     expect(ran.stdout).toContain('+10 hooks, +status line (yours keeps running)');
-    expect(ran.stdout).toContain('~/.codex/hooks.json           +7 hooks (in every repository)');
+    expect(ran.stdout).toContain('~/.codex/hooks.json           +8 hooks (in every repository)');
     expect(ran.stderr).toContain('start codex, type /hooks');
     expect(hooksIn(machine.read(local)).Stop?.[0]).toBe('mine');
     expect(statSync(join(machine.folder, local)).mode & 0o777).toBe(0o640);

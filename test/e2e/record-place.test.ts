@@ -1,9 +1,11 @@
+import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { startInBackground } from '../support/background.ts';
 import { fail, repositoryAt } from '../support/checkpoints.ts';
-import { orchJson, runOrch } from '../support/orch.ts';
-import { makeRepositoryWithCommit, type TestRepository } from '../support/repository.ts';
+import { makeAgent } from '../support/hooked-agent.ts';
+import { orchBin, orchJson, runOrch } from '../support/orch.ts';
+import { cleanEnvironment, makeRepositoryWithCommit, type TestRepository } from '../support/repository.ts';
 
 type Recorded = { event: { epicId: string; sessionId: string }; checkpoint: { sessionId: string } | null };
 type Env = Record<string, string>;
@@ -51,6 +53,58 @@ describe('where a record goes', () => {
     // What the environment names is not passed over for what happens to run here.
     expect(recordNote(repository, { ORCH_EPIC: 'c' }).event.epicId).toBe('c');
   });
+
+  it('into the newest of several that work on the same epic here; only who ends one has to say which', () => {
+    const repository = makeRepositoryWithCommit();
+    const agents = ['agent-1', 'agent-2'].map((id) => makeAgent(repository, id, { ORCH_EPIC: 'a' }));
+    for (const { call } of agents) {
+      call('SessionStart', { source: 'startup' });
+      call('UserPromptSubmit', { prompt: 'Begin' });
+    }
+    const { sessions } = orchJson<{ sessions: { id: string; number: number }[] }>(repository, [
+      'session',
+      'list',
+    ]);
+    const [second = { id: '' }, first = { id: '' }] = sessions;
+    expect(recordNote(repository).event).toEqual(
+      expect.objectContaining({ epicId: 'a', sessionId: second.id }),
+    );
+    for (const args of [
+      ['cost', 'budget', '5', '-e', 'a'],
+      ['checkpoint', 'create'],
+      ['log'],
+      ['session', 'show'],
+    ])
+      expect(runOrch(repository, args)).toMatchObject({ status: 0 });
+    const error = fail(repository, ['session', 'pause', '-e', 'a']);
+    expect(error).toMatchObject({ status: 2, code: 'SESSION_AMBIGUOUS' });
+    expect(error.hint).toMatch(/ORCH_SESSION=sess-\w+ orch session pause -e a$/);
+    const paused = runOrch(repository, ['session', 'pause', '-e', 'a'], { env: { ORCH_SESSION: first.id } });
+    expect(paused).toMatchObject({ status: 0, stdout: expect.stringContaining('paused: session 1 of a') });
+    expect(runOrch(repository, ['session', 'pause', '-e', 'a']).stdout).toContain('paused: session 2 of a');
+  });
+
+  it.runIf(process.platform === 'linux')(
+    'into the session of the agent that calls, whatever others run here',
+    () => {
+      const repository = makeRepositoryWithCommit();
+      startInBackground(repository, 'a');
+      // Its process stands for an agent's, and says to its hook and to orch what an agent would.
+      const source = `
+      const { spawnSync } = require('node:child_process');
+      const run = (args, input) => spawnSync(process.execPath, [${JSON.stringify(orchBin)}, ...args], { input, encoding: 'utf8' }).stdout;
+      for (const hook_event_name of ['SessionStart', 'UserPromptSubmit'])
+        run(['hook', 'claude'], JSON.stringify({ session_id: 's', cwd: process.cwd(), hook_event_name, source: 'startup', prompt: 'Go' }));
+      console.log(spawnSync('sh', ['-c', '"$0" "$1" record note n --json', process.execPath, ${JSON.stringify(orchBin)}], { encoding: 'utf8' }).stdout);`;
+      repository.git('switch', '--quiet', '--create', 'feat/b');
+      const agent = spawnSync(process.execPath, ['-e', source], {
+        cwd: repository.folder,
+        env: cleanEnvironment(repository.home),
+        encoding: 'utf8',
+      });
+      expect(JSON.parse(agent.stdout).event.epicId).toBe('feat-b');
+    },
+  );
 
   it('into a session that has ended, of which nothing is lost; and into none that was never here', () => {
     const repository = makeRepositoryWithCommit();

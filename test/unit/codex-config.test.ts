@@ -137,7 +137,8 @@ describe('orch in the hooks of Codex', () => {
       const added = codexHooks.addOrch(text, options);
       if ('problem' in added) throw new Error(added.problem);
       const { hooks } = JSON.parse(added.text);
-      expect(Object.keys(hooks)).toHaveLength(7);
+      expect(Object.keys(hooks)).toHaveLength(8);
+      expect(hooks.SessionEnd[0].hooks[0].timeout).toBe(3);
       expect(hooks.Stop.at(-1).hooks[0].command).toBe('/opt/orch/bin/orch hook codex');
       expect(hooks.Stop).toHaveLength(text === mine ? 2 : 1);
       expect(codexHooks.addOrch(added.text, options)).toEqual(added);

@@ -29,6 +29,10 @@ describe('what an agent hands to a hook', () => {
       { hook_event_name: 'UserPromptSubmit', prompt: 'Do it' },
       { kind: 'prompt', text: 'Do it' },
     ],
+    [
+      { hook_event_name: 'PreToolUse', tool_use_id: 'toolu_7' },
+      { kind: 'before_tool', mark: 'toolu_7' },
+    ],
     [{ hook_event_name: 'PreCompact', trigger: 'auto' }, { kind: 'before_compact' }],
     [
       { hook_event_name: 'PostCompact', compact_summary: 's' },
@@ -62,7 +66,7 @@ describe('what an agent hands to a hook', () => {
     expect(event(fields)).toEqual(expected);
   });
 
-  it('tells of files, inside the repository only', () => {
+  it('tells of files, from the folder it is in', () => {
     const patch = [{ lines: ['+a', '+b', '-c', ' d'] }];
     expect(tool('Edit', { file_path: '/repo/src/a.ts' }, { structuredPatch: patch })).toMatchObject([
       { kind: 'file', path: 'src/a.ts', change: 'modified', added: 2, removed: 1 },
@@ -76,7 +80,7 @@ describe('what an agent hands to a hook', () => {
       { path: 'src/c.ts', change: 'modified' },
       { path: 'd.ts', change: 'deleted' },
     ]);
-    expect(tool('Write', { file_path: '/etc/passwd' })).toEqual([]);
+    expect(tool('Write', { file_path: '/other/c.ts' })).toMatchObject([{ path: '../other/c.ts' }]);
     expect(tool('Write', { file_path: 7 })).toEqual([]);
     expect(tool('Read', { file_path: '/repo/b.ts' })).toEqual([]);
   });

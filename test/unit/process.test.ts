@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { checkProcess, identifyThisProcess, readStat } from '../../src/system/process.ts';
+import { checkProcess, findCaller, identifyThisProcess, readStat } from '../../src/system/process.ts';
 
 const self = identifyThisProcess();
 const isLinux = process.platform === 'linux';
@@ -37,4 +37,20 @@ describe('whether a process still runs', () => {
       parent.kill('SIGKILL');
     }
   });
+});
+
+it.runIf(isLinux)('who called through shells is the first that is none', async () => {
+  const shell = spawn('sh', ['-c', 'sh -c "echo \\$\\$; read x; true"; true'], {
+    stdio: ['pipe', 'pipe', 'ignore'],
+  });
+  try {
+    const inner = await new Promise<number>((resolve) => {
+      shell.stdout.once('data', (chunk) => resolve(Number(chunk.toString())));
+    });
+    expect(inner).not.toBe(shell.pid);
+    expect(findCaller(inner)).toBe(process.pid);
+    expect(findCaller(process.pid)).toBe(process.pid);
+  } finally {
+    shell.kill('SIGKILL');
+  }
 });

@@ -57,6 +57,18 @@ describe('what is taken out', () => {
     expect(JSON.stringify(other)).toContain('[redacted');
   });
 
+  it('is not looked for in what is never kept of a text, however long that is', async () => {
+    const seen: number[] = [];
+    const look = async (text: string) => {
+      seen.push(text.length);
+      return redact(text);
+    };
+    const text = `${secretOf('npm')} ${'word '.repeat(10_000_000)}`;
+    const [fact] = await cleanFacts([{ kind: 'note', id: 'n', text }], look);
+    expect(JSON.stringify(fact)).toContain('[redacted: npm-token] word');
+    expect(Math.max(...seen)).toBeLessThan(2_000_000);
+  });
+
   it('is found in the names of fields too', async () => {
     const key = secretOf('npm');
     const [fact] = await cleanFacts(

@@ -1,0 +1,112 @@
+import { isOn } from '../checkpoint/policy.ts';
+import { systemCode } from '../errors.ts';
+import { lookUp } from '../keyed.ts';
+import type { Fact } from '../state/facts.ts';
+import type { State } from '../state/lists.ts';
+import { statIfThere } from '../system/files.ts';
+import type { SessionId } from '../types.ts';
+import type { AgentPorts } from './agent-call.ts';
+import type { AgentLink } from './agent-link.ts';
+import { awaitCost, explainFullContext, readAgent, warnOfUnpriced } from './agent-reading.ts';
+import { type EpicView, readView } from './context.ts';
+import { meteredFacts } from './import.ts';
+import { journalFolder, journalPath } from './journal.ts';
+import { readLive } from './live.ts';
+import { findUnpriced } from './meters.ts';
+import { readOrchestration } from './orchestration.ts';
+import { type Ask, type Outcome, record, recordInNew, type Target } from './record.ts';
+import { describeMoney } from './status.ts';
+
+export async function targetOf(ports: AgentPorts, { epic, session }: AgentLink): Promise<Target> {
+  const settings = readLive(ports.home, session)?.settings ?? (await ports.readSettings());
+  return { epic, session, settings };
+}
+
+export function hasBegun({ home }: AgentPorts, session: SessionId): boolean {
+  return statIfThere(journalPath(journalFolder(home), session)) !== null;
+}
+
+export type Worked = {
+  readonly verdict: Outcome['verdict'];
+  /** What the user should know besides the verdict. */
+  readonly warning: string | null;
+  /** Why it must stop though there is money left. */
+  readonly full: string | null;
+  /** Why its budget cannot be kept. */
+  readonly unpriced: string | null;
+};
+
+/** Records facts and what was used up meanwhile, and says what to make of it. */
+export async function work(
+  ports: AgentPorts,
+  link: AgentLink,
+  view: EpicView,
+  facts: readonly Fact[],
+  { ask = null, mark = null }: { readonly ask?: Ask | null; readonly mark?: string | null } = {},
+): Promise<Worked> {
+  if (mark !== null) await awaitCost(ports, link, view.state, mark);
+  const { used, context } = await readAgent(ports, link, view.state);
+  const happened = [...facts.map((fact) => completed(fact, view.state)), ...used];
+  // How full its window is makes no session of one in which nothing happened.
+  const all = happened.length > 0 || hasBegun(ports, link.session) ? [...happened, ...context] : [];
+  if (happened.length > 0) all.push(...meteredFacts(view.state, link.agentSessions));
+  const target = await targetOf(ports, link);
+  // Past the budget the answer is the same again, though nothing is new.
+  const isCalledFor = view.pending.length > 0 || describeMoney(view.state).level === 'exceeded';
+  const outcome = await recordWork(ports, link, target, all, ask, isCalledFor);
+  const { state, verdict } = outcome ?? { state: view.state, verdict: { warn: [], stop: null } };
+  const warning = warnOfUnpriced(view.state, state, (await ports.readConfig()).prices);
+  const unpriced = outcome && explainUnpriced(outcome, link.epic);
+  return { verdict, warning, unpriced, full: explainFullContext(target, link, state) };
+}
+
+async function recordWork(
+  ports: AgentPorts,
+  link: AgentLink,
+  target: Target,
+  all: readonly Fact[],
+  ask: Ask | null,
+  isCalledFor: boolean,
+): Promise<Outcome | null> {
+  const wanted = ask && isOn(target.settings.policy, ask.trigger) ? ask : null;
+  if (all.length === 0 && wanted === null && !isCalledFor) return null;
+  if (hasBegun(ports, link.session)) return record(ports, target, all, wanted);
+  if (all.length === 0) return null; // nothing has happened in it yet
+  const { agent, parentSessionId } = link;
+  const opening = { ...target, agent, parentSessionId, endsWith: null };
+  const first = isOn(target.settings.policy, 'session_start')
+    ? { trigger: 'session_start' as const, reason: null }
+    : null;
+  try {
+    const { state } = await readView(ports, link.epic);
+    const told = await readOrchestration(ports, state);
+    return await recordInNew(ports, opening, [...agentFacts(link), ...told, ...all], first);
+  } catch (error) {
+    // Two tools at once: the other one's hook was faster to begin it.
+    if (!hasBegun(ports, link.session) || systemCode(causeOf(error)) !== 'EEXIST') throw error;
+    return record(ports, target, all, wanted);
+  }
+}
+
+/** By its own name for the conversation, it can go on another time. */
+function agentFacts({ agent, agentSessions }: AgentLink): Fact[] {
+  const session = agentSessions.at(-1);
+  if (session === undefined) return [];
+  return [{ kind: 'current_set', key: 'agent', value: { name: agent, session, model: null } }];
+}
+
+function causeOf(error: unknown): unknown {
+  return error instanceof Error ? error.cause : null;
+}
+
+/** An agent names a task once, and later only says what became of it. */
+function completed(fact: Fact, state: State): Fact {
+  if (fact.kind !== 'issue' || fact.title !== null) return fact;
+  return { ...fact, title: lookUp(state.issues, fact.id)?.value.title ?? null };
+}
+
+function explainUnpriced({ state, session }: Outcome, epic: string): string | null {
+  const models = findUnpriced(state, session);
+  if (models.length === 0) return null;
+  return `orch: ${models.join(', ')} has no price, so the budget of ${epic} cannot be kept. All is saved. To go on, a person gives it one under prices in .orchestration/config.yaml, or runs: orch cost budget none -e ${epic}`;
+}
