@@ -66,13 +66,20 @@ function sayAgain({ id }: Task, why: Again): string {
 }
 
 function sayTaken({ id }: Task, why: Again | null): string {
-  const found =
-    why === null
-      ? 'did not succeed in that run'
-      : why.kind === 'artifact'
-        ? `made ${why.path}, which is ${why.how}`
-        : 'was changed in the plan';
-  return `${id} ${found}; it counts as done because you say so`;
+  return `${id} ${sayDoubt(why)}; it counts as done because you say so`;
+}
+
+function sayDoubt(why: Again | null): string {
+  switch (why?.kind) {
+    case undefined:
+      return 'did not succeed in that run';
+    case 'artifact':
+      return `made ${why.path}, which is ${why.how}`;
+    case 'changed':
+      return 'was changed in the plan';
+    case 'need':
+      return `needs ${why.need}, which is still to run`;
+  }
 }
 
 /** How much of what a task printed is shown when it fails, in lines. */
