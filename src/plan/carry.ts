@@ -16,7 +16,7 @@ export type Carry = {
   readonly again: readonly { readonly task: Task; readonly why: Again }[];
   /** What counts as done although it never succeeded, or is not as it was: because the user says so. */
   readonly byWord: readonly { readonly task: Task; readonly why: Again | null }[];
-  /** What is in the plan, and was not when the run began. */
+  /** What is in a plan that was changed, and was not begun: new, or not reached yet. */
   readonly added: readonly Task[];
   /** What was done, and is not in the plan any more. */
   readonly removed: readonly string[];

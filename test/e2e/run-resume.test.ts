@@ -81,7 +81,7 @@ describe('a run that was killed', () => {
     for (const line of [
       'lint was changed in the plan: it runs again',
       'build needs lint: it runs again',
-      'more is new in the plan',
+      'more, publish: new in the plan, or not begun yet',
     ])
       expect(resumed.stderr).toContain(`${line}\n`);
     expect(tasksOf(repository).slice(3)).toEqual(['lint2', 'build', 'slow', 'more', 'publish']);
