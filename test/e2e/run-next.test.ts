@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { readText } from '../support/checkpoints.ts';
@@ -109,4 +109,29 @@ tasks:
     expect(nextOf(repository)).toBe('orch run plan.yaml --resume -e e --budget +10');
   }
   expect(readRan(repository)).toEqual([]);
+});
+
+it('two plans of one name are not taken for one another; one that was moved is still itself', () => {
+  const repository = makePlanned('tasks: [{ id: a, run: "true" }]\n');
+  const plan = (what: string, status: number) =>
+    `tasks: [{ id: send, retry: { attempts: 1 }, effects: [{ id: tell, run: echo ${what} >> $RAN }, { id: end, run: exit ${status} }] }]\n`;
+  for (const folder of ['one', 'two', 'three']) mkdirSync(join(repository.folder, folder));
+  repository.write('one/deploy.yaml', plan('one', 75));
+  repository.write('two/deploy.yaml', plan('two', 0));
+  const run = (file: string, ...args: string[]) =>
+    runOrch(repository, ['run', `${file}/deploy.yaml`, ...args], ranIn(repository));
+  expect(run('one').status).toBe(75);
+  for (const args of [[], ['--resume'], ['--resume-step', '1']]) {
+    const refused = run('two', ...args);
+    expect(refused.status).toBe(2);
+    expect(refused.stderr).toContain(
+      'error: the newest run of deploy is one of one/deploy.yaml, a plan of the same name\n',
+    );
+  }
+  renameSync(join(repository.folder, 'one/deploy.yaml'), join(repository.folder, 'three/deploy.yaml'));
+  repository.write('three/deploy.yaml', plan('one', 0));
+  expect(run('three', '--resume').status).toBe(0);
+  // It has come to its end: nothing of it can be mistaken.
+  expect(run('two').status).toBe(0);
+  expect(readRan(repository)).toEqual(['one', 'two']);
 });
