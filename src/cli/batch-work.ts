@@ -2,9 +2,10 @@ import { relative, resolve } from 'node:path';
 import { OrchError } from '../errors.ts';
 import { quoteForShell } from '../integration/orch-command.ts';
 import { type FoundIssue, parseFoundIssues } from '../integration/spec-checkpoint.ts';
-import { batchStatus, completeIn, findSpec } from '../library/batches.ts';
+import { batchStatus, type CompletedBatch, completeIn, findSpec } from '../library/batches.ts';
 import { recoverFromGit } from '../plan/batch.ts';
 import { readIfThere, realPath } from '../system/files.ts';
+import { cleanLine } from '../text.ts';
 import { showCompleted, showFromGit, showNext, showStatus, tellDifferences } from './batch-view.ts';
 import { showTitle } from './checkpoint-view.ts';
 import { choosePlace, rememberEpic } from './choose.ts';
@@ -99,12 +100,12 @@ function showSpec(given: string | null): string {
 /** What is to be committed, or was, and what of the user's changes is not in it. */
 function tellCommit(
   { out }: Context,
-  commit: { readonly line: string; readonly oid: string | null; readonly leftOut: readonly string[] } | null,
+  commit: CompletedBatch['commit'],
   top: string,
   spec: string | null,
 ): void {
   if (commit === null) return;
-  const { oid, leftOut } = commit;
+  const { oid, leftOut, staged } = commit;
   // Its paths are those from the top of the working tree.
   const line = top === '' ? commit.line : `(${quoteForShell(['cd', top])} && ${commit.line})`;
   out.print(
@@ -112,11 +113,14 @@ function tellCommit(
       ? `Commit it:  ${line}\n      (or: orch batch complete --commit${showSpec(spec)})`
       : `committed ${oid.slice(0, 12)}`,
   );
-  if (leftOut.length === 0) return;
-  const more = leftOut.length > 5 ? `, and ${leftOut.length - 5} more` : '';
-  out.tell(
-    out.paint('yellow', `Not in it (stage what belongs to it): ${leftOut.slice(0, 5).join(', ')}${more}`),
-  );
+  if (staged.length > 0) out.tell(`Also in it, because it is staged: ${listSome(staged)}`);
+  if (leftOut.length > 0)
+    out.tell(out.paint('yellow', `Not in it (stage what belongs to it): ${listSome(leftOut)}`));
+}
+
+function listSome(paths: readonly string[]): string {
+  const more = paths.length > 5 ? `, and ${paths.length - 5} more` : '';
+  return `${cleanLine(paths.slice(0, 5).join(', '))}${more}`;
 }
 
 function namedTasks(call: Call): string[] | null {

@@ -19,7 +19,7 @@ import { formatRunAgain } from './next.ts';
 import { refuseUnwritable } from './result-file.ts';
 import { type Context, runCommands } from './run.ts';
 import { openRunShow } from './run-live.ts';
-import { explainRefusal } from './run-refusal.ts';
+import { explainBreak, explainRefusal } from './run-refusal.ts';
 import { describeLastRun, writeReport } from './run-report.ts';
 import { showBegun, showDryRun } from './run-view.ts';
 import { type Call, type CommandSpec, textOf } from './spec.ts';
@@ -128,6 +128,8 @@ async function runPlan(context: Context, orch: Orch, call: Call, wanted: Wanted)
   const signals = catchSignals();
   const show = openRunShow(context, plan, () => orch.clock.elapsed());
   const began = orch.clock.elapsed();
+  const goOn = formatRunAgain(wanted.file, textOf(call, 'epic') ?? null);
+  let hasBegun = false;
   try {
     const outcome = await workOnPlan(orch, {
       plan,
@@ -140,17 +142,17 @@ async function runPlan(context: Context, orch: Orch, call: Call, wanted: Wanted)
       byAgent: settings.byAgent,
       signals,
       onBegin: async (begun) => {
+        hasBegun = true;
         for (const line of showBegun(out, begun)) show.tell(line);
         await rememberEpic(orch, epic);
       },
       onEvent: show.onEvent,
     }).catch((error: unknown) => {
-      throw explainRefusal(error, settings.session);
+      throw hasBegun ? explainBreak(error, goOn) : explainRefusal(error, settings.session);
     });
     show.close();
     const file = textOf(call, 'report');
     if (file !== undefined && outcome.result) await writeReport(orch, file, plan, epic);
-    const goOn = formatRunAgain(wanted.file, textOf(call, 'epic') ?? null);
     return report(context, outcome, { goOn, plan, took: orch.clock.elapsed() - began });
   } catch (error) {
     // What keeps it from beginning is an earlier run: that is its document.

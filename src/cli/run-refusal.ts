@@ -1,4 +1,4 @@
-import { hasCode, OrchError } from '../errors.ts';
+import { hasCode, isOrchError, OrchError } from '../errors.ts';
 
 /**
  * Why a run did not begin, with the hint that helps a run: by itself a session would be resumed without its plan, and
@@ -10,6 +10,16 @@ export function explainRefusal(error: unknown, ownSession: string | undefined): 
   if (hasCode(error, 'SESSION_ACTIVE') && ownSession !== undefined && error.data.sessionId === ownSession)
     return withHint(error, 'This call is a part of it. Give its run an epic of its own with --epic');
   return error;
+}
+
+/**
+ * Why a run broke off that had begun, or could not be ended. The same command again might begin another run, and do
+ * once more what this one did.
+ */
+export function explainBreak(error: unknown, goOn: string): unknown {
+  return isOrchError(error)
+    ? withHint(error, `What is done is kept. Mend it, then go on with: ${goOn}`)
+    : error;
 }
 
 function withHint({ code, message, data, cause }: OrchError, hint: string): OrchError {

@@ -40,13 +40,20 @@ export function showBegun(out: Output, { run, carry, changes, leftovers, started
     ...left.map(({ record }) => `${record.id} of ${record.task} is still to be done`),
     ...(carry?.again ?? []).map(({ task, why }) => sayAgain(task, why)),
     ...(carry?.byWord ?? []).map(({ task, why }) => sayTaken(task, why)),
-    ...(carry?.added ?? []).map(({ id }) => `${id} is new in the plan`),
+    ...sayAdded(carry?.added ?? []),
     ...(carry?.removed ?? []).map((id) => `${id} is not in the plan any more`),
     ...changes,
     ...run.effects
       .filter(({ effect, record }) => isKept(record, run) && record.digest === effect.digest)
       .map(({ record }) => `effect ${record.id} of ${record.task} was done before: it is not done again`),
   ];
+}
+
+/** A run does not know what else stood in its plan: one that was not begun may have stood there too. */
+function sayAdded(tasks: readonly Task[]): string[] {
+  return tasks.length === 0
+    ? []
+    : [`${tasks.map(({ id }) => id).join(', ')}: new in the plan, or not begun yet`];
 }
 
 /** Was an effect done, of a task that runs again? */
@@ -66,13 +73,20 @@ function sayAgain({ id }: Task, why: Again): string {
 }
 
 function sayTaken({ id }: Task, why: Again | null): string {
-  const found =
-    why === null
-      ? 'did not succeed in that run'
-      : why.kind === 'artifact'
-        ? `made ${why.path}, which is ${why.how}`
-        : 'was changed in the plan';
-  return `${id} ${found}; it counts as done because you say so`;
+  return `${id} ${sayDoubt(why)}; it counts as done because you say so`;
+}
+
+function sayDoubt(why: Again | null): string {
+  switch (why?.kind) {
+    case undefined:
+      return 'did not succeed in that run';
+    case 'artifact':
+      return `made ${why.path}, which is ${why.how}`;
+    case 'changed':
+      return 'was changed in the plan';
+    case 'need':
+      return `needs ${why.need}, which is still to run`;
+  }
 }
 
 /** How much of what a task printed is shown when it fails, in lines. */

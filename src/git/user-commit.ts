@@ -54,19 +54,17 @@ export function refuseUnderway({ gitDir }: Repository): void {
   });
 }
 
-/** The arguments of the two gits that commit a batch, as they are run and as they are shown. */
+/** The arguments of the gits that commit a batch, as they are run and as they are shown. */
 export function commitCommands(
   paths: readonly string[],
   message: string,
   trailers: readonly string[],
-): readonly [add: string[], commit: string[]] {
+): readonly string[][] {
   const trailerArgs = trailers.flatMap((trailer) => ['--trailer', trailer]);
   // A file may be called as a pattern is written, such as app/[id]/page.tsx.
   const literal = paths.some((path) => /[*?[\\]|^:/.test(path)) ? ['--literal-pathspecs'] : [];
-  return [
-    [...literal, 'add', '--', ...paths],
-    ['commit', '--message', message, ...trailerArgs],
-  ];
+  const add = paths.length === 0 ? [] : [[...literal, 'add', '--', ...paths]];
+  return [...add, ['commit', '--message', message, ...trailerArgs]];
 }
 
 /** Adds files to the user's index, and commits what is in it. */
@@ -78,7 +76,14 @@ export async function commitForUser(
   return parseOid((await runUserGit(repository, ['rev-parse', '--verify', 'HEAD'])).trim());
 }
 
-export type ChangedFile = { readonly path: string; readonly isStaged: boolean };
+export type ChangedFile = {
+  readonly path: string;
+  readonly isStaged: boolean;
+  /** Is there something to add? Of a deletion that is staged git knows no file any more; a conflict is the user's. */
+  readonly canBeAdded: boolean;
+};
+
+const conflicts: readonly string[] = ['DD', 'AU', 'UD', 'UA', 'DU', 'AA', 'UU'];
 
 /** What differs from HEAD in the user's index and files; new files that git does not ignore included. */
 export async function listUncommitted(repository: Repository): Promise<ChangedFile[]> {
@@ -94,5 +99,9 @@ export async function listUncommitted(repository: Repository): Promise<ChangedFi
   return text
     .split('\0')
     .filter((line) => line !== '')
-    .map((line) => ({ path: line.slice(3), isStaged: !/^[ ?]/.test(line) }));
+    .map((line) => ({
+      path: line.slice(3),
+      isStaged: !/^[ ?]/.test(line),
+      canBeAdded: line[1] !== ' ' && !conflicts.includes(line.slice(0, 2)),
+    }));
 }

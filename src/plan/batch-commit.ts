@@ -20,6 +20,8 @@ export type BatchCommit = {
   /** The same for a shell. */
   readonly line: string;
   readonly leftOut: readonly string[];
+  /** What nobody named, and is in it because it is staged. */
+  readonly staged: readonly string[];
 };
 
 /**
@@ -34,9 +36,10 @@ export async function planCommit(ports: BatchPorts, completed: Completed): Promi
   const changed: readonly ChangedFile[] =
     ports.git.name === 'native'
       ? await listUncommitted(ports.repository)
-      : own.slice(0, 2).map((path) => ({ path, isStaged: false }));
+      : own.slice(0, 2).map((path) => ({ path, isStaged: false, canBeAdded: true }));
   const isIn = ({ path }: ChangedFile) => own.includes(path) || isOfTasks(uncommitted, path);
-  const paths = changed.filter(isIn).map(({ path }) => path);
+  const paths = changed.filter((file) => file.canBeAdded && isIn(file)).map(({ path }) => path);
+  const others = changed.filter((file) => !isIn(file));
   const ids = uncommitted.map(({ id }) => id).join(', ');
   const subject = cutColumns(cleanLine(`${ids}: ${uncommitted.map(({ name }) => name).join('; ')}`), 72);
   const trailers = [`Tasks: ${ids}`, `Batch: ${number}/${position.total}`];
@@ -44,7 +47,8 @@ export async function planCommit(ports: BatchPorts, completed: Completed): Promi
   return {
     commands,
     line: commands.map((args) => quoteForShell(['git', ...args])).join(' && '),
-    leftOut: changed.filter((file) => !file.isStaged && !isIn(file)).map(({ path }) => path),
+    leftOut: others.filter(({ isStaged }) => !isStaged).map(({ path }) => path),
+    staged: others.filter(({ isStaged }) => isStaged).map(({ path }) => path),
   };
 }
 

@@ -104,10 +104,10 @@ export function completedOf(tasks: readonly SpecTask[]): Set<string> {
 
 /** Of batches that the user laid out nobody says that their files are disjoint. */
 function canRunTogether(tasks: readonly SpecTask[]): boolean {
-  const claims = openClaims();
-  const areDisjoint = tasks.every(({ files }) => {
-    const isFree = claims.isFree(files);
-    claims.add(files);
+  const claims = openClaims<SpecTask>();
+  const areDisjoint = tasks.every((task) => {
+    const isFree = task.files.length > 0 && claims.findConflict(task.files) === null;
+    claims.add(task, task.files);
     return isFree;
   });
   return tasks.length > 1 && areDisjoint;

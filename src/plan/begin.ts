@@ -1,9 +1,11 @@
+import { join } from 'node:path';
 import { type EpicView, readView } from '../session/context.ts';
 import { makeSessionId } from '../session/here.ts';
 import { listMarked } from '../session/leftovers.ts';
 import { type Started, type StartRequest, startSession } from '../session/lifecycle.ts';
 import { checkLive, readLive } from '../session/live.ts';
 import { record, type SessionPorts } from '../session/record.ts';
+import { statIfThere } from '../system/files.ts';
 import type { Environment } from '../system/spawn.ts';
 import { type Beginning, type BegunRun, planBeginning } from './beginning.ts';
 import type { Carry } from './carry.ts';
@@ -53,8 +55,11 @@ export async function beginRun(
   const { epic, takeOver } = request.session;
   refuseTooLarge(plan);
   const writer = await ports.identifyWriter();
-  const choose = ({ state }: EpicView) =>
-    chooseRun(plan, findRun(state, plan.name), wish, { epic, writer, takeOver, now: ports.clock.now() });
+  const choose = ({ state }: EpicView) => {
+    const newest = findRun(state, plan.name);
+    const namesake = findNamesake(request, newest);
+    return chooseRun(plan, newest, wish, { epic, writer, takeOver, now: ports.clock.now(), namesake });
+  };
   const view = await readView(ports, epic);
   const last = findRun(view.state, plan.name);
   const early = isAtWork(ports, last) ? null : choose(view);
@@ -81,6 +86,13 @@ export async function beginRun(
   if (started.stored === null && missingEffects(run.effects).length > 0)
     await record(ports, started.target, [], { trigger: 'session_start', reason: null });
   return { kind: 'begun', started, run, carry, changes, leftovers };
+}
+
+/** The file a run's plan is in, where that is there, and another than the one that is asked for. */
+function findNamesake({ file, worktree }: RunRequest, run: KnownRun | null): string | null {
+  const other = run?.head.file;
+  if (file === null || other === undefined || other === file) return null;
+  return statIfThere(join(worktree, other)) === null ? null : other;
 }
 
 /** Is somebody at work on it, as far as can be told? The claim names them, which comes before all else. */

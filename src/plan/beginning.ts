@@ -10,7 +10,7 @@ import { type Carry, carryTasks } from './carry.ts';
 import type { Choice } from './choice.ts';
 import { type Carried, nothingCarried, type PlannedEffect, planRunEffects } from './effects.ts';
 import type { KnownRun } from './runs.ts';
-import type { Plan, Task } from './types.ts';
+import type { Effect, Plan, Task } from './types.ts';
 
 /** A run that has begun, with all that counts of what was done before. */
 export type BegunRun = {
@@ -67,12 +67,15 @@ export function planBeginning(
   const carry = earlier && carryOver(plan, earlier, worktree, after);
   const done = carry?.done ?? new Map<string, TaskRecord>();
   const ahead = plan.tasks.filter((task) => (isAgain ? isOpen(task, done, earlier) : task.number > after));
+  // What was done stays known, also of tasks that this run leaves behind: another may begin before them again.
+  const behind = isAgain ? [] : plan.tasks.filter(({ number }) => number <= after);
+  const kept = behind.map((task) => ({ ...task, effects: task.effects.filter(isDoneIn(earlier)) }));
   const carried = earlier ? carryEffects(plan, ahead, earlier, writer) : nothingCarried;
-  const { planned, facts, changes } = planRunEffects(ahead, head.id, carried, env);
+  const { planned, facts, changes } = planRunEffects([...kept, ...ahead], head.id, carried, env);
   return {
     run: { ...head, plan, done, effects: planned },
     carry,
-    changes,
+    changes: [...changes, ...behind.flatMap((task) => (done.has(task.id) ? sayLeftOut(task, earlier) : []))],
     facts: [
       sayHead({ ...head, plan }, session, { status: 'running', endedAt: null }),
       ...[...done].map((each) => sayAgain(head.id, each)),
@@ -105,6 +108,19 @@ function isOpen(
   return !done.has(id) || effects.some((effect) => lookUp(earlier?.effects ?? {}, effect.id));
 }
 
+function isDoneIn(earlier: KnownRun | null) {
+  return ({ id }: Effect) => lookUp(earlier?.effects ?? {}, id)?.status === 'acknowledged';
+}
+
+/** A task that counts as done by the user's word leaves undone what it was to do to the world. */
+function sayLeftOut({ id, effects }: Task, earlier: KnownRun | null): string[] {
+  const isDone = isDoneIn(earlier);
+  const open = effects.filter((effect) => !isDone(effect));
+  return open.map(
+    (effect) => `effect ${effect.id} of ${id} is not known to be done; it is left out because you say so`,
+  );
+}
+
 function carryOver(plan: Plan, earlier: KnownRun, worktree: string, after: number): Carry {
   const succeeded = Object.entries(earlier.tasks).filter(([, { status }]) => status === 'succeeded');
   const broken = findBroken(worktree, new Map(succeeded.map(([task, { artifacts }]) => [task, artifacts])));
@@ -113,12 +129,12 @@ function carryOver(plan: Plan, earlier: KnownRun, worktree: string, after: numbe
   return carryTasks(plan, earlier.tasks, { broken, isSamePlan, byHand, isStep: after > 0 });
 }
 
-/** What was known of the effects that are still ahead, and of those that left the plan. */
+/** What was known of the effects that are still ahead, of those that were done, and of those that left the plan. */
 function carryEffects(plan: Plan, ahead: readonly Task[], earlier: KnownRun, writer: WriterId): Carried {
   const isAhead = new Set(ahead.map(({ id }) => id));
   const isIn = new Set(plan.tasks.map(({ id }) => id));
   const known = Object.entries(earlier.effects).filter(
-    ([, { task }]) => isAhead.has(task) || !isIn.has(task),
+    ([, { task, status }]) => status === 'acknowledged' || isAhead.has(task) || !isIn.has(task),
   );
   return { effects: Object.fromEntries(known), isElsewhere: earlier.writer !== writer };
 }

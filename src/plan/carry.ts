@@ -16,7 +16,7 @@ export type Carry = {
   readonly again: readonly { readonly task: Task; readonly why: Again }[];
   /** What counts as done although it never succeeded, or is not as it was: because the user says so. */
   readonly byWord: readonly { readonly task: Task; readonly why: Again | null }[];
-  /** What is in the plan, and was not when the run began. */
+  /** What is in a plan that was changed, and was not begun: new, or not reached yet. */
   readonly added: readonly Task[];
   /** What was done, and is not in the plan any more. */
   readonly removed: readonly string[];
@@ -39,18 +39,25 @@ export function carryTasks(plan: Plan, records: Keyed<TaskRecord>, rules: CarryR
   const done = new Map<string, TaskRecord>();
   const again: { task: Task; why: Again }[] = [];
   const byWord: { task: Task; why: Again | null }[] = [];
+  // What is done, and what stays skipped because nothing before it failed: nobody has to wait for either.
+  const settled = new Set<string>();
   for (const task of orderTasks(plan.tasks)) {
     const record = lookUp(records, task.id);
-    if (rules.isStep) {
+    const isSkipped = task.when === 'failure' && task.needs.every((id) => settled.has(id));
+    const isDone = record?.status === 'succeeded';
+    const why = isDone ? findReason(task, record, settled, rules) : null;
+    if (isSkipped) settled.add(task.id);
+    else if (rules.isStep) {
       if (!rules.byHand.has(task.id)) continue;
-      const isDone = record?.status === 'succeeded';
-      const why = isDone ? findReason(task, record, done, rules) : null;
       if (!isDone || why !== null) byWord.push({ task, why });
       done.set(task.id, isDone ? record : taken(task));
-    } else if (record?.status === 'succeeded') {
-      const why = findReason(task, record, done, rules);
-      if (why === null) done.set(task.id, record);
-      else again.push({ task, why });
+      settled.add(task.id);
+    } else if (isDone) {
+      if (why !== null) again.push({ task, why });
+      else {
+        done.set(task.id, record);
+        settled.add(task.id);
+      }
     }
   }
   const ids = new Set(plan.tasks.map(({ id }) => id));
@@ -72,10 +79,10 @@ function taken({ digest }: Task): TaskRecord {
 function findReason(
   task: Task,
   record: TaskRecord,
-  done: ReadonlyMap<string, TaskRecord>,
+  settled: ReadonlySet<string>,
   { broken }: CarryRules,
 ): Again | null {
   if (record.digest !== task.digest) return { kind: 'changed' };
-  const need = task.needs.find((id) => !done.has(id));
+  const need = task.needs.find((id) => !settled.has(id));
   return need === undefined ? (broken.get(task.id) ?? null) : { kind: 'need', need };
 }

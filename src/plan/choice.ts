@@ -26,11 +26,17 @@ export type Around = {
   readonly writer: WriterId;
   readonly takeOver: boolean;
   readonly now: Millis;
+  /** Another file, whose plan has the same name, where the newest run is of that one. */
+  readonly namesake: string | null;
 };
 
 /** Decides between a new run and going on with the newest one of the plan; `last` is that one. */
 export function chooseRun(plan: Plan, last: KnownRun | null, wish: Wish, around: Around): Choice {
   const begin: Choice = { kind: 'new', from: null, after: 0 };
+  const isGivenUp = last !== null && isUnfinished(last);
+  const isGoneOnWith = wish.kind === 'resume' || wish.kind === 'step';
+  // Tasks and effects of the same ids would count as done, and its own run could not be gone on with any more.
+  if (around.namesake !== null && (isGivenUp || isGoneOnWith)) throw isNamesakes(plan, around.namesake);
   if (wish.kind === 'fresh') return begin;
   if (wish.kind === 'plain') {
     if (last && isUnfinished(last)) throw stopped(plan, last, around);
@@ -83,6 +89,13 @@ function nothingToResume({ name }: Plan, { epic }: Around): OrchError {
   return new OrchError('SESSION_NOT_FOUND', `there is no run of ${name} on ${epic} to go on with`, {
     hint: 'Start one: the same command without --resume',
     data: { plan: name, epicId: epic },
+  });
+}
+
+function isNamesakes({ name }: Plan, file: string): OrchError {
+  return new OrchError('USAGE', `the newest run of ${name} is one of ${file}, a plan of the same name`, {
+    hint: 'Nothing was begun. Give this plan a name of its own, with "name:" at its top, and run it by that',
+    data: { plan: name, file },
   });
 }
 

@@ -1,54 +1,103 @@
-import { isPlain, mayOverlap, partsOf } from './files.ts';
+import { overlaps, type Pattern, readPattern } from './files.ts';
 
-/** The files that tasks at work together may touch. */
-export type Claims = {
-  /** Could none of them be touched by another task with these files too? One that names none may touch any. */
-  isFree(files: readonly string[]): boolean;
-  add(files: readonly string[]): void;
+/** A file that a task wants, and somebody who may touch it too. */
+export type Conflict<H> = { readonly file: string; readonly holder: H };
+
+/** The files that tasks at work together may touch; each task is a holder. */
+export type Claims<H> = {
+  /** The first of a task's files that somebody else may touch; null where none is. */
+  findConflict(files: readonly string[]): Conflict<H> | null;
+  add(holder: H, files: readonly string[]): void;
+  /** What a holder had is free again. */
+  release(holder: H): void;
 };
 
 /**
  * Opens the claims of tasks that run together, without any. Says the same as comparing each task with each by
- * `shareFiles`; plain paths, of which there may be thousands, are looked up.
+ * `shareFiles`, but for tasks that name no files, which are alone anyway; plain paths, of which there may be
+ * thousands, are looked up.
  */
-export function openClaims(): Claims {
-  const paths = new Set<string>();
+export function openClaims<H>(): Claims<H> {
+  const claimed = new Map<H, readonly Pattern[]>();
+  const paths = openIndex<H>();
   // The folders above them: who claims one of these claims all that is in it.
-  const above = new Set<string>();
-  const globs: string[] = [];
-  let isAnyClaimed = false;
-  let isEmpty = true;
+  const above = openIndex<H>();
+  const globs = new Map<H, readonly Pattern[]>();
+  const read = rememberPatterns();
 
-  function isPathFree(path: string): boolean {
-    const steps = stepsOf(path);
-    return !above.has(steps.at(-1) ?? '') && !steps.some((step) => paths.has(step));
+  function findHolder(pattern: Pattern): H | undefined {
+    for (const [holder, theirs] of globs) if (theirs.some((glob) => overlaps(glob, pattern))) return holder;
+    if (pattern.isPlain) {
+      const steps = stepsOf(pattern);
+      return above.find(steps.at(-1) ?? '') ?? steps.map(paths.find).find((holder) => holder !== undefined);
+    }
+    for (const [holder, theirs] of claimed)
+      if (theirs.some((path) => path.isPlain && overlaps(path, pattern))) return holder;
+    return undefined;
   }
 
   return {
-    isFree: (files) => {
-      if (isEmpty || isAnyClaimed || files.length === 0) return isEmpty;
-      return files.every((file) => {
-        if (globs.some((glob) => mayOverlap(glob, file))) return false;
-        return isPlain(file) ? isPathFree(file) : ![...paths].some((path) => mayOverlap(path, file));
-      });
-    },
-    add: (files) => {
-      isEmpty = false;
-      if (files.length === 0) isAnyClaimed = true;
+    findConflict: (files) => {
       for (const file of files) {
-        const steps = stepsOf(file);
-        if (!isPlain(file)) globs.push(file);
-        else {
-          paths.add(steps.at(-1) ?? '');
-          for (const step of steps.slice(0, -1)) above.add(step);
-        }
+        const holder = findHolder(read(file));
+        if (holder !== undefined) return { file, holder };
       }
+      return null;
+    },
+    add: (holder, files) => {
+      const patterns = files.map(read);
+      claimed.set(holder, patterns);
+      const wild = patterns.filter(({ isPlain }) => !isPlain);
+      if (wild.length > 0) globs.set(holder, wild);
+      for (const pattern of patterns.filter(({ isPlain }) => isPlain)) {
+        const steps = stepsOf(pattern);
+        paths.add(steps.at(-1) ?? '', holder);
+        for (const step of steps.slice(0, -1)) above.add(step, holder);
+      }
+    },
+    release: (holder) => {
+      for (const pattern of claimed.get(holder) ?? [])
+        for (const step of stepsOf(pattern)) {
+          paths.remove(step, holder);
+          above.remove(step, holder);
+        }
+      claimed.delete(holder);
+      globs.delete(holder);
     },
   };
 }
 
+/** Who is at a path. */
+function openIndex<H>() {
+  const holders = new Map<string, Set<H>>();
+  return {
+    find: (path: string): H | undefined => holders.get(path)?.values().next().value,
+    add: (path: string, holder: H): void => {
+      const known = holders.get(path);
+      if (known) known.add(holder);
+      else holders.set(path, new Set([holder]));
+    },
+    remove: (path: string, holder: H): void => {
+      const known = holders.get(path);
+      if (known?.delete(holder) && known.size === 0) holders.delete(path);
+    },
+  };
+}
+
+function rememberPatterns(): (file: string) => Pattern {
+  const known = new Map<string, Pattern>();
+  return (file) => {
+    const pattern = known.get(file) ?? readPattern(file);
+    known.set(file, pattern);
+    return pattern;
+  };
+}
+
 /** `src/auth/login.ts` → `src`, `src/auth`, `src/auth/login.ts`. */
-function stepsOf(path: string): string[] {
-  const parts = partsOf(path);
-  return parts.map((_, index) => parts.slice(0, index + 1).join('/'));
+function stepsOf({ parts }: Pattern): string[] {
+  let path = '';
+  return parts.map(({ text }) => {
+    path = path === '' ? text : `${path}/${text}`;
+    return path;
+  });
 }

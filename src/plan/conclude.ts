@@ -14,7 +14,9 @@ function judgeRun(work: Work, troubles: readonly Trouble[], why: Reason): RunSta
   const isOpen = listTasks(work.run.plan, work).some(({ status }) => ['pending', 'running'].includes(status));
   if (kinds.has('held') || (why.kind !== 'exit' && isOpen)) return 'resume_needed';
   if (kinds.has('blocked')) return 'blocked';
-  return kinds.has('failed') ? 'failed' : 'succeeded';
+  if (!kinds.has('failed')) return 'succeeded';
+  // A task that is refused for want of money fails of it, sooner than it can be stopped: with more it may succeed.
+  return why.kind === 'budget' ? 'resume_needed' : 'failed';
 }
 
 /** The last facts of a run and of its session, and its last checkpoint. */

@@ -5,52 +5,70 @@ export function shareFiles(a: readonly string[], b: readonly string[]): boolean 
 }
 
 /** What makes a part of a path more than a name, beyond `*` and `?`: it may reach across folders, or out of them. */
-const beyond = /[{}()!]/;
+const beyond = /\*\*|[{}()!]/;
 const wild = /[*?[\]]/;
+
+/** A path or a glob, read once to be compared often. */
+export type Pattern = {
+  /** Is it a path and nothing else, in the repository? */
+  readonly isPlain: boolean;
+  /** Each name on the way to it. */
+  readonly parts: readonly Part[];
+  /** Could it lead anywhere? */
+  readonly leavesFolder: boolean;
+};
+
+/** What stands before the first wildcard of a name and behind the last one; all of it where there is none. */
+type Part = {
+  readonly text: string;
+  readonly reach: 'name' | 'wild' | 'any';
+  readonly start: string;
+  readonly end: string;
+};
+
+/** Reads a path or a glob. Letters are the same in upper and lower case, as on some disks. */
+export function readPattern(glob: string): Pattern {
+  const parts = partsOf(glob).map(readPart);
+  const leavesFolder = parts.some(({ text }) => text === '..');
+  const isPlain = parts.length > 0 && !leavesFolder && parts.every(({ reach }) => reach === 'name');
+  return { isPlain, parts, leavesFolder };
+}
+
+function readPart(text: string): Part {
+  if (beyond.test(text)) return { text, reach: 'any', start: '', end: '' };
+  if (!wild.test(text)) return { text, reach: 'name', start: text, end: text };
+  const names = text.split(wild);
+  return { text, reach: 'wild', start: names[0] ?? '', end: names.at(-1) ?? '' };
+}
 
 /**
  * Could two globs match the same path? In doubt they could: tasks that wait for one another are only slower.
- * A folder stands for all that is in it, and letters are the same in upper and lower case, as on some disks.
+ * A folder stands for all that is in it.
  */
-export function mayOverlap(a: string, b: string): boolean {
-  const [left, right] = [partsOf(a), partsOf(b)];
-  if ([...left, ...right].includes('..')) return true;
-  for (let index = 0; index < Math.min(left.length, right.length); index++) {
-    const [x = '', y = ''] = [left[index], right[index]];
-    if ([x, y].some((part) => part.includes('**') || beyond.test(part))) return true;
+export function overlaps(a: Pattern, b: Pattern): boolean {
+  if (a.leavesFolder || b.leavesFolder) return true;
+  for (const [index, x] of a.parts.entries()) {
+    const y = b.parts[index];
+    if (y === undefined || x.reach === 'any' || y.reach === 'any') return true;
     if (!mayBeTheSame(x, y)) return false;
   }
   return true;
 }
 
-/** Is it a path and nothing else, in the repository? */
-export function isPlain(glob: string): boolean {
-  const parts = partsOf(glob);
-  return parts.length > 0 && !beyond.test(glob) && !wild.test(glob) && !parts.includes('..');
+export function mayOverlap(a: string, b: string): boolean {
+  return overlaps(readPattern(a), readPattern(b));
 }
 
 /** The names on the way to a file, as all disks would compare them. */
-export function partsOf(glob: string): string[] {
+function partsOf(glob: string): string[] {
   return glob
     .toLowerCase()
     .split(/[/\\]+/)
     .filter((part) => part !== '' && part !== '.');
 }
 
-/** Two parts of a path: what stands before the first wildcard and behind the last one must fit. */
-function mayBeTheSame(x: string, y: string): boolean {
-  if (!wild.test(x) && !wild.test(y)) return x === y;
-  const [from, to] = [edgesOf(x), edgesOf(y)];
-  const fits = (one: string, other: string) => one.startsWith(other) || other.startsWith(one);
-  return fits(from.start, to.start) && fits(reverse(from.end), reverse(to.end));
-}
-
-function edgesOf(part: string): { readonly start: string; readonly end: string } {
-  if (!wild.test(part)) return { start: part, end: part };
-  const [start = ''] = part.split(wild);
-  return { start, end: part.split(wild).at(-1) ?? '' };
-}
-
-function reverse(text: string): string {
-  return [...text].reverse().join('');
+function mayBeTheSame(x: Part, y: Part): boolean {
+  if (x.reach === 'name' && y.reach === 'name') return x.text === y.text;
+  const startsFit = x.start.startsWith(y.start) || y.start.startsWith(x.start);
+  return startsFit && (x.end.endsWith(y.end) || y.end.endsWith(x.end));
 }

@@ -1,4 +1,4 @@
-import { openClaims } from './claims.ts';
+import { openWaiting, type Waiting } from './waiting.ts';
 
 /** What the graph has to know of a task. What it needs and nobody has is as good as not needed: parsing refuses it. */
 export type GraphTask = { readonly id: string; readonly needs: readonly string[] };
@@ -77,19 +77,24 @@ export function nextBatch<T extends BatchTask>(
   most = Number.POSITIVE_INFINITY,
 ): T[] {
   const statuses = new Map([...done].map((id): [string, GraphStatus] => [id, 'succeeded']));
-  return chooseTogether(readyTasks(tasks, statuses), most);
+  const ready = readyTasks(tasks, statuses);
+  const waiting = openBatchWaiting(ready);
+  for (const task of ready) waiting.add(task);
+  return takeBatch(waiting, most);
 }
 
-function chooseTogether<T extends BatchTask>(ready: readonly T[], most: number): T[] {
+/** In a batch, one that must be alone comes when it is the first: who is free before that goes along. */
+function openBatchWaiting<T extends BatchTask>(order: readonly T[]): Waiting<T> {
+  const ranks = new Map(order.map((task, rank) => [task, rank]));
+  return openWaiting<T>({ rankOf: (task) => ranks.get(task) ?? 0, passAlone: true });
+}
+
+function takeBatch<T>(waiting: Waiting<T>, most: number): T[] {
   const batch: T[] = [];
-  const claims = openClaims();
-  for (const task of ready) {
-    if (batch.length >= most) break;
-    if (claims.isFree(task.files)) {
-      claims.add(task.files);
-      batch.push(task);
-    }
-    if (batch[0]?.files.length === 0) break;
+  while (batch.length < most) {
+    const task = waiting.take();
+    if (task === null) break;
+    batch.push(task);
   }
   return batch;
 }
@@ -113,23 +118,20 @@ export function listBatches<T extends BatchTask>(
   most = Number.POSITIVE_INFINITY,
 ): T[][] {
   const order = orderTasks(tasks);
-  const ranks = new Map(order.map((task, rank) => [task, rank]));
   const { waitsFor, neededBy } = linkNeeds(order);
+  const waiting = openBatchWaiting(order);
+  for (const task of order) if (waitsFor.get(task.id) === 0) waiting.add(task);
   const batches: T[][] = [];
-  let ready = order.filter(({ id }) => waitsFor.get(id) === 0);
-  while (ready.length > 0) {
-    const batch = new Set(chooseTogether(ready, most));
-    batches.push([...batch]);
-    const freed: T[] = [];
+  while (!waiting.isEmpty()) {
+    const batch = takeBatch(waiting, most);
+    batches.push(batch);
+    for (const task of batch) waiting.release(task);
     for (const { id } of batch)
       for (const next of neededBy.get(id) ?? []) {
         const left = (waitsFor.get(next.id) ?? 0) - 1;
         waitsFor.set(next.id, left);
-        if (left === 0) freed.push(next);
+        if (left === 0) waiting.add(next);
       }
-    ready = ready.filter((task) => !batch.has(task));
-    if (freed.length > 0)
-      ready = [...ready, ...freed].sort((a, b) => (ranks.get(a) ?? 0) - (ranks.get(b) ?? 0));
   }
   return batches;
 }

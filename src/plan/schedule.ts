@@ -1,6 +1,6 @@
-import { shareFiles } from './files.ts';
 import { linkNeeds, orderTasks } from './graph.ts';
 import type { Task } from './types.ts';
+import { openWaiting } from './waiting.ts';
 
 export type ScheduledTask = Pick<Task, 'id' | 'needs' | 'when' | 'files'>;
 export type Settled = 'succeeded' | 'failed' | 'skipped';
@@ -33,33 +33,24 @@ export function openSchedule<T extends ScheduledTask>(
   const { waitsFor, neededBy } = linkNeeds(tasks);
   // After a failure: of a task itself, or of anything before it.
   const tainted = new Set<string>();
-  const running = new Map<string, T>();
-  const ready: T[] = [];
+  const running = new Set<string>();
+  // One that must be alone is not passed by for ever.
+  const ready = openWaiting<T>({ rankOf: ({ id }) => ranks.get(id) ?? 0, passAlone: false });
   const unwanted: T[] = [];
 
-  const rankOf = ({ id }: T) => ranks.get(id) ?? 0;
   const isTainted = ({ needs }: T) => needs.some((need) => tainted.has(need));
 
   /** All it needs has ended, so it is known whether it runs at all. */
   function addReady(task: T): void {
-    if (!mayRun(task.when, isTainted(task))) {
-      unwanted.push(task);
-      return;
-    }
-    let [from, to] = [0, ready.length];
-    while (from < to) {
-      const middle = (from + to) >> 1;
-      const other = ready[middle];
-      if (other && rankOf(other) < rankOf(task)) from = middle + 1;
-      else to = middle;
-    }
-    ready.splice(from, 0, task);
+    if (mayRun(task.when, isTainted(task))) ready.add(task);
+    else unwanted.push(task);
   }
 
   function settle(id: string, status: Settled): void {
     const task = byId.get(id);
     if (task === undefined) return;
     running.delete(id);
+    ready.release(task);
     if (status === 'failed' || isTainted(task)) tainted.add(id);
     for (const next of neededBy.get(id) ?? []) {
       const left = (waitsFor.get(next.id) ?? 0) - 1;
@@ -79,17 +70,11 @@ export function openSchedule<T extends ScheduledTask>(
 
   function startWhatCan(): T[] {
     const start: T[] = [];
-    for (let index = 0; index < ready.length && running.size < jobs; ) {
-      const task = ready[index];
-      if (task === undefined) break;
-      const isFree = [...running.values()].every((other) => !shareFiles(task.files, other.files));
-      // One that must be alone is not passed by for ever.
-      if (!isFree && task.files.length === 0) break;
-      if (isFree) {
-        ready.splice(index, 1);
-        running.set(task.id, task);
-        start.push(task);
-      } else index++;
+    while (running.size < jobs) {
+      const task = ready.take();
+      if (task === null) break;
+      running.add(task.id);
+      start.push(task);
     }
     return start;
   }
@@ -99,7 +84,7 @@ export function openSchedule<T extends ScheduledTask>(
   return {
     next: () => ({ skipped: skipUnwanted(), start: startWhatCan() }),
     settle,
-    isOver: () => running.size + ready.length + unwanted.length === 0,
+    isOver: () => running.size + unwanted.length === 0 && ready.isEmpty(),
   };
 }
 

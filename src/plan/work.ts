@@ -109,14 +109,16 @@ async function runCommand(ports: WorkPorts, work: Work, task: Task, log: OutputL
     log.tell(`orch: attempt ${end.attempts}: ${end.reason}`);
     await recordTask(ports, work, task, { status: 'failed', attempts: end.attempts });
   }
+  if (end.kind !== 'succeeded') return end;
   // It is on disk that it succeeded before anything that needs it can begin.
-  if (end.kind === 'succeeded')
-    await recordTask(ports, work, task, {
-      status: 'succeeded',
-      attempts: end.attempts,
-      artifacts: [...end.artifacts],
-    });
-  return end;
+  const { stop } = await recordTask(ports, work, task, {
+    status: 'succeeded',
+    attempts: end.attempts,
+    artifacts: [...end.artifacts],
+  });
+  // An effect that began now would be ended half-way by whoever watches over the session.
+  const isStopped = stop !== null && effectsOfTask(work.run.effects, task.id).length > 0;
+  return isStopped ? { kind: 'stopped' as const } : end;
 }
 
 /** What tells a task's command, and every call of `orch` in it, where it belongs. */

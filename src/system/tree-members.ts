@@ -16,7 +16,7 @@ export type Membership = {
 
 /**
  * Picks the living processes of a tree: root, descendants, what is left of the group the root led, the known and the
- * marked, and the descendants of all these.
+ * marked, the groups that one of these leads, and the descendants of all these.
  */
 export function selectTree(
   table: ReadonlyMap<number, ProcessRow>,
@@ -39,6 +39,11 @@ export function selectTree(
   for (const row of table.values()) {
     if (found.has(row.pid) || spared.has(row.pid)) continue;
     if ((leadsGroup && row.group === root.pid) || isMarked(row.pid)) add(row);
+  }
+  // Who has neither its parent nor its environment any more may still have its group, as what sudo started does.
+  for (let size = 0; size < found.size; ) {
+    size = found.size;
+    for (const row of table.values()) if (found.get(row.group)?.group === row.group) add(row);
   }
   return [...found.values()].filter(({ phase }) => phase !== 'over');
 }

@@ -1,4 +1,6 @@
 import { execFileSync, spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { hasCode } from '../../src/errors.ts';
 import { endSession } from '../../src/session/lifecycle.ts';
@@ -84,5 +86,30 @@ describe.runIf(canMount)('a real file system that is full', () => {
       hint: 'Free some space, then run the same command again.',
     });
     expect(JSON.parse(lines.at(-1) ?? '').budget.spentUsd).toBe(2);
+  });
+
+  it('I2 I10: a run ends with what it could keep, and names what goes on with it; no effect is done twice', () => {
+    const folder = makeFolder();
+    const plan = `tasks:
+  - { id: fill, run: "dd if=/dev/zero of=fill bs=4k 2> /dev/null; true" }
+  - { id: tell, effects: [{ id: tell, run: "echo told >> $OUTSIDE" }] }
+`;
+    const script = `set -e
+      mount -t tmpfs -o size=4m none "$1"; cd "$1"; git init -q .; printf '%s' "$PLAN" > p.yaml
+      run() { "$NODE" "$ORCH" run p.yaml -e x "$@" 2> "$OUTSIDE.err" || status=$?; }
+      status=0; run; cat "$OUTSIDE.err"; echo "$status"
+      rm -f fill; status=0; run --resume; cat "$OUTSIDE.err"; echo "$status"`;
+    const outside = join(makeFolder(), 'outside');
+    const env = cleanEnvironment(folder, {
+      NODE: process.execPath,
+      ORCH: orchBin,
+      PLAN: plan,
+      OUTSIDE: outside,
+    });
+    const out = execFileSync('unshare', ['-rm', 'sh', '-c', script, 'sh', folder], { env, encoding: 'utf8' });
+    expect(out).toContain('the disk is full\n       What is done is kept. Mend it, then go on with: ');
+    expect(out).toContain('go on with: orch run p.yaml --resume -e x\n1\n');
+    expect(out).toMatch(/\n0\n$/);
+    expect(readFileSync(outside, 'utf8')).toBe('told\n');
   });
 });

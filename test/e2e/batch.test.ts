@@ -7,7 +7,14 @@ import { batchStatus, completeBatch, nextBatch } from '../../src/index.ts';
 import { errorOf, orchJson, runOrch, startOrch } from '../support/orch.ts';
 import { makeRepositoryWithCommit, type TestRepository } from '../support/repository.ts';
 import { shapeOf } from '../support/shapes.ts';
-import { makeSpecRepository, readSpecFile, specFolder, tasksYaml, writeSpec } from '../support/specs.ts';
+import {
+  dependenciesYaml,
+  makeSpecRepository,
+  readSpecFile,
+  specFolder,
+  tasksYaml,
+  writeSpec,
+} from '../support/specs.ts';
 
 type Next = { batch: { number: number; tasks: { id: string; file: string }[]; parallel: boolean } | null };
 type Status = Next & {
@@ -214,6 +221,50 @@ describe('orch batch', () => {
     expect(orchJson<Status>(repository, ['batch', 'status']).tasks.completed.map(({ id }) => id)).toEqual([
       'T001',
     ]);
+  });
+
+  it('commits what is staged already, also what was deleted or moved, and says what nobody named', () => {
+    const repository = makeSpecRepository();
+    mkdirSync(join(repository.folder, 'src/auth'), { recursive: true });
+    for (const path of ['src/auth/user.py', 'src/auth/old.py', 'docs.txt'])
+      repository.write(path, `${path}\n`);
+    writeSpec(repository, undefined, dependenciesYaml.replace('file: src/auth/user.py', 'file: src/auth/'));
+    repository.git('add', '.');
+    repository.git('commit', '--quiet', '--message', 'more');
+    repository.git('rm', '--quiet', 'src/auth/old.py');
+    repository.git('mv', 'src/auth/user.py', 'src/auth/person.py');
+    repository.git('mv', 'docs.txt', 'guide.txt');
+    const ran = runOrch(repository, ['batch', 'complete', '--commit']);
+    expect(ran).toMatchObject({ status: 0 });
+    expect(ran.stderr).toContain('Also in it, because it is staged: docs.txt, guide.txt\n');
+    const names = repository.git('show', '--no-renames', '--name-status', '--format=', 'HEAD').split('\n');
+    expect(names.filter((line) => line.includes('src/auth/')).sort()).toEqual([
+      'A\tsrc/auth/person.py',
+      'D\tsrc/auth/old.py',
+      'D\tsrc/auth/user.py',
+    ]);
+    expect(repository.git('status', '--porcelain')).toBe('');
+  });
+
+  it('takes no conflict for resolved: it is the user’s to end', () => {
+    const repository = makeSpecRepository();
+    mkdirSync(join(repository.folder, 'src/auth'), { recursive: true });
+    const write = (text: string) => repository.write('src/auth/user.py', text);
+    write('one\n');
+    repository.git('add', '.');
+    repository.git('commit', '--quiet', '--message', 'one');
+    write('two\n');
+    repository.git('stash', '--quiet');
+    write('three\n');
+    repository.git('commit', '--quiet', '--all', '--message', 'three');
+    const head = repository.git('rev-parse', 'HEAD');
+    // It fails as a stash does that conflicts.
+    expect(() => repository.git('stash', 'pop')).toThrow();
+    const refused = runOrch(repository, ['batch', 'complete', '--commit']);
+    expect(refused.status).toBe(1);
+    expect(refused.stderr).toContain('unmerged files');
+    expect(repository.git('rev-parse', 'HEAD')).toBe(head);
+    expect(repository.git('ls-files', '--unmerged')).toContain('src/auth/user.py');
   });
 
   it('two calls at once complete one batch', async () => {

@@ -62,6 +62,26 @@ describe('a run whose effect', () => {
     expect(filesOf(repository)).toContain('/writeback.json');
   });
 
+  it('was done is never done again, whichever task a run goes on behind; what is left out is said', () => {
+    const repository = makePlanned(plan);
+    answerWith(repository, 75);
+    expect(run(repository).status).toBe(75);
+    const behind = runOrch(repository, ['run', 'plan.yaml', '--resume-step', '2'], ranIn(repository));
+    expect(behind.status).toBe(0);
+    expect(behind.stderr).toContain(
+      '\neffect tell of publish is not known to be done; it is left out because you say so\n',
+    );
+    expect(behind.stderr).not.toContain('effect tag');
+    answerWith(repository, 0);
+    const back = run(repository, '--resume-step', '1');
+    expect(back.status).toBe(0);
+    expect(back.document.run.effects.map(({ id, status }) => [id, status])).toEqual([
+      ['tag', 'acknowledged'],
+      ['tell', 'acknowledged'],
+    ]);
+    expect(wordsOf(repository).filter((word) => word === 'tag')).toEqual(['tag']);
+  });
+
   it('will not work as it is exits 3, blocked; what needs it is not begun', () => {
     const repository = makePlanned(plan);
     answerWith(repository, 9);

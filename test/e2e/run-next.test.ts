@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { readText } from '../support/checkpoints.ts';
@@ -83,13 +83,55 @@ it('going on behind a step, it says which effects are not done again', () => {
 
 it('I7: no task begins after the one that used the budget up', () => {
   const spend = callOrch('record cost 2 -q');
+  // Whether it comes to its end before it is stopped, nobody knows: it is run again where it did not.
   const repository = makePlanned(
-    `name: p\ntasks:\n  - { id: a, run: "${spend} || echo spent >> $RAN" }\n  - { id: b, run: echo b >> $RAN }\n`,
+    `name: p\ntasks:\n  - { id: a, run: "${spend} || true" }\n  - { id: b, run: echo b >> $RAN }\n`,
   );
   const stopped = runOrch(repository, ['run', 'plan.yaml', '--budget', '1', '--json'], ranIn(repository));
   expect(stopped.status).toBe(4);
-  expect(readRan(repository)).toEqual(['spent']);
+  expect(readRan(repository)).toEqual([]);
   const more = runOrch(repository, ['run', 'plan.yaml', '--resume', '--budget', '+10'], ranIn(repository));
   expect(more.status).toBe(0);
-  expect(readRan(repository)).toEqual(['spent', 'b']);
+  expect(readRan(repository)).toEqual(['b']);
+});
+
+it('a task that fails because the money is gone is no failure of the plan: with more it goes on', () => {
+  const repository = makePlanned(`name: p
+tasks:
+  - { id: a, run: "${callOrch('record cost 2 -q')}" }
+  - { id: mend, run: echo mend >> $RAN, when: failure }
+`);
+  for (let times = 0; times < 3; times++) {
+    const args = times === 0 ? ['--budget', '1'] : ['--resume', '--budget', '+1'];
+    const stopped = runOrch(repository, ['run', 'plan.yaml', '-e', 'e', ...args], ranIn(repository));
+    expect(stopped.status).toBe(4);
+    expect(stopped.stderr).toContain('error: p: stopped, the budget is used up\n');
+    expect(nextOf(repository)).toBe('orch run plan.yaml --resume -e e --budget +10');
+  }
+  expect(readRan(repository)).toEqual([]);
+});
+
+it('two plans of one name are not taken for one another; one that was moved is still itself', () => {
+  const repository = makePlanned('tasks: [{ id: a, run: "true" }]\n');
+  const plan = (what: string, status: number) =>
+    `tasks: [{ id: send, retry: { attempts: 1 }, effects: [{ id: tell, run: echo ${what} >> $RAN }, { id: end, run: exit ${status} }] }]\n`;
+  for (const folder of ['one', 'two', 'three']) mkdirSync(join(repository.folder, folder));
+  repository.write('one/deploy.yaml', plan('one', 75));
+  repository.write('two/deploy.yaml', plan('two', 0));
+  const run = (file: string, ...args: string[]) =>
+    runOrch(repository, ['run', `${file}/deploy.yaml`, ...args], ranIn(repository));
+  expect(run('one').status).toBe(75);
+  for (const args of [[], ['--resume'], ['--resume-step', '1']]) {
+    const refused = run('two', ...args);
+    expect(refused.status).toBe(2);
+    expect(refused.stderr).toContain(
+      'error: the newest run of deploy is one of one/deploy.yaml, a plan of the same name\n',
+    );
+  }
+  renameSync(join(repository.folder, 'one/deploy.yaml'), join(repository.folder, 'three/deploy.yaml'));
+  repository.write('three/deploy.yaml', plan('one', 0));
+  expect(run('three', '--resume').status).toBe(0);
+  // It has come to its end: nothing of it can be mistaken.
+  expect(run('two').status).toBe(0);
+  expect(readRan(repository)).toEqual(['one', 'two']);
 });

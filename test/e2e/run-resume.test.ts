@@ -39,6 +39,19 @@ describe('a run that was killed', () => {
     expect(isAlive(slow.pid)).toBe(false);
   });
 
+  it('does not repeat what came after a task for failures that was skipped', async () => {
+    const repository = makePlanned(
+      release.replace(
+        '  - { id: slow',
+        '  - { id: mend, run: "false", when: failure }\n  - { id: on, run: echo on >> $RAN }\n  - { id: slow',
+      ),
+    );
+    await kill(await startSlow(repository));
+    letGo(repository);
+    expect(run(repository, '--resume').status).toBe(0);
+    expect(tasksOf(repository)).toEqual(['lint', 'build', 'on', 'slow', 'slow', 'publish']);
+  });
+
   it('runs again what made an artifact that is gone, and what needs it, and says so', async () => {
     const repository = makePlanned(release);
     await kill(await startSlow(repository));
@@ -68,7 +81,7 @@ describe('a run that was killed', () => {
     for (const line of [
       'lint was changed in the plan: it runs again',
       'build needs lint: it runs again',
-      'more is new in the plan',
+      'more, publish: new in the plan, or not begun yet',
     ])
       expect(resumed.stderr).toContain(`${line}\n`);
     expect(tasksOf(repository).slice(3)).toEqual(['lint2', 'build', 'slow', 'more', 'publish']);

@@ -49,6 +49,26 @@ describe('what of an earlier run counts', () => {
     expect(doneOf({}, recordsOf(plan, 'b', 'd'))).toMatchObject({ done: ['d'], again: [['b', 'need']] });
   });
 
+  it('is what came after a task that is only there for failures, and was skipped', () => {
+    const handled = parsePlan(
+      `tasks:
+  - { id: a, run: one }
+  - { id: mend, run: two, when: failure }
+  - { id: tell, run: three, when: failure }
+  - { id: b, run: four }
+`,
+      'p.yaml',
+    );
+    expect(doneOf({}, recordsOf(handled, 'a', 'b'), handled)).toMatchObject({ done: ['a', 'b'], again: [] });
+    // Where what it watches over runs again, nobody knows yet whether it is skipped.
+    const again = [['b', 'need']];
+    expect(doneOf({}, recordsOf(handled, 'b'), handled)).toMatchObject({ done: [], again });
+    const step = { ...plain, byHand: new Set(['a', 'mend', 'tell', 'b']), isStep: true };
+    const carried = carryTasks(handled, recordsOf(handled, 'a', 'b'), step);
+    expect([...carried.done.keys()]).toEqual(['a', 'b']);
+    expect(carried.byWord).toEqual([]);
+  });
+
   it('is nothing that does something else by now; what is new or gone is named', () => {
     const edited = parsePlan(
       `${text.replace('id: c, run: three', 'id: n, run: three')}`.replace('four', 'five'),

@@ -163,13 +163,24 @@ describe('globs', () => {
 it('claims say the same as comparing each with each', () => {
   const name = fc.constantFrom('a', 'b', 'A', 'a.ts', '*', '**', 'a*', '..', '.', '{a,b}');
   const path = fc.array(name, { minLength: 1, maxLength: 3 }).map((parts) => parts.join('/'));
-  const files = fc.array(path, { maxLength: 3 });
+  const files = fc.array(path, { minLength: 1, maxLength: 3 });
   fc.assert(
-    fc.property(fc.array(files, { maxLength: 4 }), files, (others, mine) => {
-      const claims = openClaims();
-      for (const other of others) claims.add(other);
-      expect(claims.isFree(mine)).toBe(others.every((other) => !shareFiles(mine, other)));
-    }),
+    fc.property(
+      fc.array(files, { maxLength: 4 }),
+      fc.array(files, { maxLength: 3 }),
+      files,
+      (others, gone, mine) => {
+        const claims = openClaims<readonly string[]>();
+        for (const other of [...others, ...gone]) claims.add(other, other);
+        for (const other of gone) claims.release(other);
+        const conflict = claims.findConflict(mine);
+        expect(conflict === null).toBe(others.every((other) => !shareFiles(mine, other)));
+        if (conflict === null) return;
+        expect(others).toContain(conflict.holder);
+        expect(mine).toContain(conflict.file);
+        expect(shareFiles([conflict.file], conflict.holder)).toBe(true);
+      },
+    ),
     { numRuns: 2_000 },
   );
 });

@@ -59,7 +59,19 @@ function expectedEnds(tasks: readonly ScheduledTask[], failing: readonly string[
   return Object.fromEntries(tasks.map(({ id }) => [id, endOf(id)]));
 }
 
-const ids = ['a', 'b', 'c', 'd', 'e', 'f'];
+/** In the order of the plan, who shares nothing with those at work; nobody passes one that must be alone. */
+function chooseByHand(ready: readonly ScheduledTask[], running: readonly ScheduledTask[], jobs: number) {
+  const start: ScheduledTask[] = [];
+  for (const each of ready) {
+    const others = [...running, ...start];
+    const isFree = others.every((other) => !shareFiles(each.files, other.files));
+    if (others.length >= jobs || (!isFree && each.files.length === 0)) break;
+    if (isFree) start.push(each);
+  }
+  return start;
+}
+
+const ids = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'];
 const plans = fc
   .array(
     fc.record({
@@ -67,7 +79,7 @@ const plans = fc
       when: fc.constantFrom('success' as const, 'failure' as const, 'always' as const),
       files: fc.subarray(['x', 'y/**', 'y/z', 'w']),
     }),
-    { minLength: 1, maxLength: 6 },
+    { minLength: 1, maxLength: 8 },
   )
   // Each needs only what stands before it; that the file's order does not matter, the graph's own test shows.
   .map((parts) =>
@@ -92,6 +104,38 @@ describe('the schedule', () => {
             expect(began.indexOf(need)).toBeLessThan(began.indexOf(id));
       }),
       { numRuns: 500 },
+    );
+  });
+
+  it('begins at each step what one would choose by looking at all', () => {
+    fc.assert(
+      fc.property(
+        plans,
+        fc.integer({ min: 1, max: 4 }),
+        fc.infiniteStream(fc.nat()),
+        (given, jobs, chances) => {
+          const tasks = given.map((each): ScheduledTask => ({ ...each, when: 'success' }));
+          const schedule = openSchedule(tasks, new Set(), jobs);
+          const begun = new Set<string>();
+          const ended = new Set<string>();
+          const running: ScheduledTask[] = [];
+          while (ended.size < tasks.length) {
+            const ready = tasks.filter(
+              ({ id, needs }) => !begun.has(id) && needs.every((need) => ended.has(need)),
+            );
+            const expected = chooseByHand(ready, running, jobs);
+            const { start } = schedule.next();
+            expect(start).toEqual(expected);
+            for (const { id } of start) begun.add(id);
+            running.push(...start);
+            const [over] = running.splice((chances.next().value ?? 0) % running.length, 1);
+            ended.add(over?.id ?? '');
+            schedule.settle(over?.id ?? '', 'succeeded');
+          }
+          expect(schedule.isOver()).toBe(true);
+        },
+      ),
+      { numRuns: 2_000 },
     );
   });
 
@@ -139,7 +183,10 @@ describe('the schedule', () => {
     const wide = Array.from({ length: 10_000 }, (_, n) =>
       task(`t${n}`, n < 100 ? [] : [`t${n - 100}`, `t${n % 100}`], { files: [`f${n}`] }),
     );
-    for (const tasks of [chain, wide]) {
+    // All want the same files, or one of a few.
+    const same = Array.from({ length: 10_000 }, (_, n) => task(`t${n}`, [], { files: ['src/**', `f${n}`] }));
+    const few = Array.from({ length: 10_000 }, (_, n) => task(`t${n}`, [], { files: [`d${n % 50}/*.ts`] }));
+    for (const tasks of [chain, wide, same, few]) {
       // By what it computes: others may be at work on this machine.
       const before = process.cpuUsage();
       expect(runWithoutLooking(tasks, 8)).toBe(10_000);

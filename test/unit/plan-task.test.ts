@@ -1,11 +1,16 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { beginRun } from '../../src/plan/begin.ts';
 import { parsePlan } from '../../src/plan/parse.ts';
 import { runTask } from '../../src/plan/task.ts';
+import { workOn } from '../../src/plan/work.ts';
+import { defaultSettings } from '../../src/session/settings.ts';
 import { realRandom } from '../../src/system/clock.ts';
 import { inheritedEnvironment } from '../../src/system/spawn.ts';
 import { makeRepositoryWithCommit } from '../support/repository.ts';
+import { epic, withOrch } from '../support/store.ts';
+import { callOrch } from '../support/supervised.ts';
 
 it('I7: a task that may not begin is stopped before its command runs, also between two attempts', async () => {
   const { folder } = makeRepositoryWithCommit();
@@ -30,4 +35,50 @@ it('I7: a task that may not begin is stopped before its command runs, also betwe
   expect(await runWhile(() => false)).toEqual({ kind: 'stopped', attempts: 0 });
   expect(existsSync(join(folder, 'ran'))).toBe(false);
   expect(await runWhile((attempt) => attempt === 1)).toEqual({ kind: 'stopped', attempts: 1 });
+});
+
+it('I7: a task that used the budget up begins no effect; it counts as done, and its effects as still to be done', async () => {
+  const { folder: cwd, home } = makeRepositoryWithCommit();
+  const spend = `HOME='${home}' ${callOrch('record cost 2 -q')}`;
+  const plan = parsePlan(
+    `tasks: [{ id: a, run: "${spend} || true", effects: [{ id: send, run: echo x >> sent }] }]`,
+    'p.yaml',
+  );
+  const [task] = plan.tasks;
+  if (!task) throw new Error('the plan has one task');
+  await withOrch({ cwd }, async (orch) => {
+    const begun = await beginRun(orch, {
+      plan,
+      file: null,
+      wish: { kind: 'plain' },
+      worktree: cwd,
+      env: inheritedEnvironment(),
+      session: {
+        epic,
+        budget: '1',
+        newEpicBudget: null,
+        byAgent: false,
+        kind: 'supervised',
+        worktree: cwd,
+        settings: { ...defaultSettings, snapshot: false },
+        takeOver: false,
+      },
+    });
+    if (begun.kind !== 'begun') throw new Error('there was a run before');
+    const { run, started } = begun;
+    const effects = new Map(run.effects.map(({ record }) => [record.id, record]));
+    const work = { run, target: started.target, tasks: new Map(), effects, kept: { bytes: 0 } };
+    // Nobody watches over it, who would be just as fast.
+    const ports = {
+      ...orch,
+      cwd,
+      env: inheritedEnvironment(),
+      signal: new AbortController().signal,
+      tell: () => {},
+    };
+    expect(await workOn(ports, work, task)).toEqual({ kind: 'stopped' });
+    expect(work.tasks.get('a')).toEqual({ status: 'succeeded', attempts: 1 });
+    expect(effects.get('send')?.status).toBe('planned');
+    expect(existsSync(join(cwd, 'sent'))).toBe(false);
+  });
 });

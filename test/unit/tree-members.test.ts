@@ -63,6 +63,27 @@ describe('the members of a tree', () => {
     expect(select(99, { marked: [40] })).toEqual([40, 41]);
   });
 
+  it('are those in a group that one of them leads, though they show nothing else', () => {
+    const left = makeTable(
+      '1<0',
+      '10<1 g10',
+      '70<1 g70',
+      '71<1 g70',
+      '72<71 g72',
+      '73<1 g72',
+      '80<1 g80',
+      '81<1 g80',
+    );
+    const found = selectTree(left, {
+      root: { pid: 0, startedAt: '' },
+      self: 10,
+      known: [],
+      isMarked: (pid) => [70, 81].includes(pid),
+    });
+    // 81 is marked and leads nothing: whose group it is in is another's affair.
+    expect(found.map(({ pid }) => pid).sort()).toEqual([70, 71, 72, 73, 81]);
+  });
+
   it('are never the asking process, its ancestors or the system', () => {
     for (const pid of [0, 1, 5, 10]) expect(select(pid), String(pid)).toEqual([]);
     expect(select(50, { marked: [0, 1, 5, 10], known: [1, 5, 10] })).toEqual([50]);
