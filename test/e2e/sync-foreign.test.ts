@@ -11,6 +11,7 @@ import {
 } from '../support/checkpoints.ts';
 import { cloneOf, makeHub, syncIn } from '../support/remotes.ts';
 import type { TestRepository } from '../support/repository.ts';
+import { makeSecrets } from '../support/secrets.ts';
 
 // Many processes: a loaded machine takes many times as long.
 vi.setConfig({ testTimeout: 180_000 });
@@ -53,7 +54,12 @@ describe('two lines of one epic', () => {
     const { laptop, desk } = await makeClones();
     await save(desk, ['two at the desk']);
     await syncIn(desk);
-    laptop.write('credentials.txt', 'AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI/K7MDENG/bPxRfiCYzzzzzzzzzz\n');
+    laptop.write(
+      'credentials.txt',
+      `${makeSecrets(1)
+        .map(({ text }) => text)
+        .join('\n')}\n`,
+    );
     const later = Date.now() + 60_000;
     await save(laptop, ['two on the laptop'], { clock: { now: () => later } });
     const { leftOut } = show(laptop, 'latest').document;
