@@ -1,5 +1,5 @@
 import { OrchError } from '../errors.ts';
-import type { Redact } from '../redact.ts';
+import { presetRedactor, type Redact } from '../redact.ts';
 import type { Fact } from '../state/facts.ts';
 import { cleanText, cutBytes, maxTextBytes } from '../text.ts';
 
@@ -43,6 +43,19 @@ async function cleanTexts(value: unknown, redact: Redact): Promise<unknown> {
 /** What cannot be seen is gone before the look, or it would hide a secret; the cut comes after, or it would halve one. */
 export async function cleanSecretText(text: string, redact: Redact): Promise<string> {
   return cutBytes(await redact(cleanText(text, Number.POSITIVE_INFINITY)), maxTextBytes);
+}
+
+/** Is a secret in a name? It cannot be kept in part, so it is not taken at all. */
+export function holdsSecret(name: string): boolean {
+  return presetRedactor.redactAtOnce(name) !== name;
+}
+
+export function secretName(): OrchError {
+  return new OrchError(
+    'EPIC_ID_INVALID',
+    'this epic id looks like a secret, and would stand in every checkpoint',
+    { hint: 'Nothing was written. Try --epic my-feature' },
+  );
 }
 
 function refused(index: number, problem: string): OrchError {

@@ -5,6 +5,7 @@ import { isDefaultBranch } from '../git/refs.ts';
 import type { Repository } from '../git/repository.ts';
 import { parseEpicId, slugOf } from '../ids.ts';
 import type { EpicId, SessionId } from '../types.ts';
+import { holdsSecret } from './clean.ts';
 import type { Place } from './here.ts';
 import { journalFolder, listJournals, readJournal } from './journal.ts';
 import { lastUsedOn } from './last-used.ts';
@@ -56,7 +57,7 @@ export async function resolveEpic(ports: ResolvePorts, question: EpicQuestion): 
   const { epic: configured } = await ports.readConfig();
   if (configured) return { epic: configured, because: 'config' };
   const { branch } = await ports.git.readHead();
-  const named = branch && !isDefaultBranch(ports.repository.commonDir, branch) ? slugOf(branch) : null;
+  const named = branch === null ? null : nameAfter(ports, branch);
   if (named && create) return { epic: named, because: 'branch' };
   const epics = await listAllEpics(ports);
   if (named && epics.includes(named)) return { epic: named, because: 'branch' };
@@ -74,6 +75,12 @@ export async function resolveEpic(ports: ResolvePorts, question: EpicQuestion): 
     hint: `Name one, such as: --epic ${only}`,
     data: { epics },
   });
+}
+
+/** The epic a branch stands for, where it stands for one. */
+function nameAfter({ repository }: ResolvePorts, branch: string): EpicId | null {
+  const standsForNone = isDefaultBranch(repository.commonDir, branch) || holdsSecret(branch);
+  return standsForNone ? null : slugOf(branch);
 }
 
 export type PlaceQuestion = EpicQuestion & {
