@@ -12,6 +12,7 @@ import { lastUsedOn } from './last-used.ts';
 import { checkLive, type LiveRecord, listLive, readLive } from './live.ts';
 import type { SessionPorts } from './record.ts';
 import type { SessionSettings } from './settings.ts';
+import { isOthers } from './writer.ts';
 
 export type EpicChoice = {
   readonly epic: EpicId;
@@ -141,7 +142,7 @@ export async function findOwn(
   session: SessionId,
 ): Promise<Extract<Place, { kind: 'running' }> | null> {
   const header = readJournal(journalFolder(ports.home), session)?.header;
-  if (header === undefined) return null;
+  if (header === undefined || isOthers(ports.home, session)) return null;
   const settings = readLive(ports.home, session)?.settings ?? (await ports.readSettings());
   return { kind: 'running', epic: header.epic, session, settings };
 }
