@@ -109,8 +109,7 @@ const farBack = 500;
 /** The session whose code `latest` means. Of clocks that are apart, the times of snapshots need not tell. */
 async function findLatestCode(ports: CleanupPorts, epic: EpicId): Promise<SessionId | null> {
   for await (const { checkpoint } of walkEpic(ports, epic, () => {}, farBack)) {
-    const { sessionId, trigger, snapshot } = checkpoint;
-    if (snapshot !== null && trigger !== 'merge') return sessionId;
+    if (checkpoint.snapshot !== null) return checkpoint.sessionId;
   }
   return null;
 }
