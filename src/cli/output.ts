@@ -38,6 +38,15 @@ export function writeTo(fd: number, text: string | Buffer): boolean {
   return true;
 }
 
+/** The colours of our own, and whatever else a terminal would obey, or show as another text. */
+const obeyed =
+  /(\u001b\[(?:[012]|3[1236])m)|[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
+
+/** Texts may come from other machines, which need not have cleaned them. */
+export function makeShowable(text: string, coloured = false): string {
+  return text.replace(obeyed, (_, own: string | undefined) => (coloured && own) || '');
+}
+
 /** Is this a terminal? Asked in two steps: loading what knows it takes longer than to see that it is a pipe or a file. */
 function isTerminal(fd: number): boolean {
   try {
@@ -58,10 +67,10 @@ export function openOutput(
   const coloured = options.color && !env.NO_COLOR && env.TERM !== 'dumb' && isTerminal(1);
   return {
     print: (text) => {
-      writeTo(1, `${text}\n`);
+      writeTo(1, `${makeShowable(text, coloured)}\n`);
     },
     tell: (text) => {
-      if (!options.quiet) writeTo(2, `${text}\n`);
+      if (!options.quiet) writeTo(2, `${makeShowable(text, coloured)}\n`);
     },
     paint: (colour, text) => (coloured ? `\u001b[${colours[colour]}m${text}\u001b[0m` : text),
     isQuiet: options.quiet,

@@ -8,7 +8,7 @@ import { restoreInto } from '../session/restore-into.ts';
 import { scopeOf, showPaths } from '../session/restore-paths.ts';
 import { proposeRestore } from '../session/restore-plan.ts';
 import { findCode, findUndo, type RestoreTarget } from '../session/restore-target.ts';
-import { onSignals } from '../system/signals.ts';
+import { catchSignals, statusOfSignal } from '../system/signals.ts';
 import { count } from '../units.ts';
 import { askYesNo, canAsk } from './ask.ts';
 import { chooseEpic } from './choose.ts';
@@ -52,9 +52,10 @@ async function restoreHere(context: Context, orch: Orch, call: Call): Promise<nu
     else if (!isDryRun) out.tell('Nothing to do.');
     return 0;
   }
-  if (call.options.yes !== true && !(await isAgreed(context, call))) {
+  const answer = call.options.yes === true || (await askToRestore(context, call));
+  if (answer !== true) {
     out.tell('Nothing was changed.');
-    return 0;
+    return answer === false ? 1 : statusOfSignal(answer);
   }
   const done = await restore(orch, target);
   if (json) out.print(JSON.stringify(describeRestore(target, done.plan, done)));
@@ -71,16 +72,18 @@ async function findTarget(context: Context, orch: Orch, call: Call): Promise<Res
     : { ...target, scope: scopeOf(orch.repository, context.cwd, call.paths) };
 }
 
-async function isAgreed({ json, argv }: Context, call: Call): Promise<boolean> {
+/** The answer, or the signal that came instead of one. */
+async function askToRestore({ json, argv }: Context, call: Call): Promise<boolean | NodeJS.Signals> {
   if (json || !canAsk()) {
     const typed = argv.map((word) => (/^[\w.~/=@:+-]+$/.test(word) ? word : JSON.stringify(word))).join(' ');
     throw new OrchError('USAGE', 'nothing was changed: there is nobody to ask', {
       hint: `If that is what you want: orch ${call.paths.length > 0 ? typed.replace(' -- ', ' -y -- ') : `${typed} -y`}`,
     });
   }
-  const stop = new AbortController();
-  const off = onSignals(['SIGINT', 'SIGTERM', 'SIGHUP'], () => stop.abort());
-  return askYesNo('The present state is saved first, as a checkpoint. Go on?', stop.signal).finally(off);
+  const signals = catchSignals();
+  const question = 'The present state is saved first, as a checkpoint. Go on?';
+  const isYes = await askYesNo(question, signals.aborted).finally(signals.release);
+  return signals.caught()?.signal ?? isYes;
 }
 
 async function runInto(

@@ -7,7 +7,7 @@ import { catchSignals, type SignalWatch, statusOfSignal } from '../system/signal
 import { count, parseDuration } from '../units.ts';
 import { askYesNo, canAsk } from './ask.ts';
 import { epicOption } from './choose.ts';
-import { writeTo } from './output.ts';
+import { makeShowable, writeTo } from './output.ts';
 import { type Context, runCommands } from './run.ts';
 import { type Call, type CommandSpec, textOf } from './spec.ts';
 import { showPreview, showSynced, sumUp } from './sync-view.ts';
@@ -87,7 +87,9 @@ function readOptions(context: Context, call: Call): SyncOptions {
     timeout,
     ...(epicId !== undefined && { epicId }),
     ...(call.options['no-snapshots'] && { snapshots: false }),
-    ...(showsProgress(context) && { onProgress: (text: string) => writeTo(2, `\r\u001b[K${text}`) }),
+    ...(showsProgress(context) && {
+      onProgress: (text: string) => writeTo(2, `\r\u001b[K${makeShowable(text)}`),
+    }),
   };
 }
 

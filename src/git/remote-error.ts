@@ -16,7 +16,7 @@ const diskFull = /no space left on device|disk quota exceeded/i;
 
 /** Takes a name and a password out of an address. */
 export function hideCredentials(text: string): string {
-  return text.replace(/([a-z][a-z0-9+.-]*:\/\/)[^\s/@]+@/gi, '$1');
+  return text.replace(/([a-z][a-z0-9+.-]*:\/\/)[^\s/]+@/gi, '$1');
 }
 
 /** What the other side itself said, on one line; null where it said nothing. */

@@ -104,6 +104,7 @@ export async function carryOut(
   const environment = { GIT_INDEX_FILE: index };
   const moved = await moveFiles({ repository, environment }, from, to);
   if (moved.status !== 0 && isRefusal(moved)) throw changedMeanwhile(moved);
+  if (moved.status !== 0) await expectTree(repository, to, environment);
   const { listing } = await listChanges(repository, ['changed'], environment);
   const gone = lookAt(worktree, remove);
   const there = (path: string) => !['missing', 'behind link', 'folder'].includes(gone.get(path)?.kind ?? '');
@@ -123,6 +124,19 @@ export async function carryOut(
       data: { files: undone.map(showPath), stderr: moved.stderr.slice(-2_000) },
     },
   );
+}
+
+/** Git left the index as it was: what it did of its work is found by comparing with what was wanted. */
+async function expectTree(
+  repository: WorkTreePorts['repository'],
+  tree: Oid,
+  environment: Record<string, string>,
+): Promise<void> {
+  for (const args of [
+    ['read-tree', tree],
+    ['update-index', '-q', '--refresh'],
+  ])
+    await runOnIndex(repository, args, environment);
 }
 
 /** Puts a tree into an empty folder. The repository's working tree and index have no part in it. */

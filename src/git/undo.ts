@@ -2,7 +2,7 @@ import { basename } from 'node:path';
 import { hasCode, OrchError } from '../errors.ts';
 import { parseEpicId } from '../ids.ts';
 import type { Clock } from '../system/clock.ts';
-import type { Disk } from '../system/files.ts';
+import { type Disk, statIfThere } from '../system/files.ts';
 import type { EpicId, Millis, Oid } from '../types.ts';
 import { formatCommit } from './commit.ts';
 import { damaged, type GitEngine } from './engine.ts';
@@ -31,6 +31,8 @@ export type Undo = {
   readonly saved: Oid;
   /** The undo that this restore carried out, where it was one: cut short, it is gone on with. */
   readonly undoes: Oid | null;
+  /** The linked working tree it is of. */
+  readonly place?: string | null;
 };
 
 /** An undo as it was found. */
@@ -53,10 +55,21 @@ export function undoRef({ gitDir, commonDir }: Repository): string {
   return `${undoPrefix}${place}`;
 }
 
+/**
+ * Which linked working tree it is: one that is made under the name of one that was removed is another. Null for the
+ * main one, of which there is one only.
+ */
+function placeOf({ gitDir, commonDir }: Repository): string | null {
+  const stat = gitDir === commonDir ? null : statIfThere(gitDir);
+  return stat && `${stat.ino} ${stat.birthtimeMs}`;
+}
+
 /** The newest; null where there is nothing to undo. */
 export async function readUndo({ git, repository }: Ports): Promise<FoundUndo | null> {
   const oid = await git.readRef(undoRef(repository));
-  return oid === null ? null : readUndoCommit(git, oid);
+  const found = oid === null ? null : await readUndoCommit(git, oid);
+  const isAnothers = found?.undo.place && found.undo.place !== placeOf(repository);
+  return isAnothers ? null : found;
 }
 
 export async function readUndoCommit(git: GitEngine, oid: Oid): Promise<FoundUndo> {
@@ -70,8 +83,9 @@ export async function readUndoCommit(git: GitEngine, oid: Oid): Promise<FoundUnd
 const maxConflicts = 5;
 
 /** Keeps it; on disk when it returns. All it refers to is held by its parents, so git prunes none of it. */
-export async function writeUndo(ports: Ports, { tree, ...undo }: Undo): Promise<Oid> {
+export async function writeUndo(ports: Ports, { tree, ...known }: Undo): Promise<Oid> {
   const { git, clock } = ports;
+  const undo = { ...known, place: placeOf(ports.repository) };
   const at = clock.now();
   const held = [...undo.restored.flatMap(({ from, to }) => [from, to]), undo.bytes]
     .filter((each) => each !== null)

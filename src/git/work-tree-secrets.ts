@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { readFileSync } from 'node:fs';
+import { readFileSync, readlinkSync } from 'node:fs';
 import { hasCode, systemCode } from '../errors.ts';
 import { statIfThere } from '../system/files.ts';
 import type { Oid } from '../types.ts';
@@ -31,18 +31,18 @@ export async function lookForSecrets(
   for (const [path, one] of found) {
     if (one.kind !== 'file' && one.kind !== 'link') continue;
     const name = Buffer.from(path, 'latin1').toString('utf8');
-    const isRead = one.kind === 'file' && one.bytes <= maxFileBytes;
-    const text = isRead ? readText(readIfReadable(fullPath(worktree, path))) : '';
+    const isRead = one.kind === 'link' || one.bytes <= maxFileBytes;
+    const text = isRead ? readText(readIfReadable(fullPath(worktree, path), one.kind)) : '';
     const secret = (await findSecret(name)) ?? (text === '' ? null : await findSecret(text));
     if (secret !== null) result.set(path, { ...one, secret });
   }
   return result;
 }
 
-/** What went away meanwhile, or cannot be read, is for git to tell. */
-function readIfReadable(path: Buffer): Buffer {
+/** What went away meanwhile, or cannot be read, is for git to tell. Of a link, where it leads is kept. */
+function readIfReadable(path: Buffer, kind: 'file' | 'link'): Buffer {
   try {
-    return readFileSync(path);
+    return kind === 'link' ? readlinkSync(path, 'buffer') : readFileSync(path);
   } catch (error) {
     if (systemCode(error) === null) throw error;
     return Buffer.alloc(0);

@@ -24,13 +24,18 @@ function findNamed(text: string): Found[] {
     const value = taken.replace(/[.:]+$/, '');
     // `token = readToken(…)`, `token: Tokens<…>`: a program, not a value.
     if (quote === '' && (/[([<{]/.test(text[end] ?? '') || program.test(value))) continue;
-    if (value.includes('://')) continue;
+    if (value.includes('://') || isFolder(name, value)) continue;
     const kind = kindOf(name);
     const mayBeShort = kind === 'password' && (quote !== '' || capitals.test(name));
     if (!isRandomWord(value) && !(mayBeShort && isPassword(value))) continue;
     found.push({ kind, start: end - taken.length, end: end - taken.length + value.length });
   }
   return found;
+}
+
+/** `PWD=/home/somebody/shop2` is where somebody is. */
+function isFolder(name: string, value: string): boolean {
+  return /^pwd$/i.test(name) && /^(?:~|\.{1,2})?\//.test(value);
 }
 
 function kindOf(name: string): string {
@@ -58,9 +63,45 @@ function findHeaders(text: string): Found[] {
   return found;
 }
 
+/** `--token …`, `login somebody password …`: a space stands between the name and the value. */
+const option =
+  /(?:--(?:[a-z0-9]{1,20}-){0,4}(?:token|secret|passw(?:or)?d|passphrase|key)|\blogin[ \t]{1,4}\S{1,100}\s{1,8}password)[ \t]{1,4}["'`]?(?<value>[A-Za-z0-9+/_=.~!#%^*@:-]{8,1000})/gi;
+
+/** `curl -u somebody:…` */
+const user = /(?:[ \t]-u[ \t]{0,2}|--user[= \t])["'`]?[^\s:"'`$]{1,100}:(?<value>[^\s"'`$:]{8,300})/g;
+
+function findInCalls(text: string): Found[] {
+  const find = (pattern: RegExp, isIt: (value: string) => boolean) =>
+    [...text.matchAll(pattern)].flatMap(({ 0: whole, index, groups = {} }) => {
+      const { value = '' } = groups;
+      const end = index + whole.length;
+      return isIt(value) ? [{ kind: 'password', start: end - value.length, end }] : [];
+    });
+  return [
+    ...find(option, isRandomWord).map((one) => ({ ...one, kind: 'token' })),
+    ...find(user, (value) => isRandomWord(value) || isPassword(value)),
+  ];
+}
+
+/** `Cookie: theme=dark; session=…` */
+const jar = /\bCookie["']?:[ \t]{0,4}["']?(?<pairs>[^\r\n"'\\]{16,8000})/gi;
+const pair = /=(?<value>[A-Za-z0-9+/_=.~%:-]{16,4000})/g;
+
+function findCookies(text: string): Found[] {
+  return [...text.matchAll(jar)].flatMap(({ 0: whole, index, groups = {} }) => {
+    const { pairs = '' } = groups;
+    const from = index + whole.length - pairs.length;
+    return [...pairs.matchAll(pair)].flatMap(({ 0: found, index: at }) => {
+      const start = from + at + 1;
+      const value = found.slice(1);
+      return isRandomWord(value) ? [{ kind: 'cookie', start, end: start + value.length }] : [];
+    });
+  });
+}
+
 /** `scheme://user:password@host`, and a long user without a password, as a token is given. */
 const address =
-  /\b[a-z][a-z0-9+.-]{1,20}:\/\/(?<user>[^\s/?#@:"'`<>\\]{0,300})(?::(?<password>[^\s/?#@"'`<>\\]{1,300}))?@(?=[A-Za-z0-9[])/gi;
+  /\b[a-z][a-z0-9+.-]{1,20}:\/\/(?<user>[^\s/?#@:"'`<>\\]{0,300})(?::(?<password>[^\s/?#"'`<>\\]{1,300}))?@(?=[A-Za-z0-9[])/gi;
 
 function findInAddresses(text: string): Found[] {
   if (!text.includes('://')) return []; // much faster than the pattern, and mostly so
@@ -95,8 +136,10 @@ function findInQueries(text: string): Found[] {
 
 /** What a text must have for any of these to be in it. */
 export const namesAtAll =
-  /(?:secret|token|passw(?:or)?d|passphrase|pwd|key(?:[_-]?base)?|credentials?|sig|signature|auth|code)(?:_?[0-9]{1,3})?\\?["'`]?[ \t]{0,20}[:=]|\bbearer[ \t]|\bauthorization|:\/\/[^\s/@]{1,600}@/i;
+  /(?:secret|token|passw(?:or)?d|passphrase|pwd|key(?:[_-]?base)?|credentials?|sig|signature|auth|code)(?:_?[0-9]{1,3})?\\?["'`]?[ \t]{0,20}[:=]|--[a-z][a-z0-9-]{0,60}[ \t]|\bpassword[ \t]|[ \t]-u[ \t]|\bcookie["']?:|\bbearer[ \t]|\bauthorization|:\/\/[^\s/]{1,600}@/i;
 
 export function findNamedSecrets(text: string): Found[] {
-  return [findNamed, findHeaders, findInAddresses, findInQueries].flatMap((find) => find(text));
+  return [findNamed, findHeaders, findInCalls, findCookies, findInAddresses, findInQueries].flatMap((find) =>
+    find(text),
+  );
 }

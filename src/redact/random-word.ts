@@ -13,19 +13,29 @@ export function isRandomWord(word: string): boolean {
   if (word.length < 16 || isPlaceholder(word)) return false;
   if (!/[0-9]/.test(word) || !/[A-Za-z]/.test(word)) return false;
   if (/^[0-9a-f]+$/i.test(word)) return word.length >= 24 && entropyOf(word) > 2.5;
-  if (looksLikePath(word)) return false;
+  if (looksLikePath(word) || looksWritten(word)) return false;
   return entropyOf(word) > 3.2 && countChanges(word) >= word.length / 7;
 }
 
 /** Good enough for a password that somebody made up: not only letters, and no word of an example. */
 export function isPassword(word: string): boolean {
-  return word.length >= 8 && !isPlaceholder(word) && /[0-9!#%^&*]/.test(word) && /[A-Za-z]/.test(word);
+  if (word.length < 8 || isPlaceholder(word) || /^[~.]*\/.*\//.test(word)) return false;
+  return /[0-9!#%^&*]/.test(word) && /[A-Za-z]/.test(word);
 }
 
 /** `src/redact/rules.ts`, `https://…`, `./a/b`: names of files, each part of which a person would write. */
 function looksLikePath(word: string): boolean {
   const parts = word.split(/[/.]/).filter((part) => part !== '');
   return parts.length > 2 && parts.every((part) => part.length < 16 && countChanges(part) < part.length / 3);
+}
+
+/** `prod-db-credentials-v2`: words and numbers, one after the other. */
+function looksWritten(word: string): boolean {
+  const parts = word.split(/[-_.:/]+/).filter((part) => part !== '');
+  return (
+    parts.length > 1 &&
+    parts.every((part) => /^(?:[A-Za-z]?[a-z]{1,14}[0-9]{0,2}|[A-Z]{2,14}|[0-9]{1,8})$/.test(part))
+  );
 }
 
 /** In bits a character. */

@@ -87,6 +87,7 @@ export const rules: readonly Rule[] = [
   { kind: 'vault-token', pattern: startingWith('hv[sbr]\\.', '[A-Za-z0-9_-]{24,300}') },
   { kind: 'vercel-token', pattern: startingWith('vc[piark]_', '[A-Za-z0-9]{24,60}') },
   { kind: '1password-token', pattern: startingWith('ops_ey', '[A-Za-z0-9+/=_-]{60,2000}') },
+  { kind: 'atlassian-token', pattern: startingWith('AT[AC]TT3x', '[A-Za-z0-9_=-]{60,400}') },
   { kind: 'age-key', pattern: startingWith('AGE-SECRET-KEY-1', '[0-9A-Z]{40,64}') },
   { kind: 'azure-key', pattern: /AccountKey=(?<secret>[A-Za-z0-9+/]{40,120}={0,2})/g },
   // What was cut to a length is marked with `…`, and may be too short for the rules above.
@@ -111,12 +112,12 @@ export const beginnings = new RegExp(
     'PRIVATE KEY|eyJ[A-Za-z0-9_-]{8}',
     'gh[pousr]_|github_pat_|gl[a-z]{2,4}-|gl(?:c|sa)_',
     `(?<![A-Za-z0-9_-])sk-|xai-${word}|gsk_${word}|r8_${word}|hf_${word}`,
-    'A(?:KIA|SIA|BIA|CCA)[A-Z0-9]|AIza|GOCSPX-|ya29\\.|AccountKey=|AGE-SECRET',
+    'A(?:KIA|SIA|BIA|CCA)[A-Z0-9]|AIza|GOCSPX-|ya29\\.|AccountKey=|AGE-SECRET|AT[AC]TT3x',
     'xox[abceoprs]-|xapp-[0-9]|hooks\\.slack|api/webhooks/[0-9]|[0-9]{8}:AA',
     `npm_${word}|_auth(?:Token)?=|pypi-A|rubygems_|dckr_|"auths?"\\s*:`,
     '[sr]k_(?:live|test)_|whsec_|sq0[aci]|shp(?:at|ca|pa|ss)_',
     'SG\\.|key-[0-9a-f]{9}|SK[0-9a-f]{9}',
     `do[opr]_v1_|dapi[0-9a-f]{9}|fig[dr]_|lin_(?:api|oauth)_|ntn_${word}|hv[sbr]\\.|vc[piark]_${word}|ops_ey`,
-    '://[^\\s/@]{1,300}@',
+    '://[^\\s/]{1,600}@',
   ].join('|'),
 );

@@ -7,6 +7,7 @@ import type { Random } from '../system/clock.ts';
 import { type Disk, listFolder, readTextIfThere, removeIfThere, writeAtomically } from '../system/files.ts';
 import type { EpicId, SessionId } from '../types.ts';
 import type { EpicChoice } from './resolve.ts';
+import { isOthers } from './writer.ts';
 
 /** Which session of orch an agent that runs by itself works in. Losing it loses nothing that was recorded. */
 export type AgentLink = {
@@ -63,7 +64,8 @@ export function removeLink(disk: Disk, home: string, session: SessionId): void {
 export function readLink(home: string, session: SessionId): AgentLink | null {
   try {
     const link = JSON.parse(readTextIfThere(pathOf(home, session)) ?? 'null') as AgentLink | null; // ours, in one step
-    return link && { ...link, session: parseSessionId(link.session), epic: parseEpicId(link.epic) };
+    if (link === null || isOthers(home, session)) return null;
+    return { ...link, session: parseSessionId(link.session), epic: parseEpicId(link.epic) };
   } catch {
     return null; // damaged: the agent gets a session of its own again
   }

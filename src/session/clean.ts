@@ -1,5 +1,5 @@
 import { OrchError } from '../errors.ts';
-import type { Redact } from '../redact.ts';
+import { presetRedactor, type Redact } from '../redact.ts';
 import type { Fact } from '../state/facts.ts';
 import { cleanText, cutBytes, maxTextBytes } from '../text.ts';
 
@@ -47,6 +47,19 @@ const maxLookedAt = 256 * maxTextBytes;
 export async function cleanSecretText(text: string, redact: Redact): Promise<string> {
   const clean = cleanText(text.slice(0, maxLookedAt), Number.POSITIVE_INFINITY);
   return cutBytes(await redact(clean), maxTextBytes);
+}
+
+/** Is a secret in a name? It cannot be kept in part, so it is not taken at all. */
+export function holdsSecret(name: string): boolean {
+  return presetRedactor.redactAtOnce(name) !== name;
+}
+
+export function secretName(): OrchError {
+  return new OrchError(
+    'EPIC_ID_INVALID',
+    'this epic id looks like a secret, and would stand in every checkpoint',
+    { hint: 'Nothing was written. Try --epic my-feature' },
+  );
 }
 
 function refused(index: number, problem: string): OrchError {

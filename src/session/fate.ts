@@ -5,13 +5,14 @@ import type { CheckpointId, EpicId, SessionId, Status, WriterId } from '../types
 import { formatInstant, toUsd } from '../units.ts';
 import type { EpicView } from './context.ts';
 import { checkLive, type Liveness, type LiveRecord, listLive } from './live.ts';
+import { listOthers } from './writer.ts';
 
 /** What became of a session: as recorded, or, where it is recorded as running, what can be seen of it from here. */
 export type Fate = Status | 'interrupted' | 'elsewhere';
 
 /**
  * A session that is recorded as running runs here if its process does, is interrupted if its process is gone, and runs
- * elsewhere if that cannot be told from here. The journals of this clone are its own sessions'.
+ * elsewhere if that cannot be told from here.
  */
 export function fateOf(status: Status, isOwn: boolean, live: Liveness | null): Fate {
   if (hasEnded(status)) return status;
@@ -44,10 +45,16 @@ export type KnownSession = {
   readonly live: LiveRecord | null;
 };
 
+/** The sessions of an epic that have a journal here which is this clone's to write. */
+export function listOwnJournals({ journals }: EpicView, home: string): ReadonlySet<SessionId> {
+  const others = journals.length > 0 ? listOthers(home) : new Set();
+  return new Set(journals.filter(({ header }) => !others.has(header.writer)).map(({ session }) => session));
+}
+
 /** An epic's sessions, newest first. */
 export function listSessions(view: EpicView, home: string): KnownSession[] {
   const live = new Map(listLive(home).map((record) => [record.session, record]));
-  const own = new Set(view.journals.map(({ session }) => session));
+  const own = listOwnJournals(view, home);
   const known = Object.entries(view.state.sessions).map(([key, { value }]): KnownSession => {
     const id = key as SessionId; // the keys of this list are session ids
     const record = live.get(id) ?? null;

@@ -6,7 +6,7 @@ import { findCheckpoint, findWork } from '../checkpoint/names.ts';
 import { readSaved } from '../checkpoint/read.ts';
 import type { SessionId } from '../types.ts';
 import type { EpicView } from './context.ts';
-import type { KnownSession } from './fate.ts';
+import { type KnownSession, listOwnJournals } from './fate.ts';
 import type { SessionPorts } from './record.ts';
 
 /** What the next session gets. */
@@ -48,11 +48,12 @@ async function readNamed(ports: SessionPorts, { epic }: EpicView, name: string) 
  */
 export async function findForeignCode(
   ports: SessionPorts,
-  { epic, journals }: EpicView,
+  view: EpicView,
   { id, value }: KnownSession,
 ): Promise<Checkpoint | null> {
-  const isOwn = journals.some(({ session }) => session === id);
-  if (isOwn || value.writer === (await ports.identifyWriter())) return null;
+  const { epic } = view;
+  if (listOwnJournals(view, ports.home).has(id) || value.writer === (await ports.identifyWriter()))
+    return null;
   const checkpoint = (await findWork(ports, epic, { session: id }))?.checkpoint ?? null;
   return checkpoint?.snapshot ? checkpoint : null;
 }

@@ -11,7 +11,7 @@ import type { EpicId, Micros, SessionId } from '../types.ts';
 import { refuseOverBudget, refuseUnpriced, setBudget } from './budget.ts';
 import { claimEpic, isElsewhere } from './claim.ts';
 import { type EpicView, epicExists, readView } from './context.ts';
-import { isTakenOver, type KnownSession, listSessions } from './fate.ts';
+import { isTakenOver, type KnownSession, listOwnJournals, listSessions } from './fate.ts';
 import { findForeignCode, type Handover, handOver } from './handover.ts';
 import { makeSessionId } from './here.ts';
 import { journalFolder, listJournals } from './journal.ts';
@@ -162,7 +162,7 @@ export async function completeEnded(
   const view = await readView(ports, epic);
   const newest = listSessions(view, ports.home)[0];
   const status = newest && lookUp(view.state.sessions, newest.id)?.value.status;
-  const hasJournal = newest && view.journals.some(({ session }) => session === newest.id);
+  const hasJournal = newest && listOwnJournals(view, ports.home).has(newest.id);
   if (newest && hasJournal && status && hasEnded(status) && status !== 'completed')
     return endSession(ports, { epic, session: newest.id, settings }, 'complete', reason);
   const opening = {

@@ -5,6 +5,7 @@ import { type Disk, listFolder, readTextIfThere, removeIfThere, writeAtomically 
 import { checkProcess, type ProcessIdentity } from '../system/process.ts';
 import type { EpicId, Millis, Oid, SessionId } from '../types.ts';
 import type { SessionSettings } from './settings.ts';
+import { isOthers } from './writer.ts';
 
 /** Who works on a session in this clone. It says nothing of what was done: losing it loses nothing. */
 export type LiveRecord = {
@@ -41,12 +42,12 @@ export function removeLive(disk: Disk, home: string, session: SessionId): void {
   removeIfThere(disk, requestPath(home, session));
 }
 
-/** Null where there is none, or none that can be read. */
+/** Null where there is none, none that can be read, or one that came along when this clone was copied. */
 export function readLive(home: string, session: SessionId): LiveRecord | null {
   const text = readTextIfThere(pathOf(home, session));
   try {
     const record = JSON.parse(text ?? 'null') as LiveRecord | null; // written by `writeLive`, in one step
-    if (record === null) return null;
+    if (record === null || isOthers(home, session)) return null;
     return { ...record, session: parseSessionId(record.session), epic: parseEpicId(record.epic) };
   } catch {
     return null; // damaged: nobody can be asked, so nobody is there

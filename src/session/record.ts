@@ -10,7 +10,7 @@ import type { Event, Fact } from '../state/facts.ts';
 import type { State } from '../state/lists.ts';
 import { hasEnded, isLifecycle } from '../state/transition.ts';
 import type { SessionId, Trigger, WriterId } from '../types.ts';
-import { cleanFacts, cleanSecretText } from './clean.ts';
+import { cleanFacts, cleanSecretText, holdsSecret, secretName } from './clean.ts';
 import { type EpicView, readView, viewFrom } from './context.ts';
 import { appendToJournal, journalFolder } from './journal.ts';
 import type { JournalRecord } from './journal-record.ts';
@@ -56,6 +56,7 @@ export async function recordInNew(
   ask: Ask | null,
 ): Promise<Outcome> {
   const { epic, session } = opening;
+  if (holdsSecret(epic) && (await ports.git.readRef(epicRef(epic))) === null) throw secretName();
   const clean = await cleanFacts(facts, ports.redact);
   const writer = await ports.identifyWriter();
   const beginOn = beginOnce(ports, writer, opening, clean);

@@ -6,12 +6,14 @@ import type { Repository } from '../git/repository.ts';
 import { parseEpicId, slugOf } from '../ids.ts';
 import { isAbove } from '../system/process.ts';
 import type { EpicId, SessionId } from '../types.ts';
+import { holdsSecret } from './clean.ts';
 import type { Place } from './here.ts';
 import { journalFolder, listJournals, readJournal } from './journal.ts';
 import { lastUsedOn } from './last-used.ts';
 import { checkLive, type LiveRecord, listLive, readLive, type StopRequest } from './live.ts';
 import type { SessionPorts } from './record.ts';
 import type { SessionSettings } from './settings.ts';
+import { isOthers } from './writer.ts';
 
 export type EpicChoice = {
   readonly epic: EpicId;
@@ -57,7 +59,7 @@ export async function resolveEpic(ports: ResolvePorts, question: EpicQuestion): 
   const { epic: configured } = await ports.readConfig();
   if (configured) return { epic: configured, because: 'config' };
   const { branch } = await ports.git.readHead();
-  const named = branch && !isDefaultBranch(ports.repository.commonDir, branch) ? slugOf(branch) : null;
+  const named = branch === null ? null : nameAfter(ports, branch);
   if (named && create) return { epic: named, because: 'branch' };
   const epics = await listAllEpics(ports);
   if (named && epics.includes(named)) return { epic: named, because: 'branch' };
@@ -75,6 +77,12 @@ export async function resolveEpic(ports: ResolvePorts, question: EpicQuestion): 
     hint: `Name one, such as: --epic ${only}`,
     data: { epics },
   });
+}
+
+/** The epic a branch stands for, where it stands for one. */
+function nameAfter({ repository }: ResolvePorts, branch: string): EpicId | null {
+  const standsForNone = isDefaultBranch(repository.commonDir, branch) || holdsSecret(branch);
+  return standsForNone ? null : slugOf(branch);
 }
 
 export type PlaceQuestion = EpicQuestion & {
@@ -166,7 +174,7 @@ export async function findOwn(
   session: SessionId,
 ): Promise<Extract<Place, { kind: 'running' }> | null> {
   const header = readJournal(journalFolder(ports.home), session)?.header;
-  if (header === undefined) return null;
+  if (header === undefined || isOthers(ports.home, session)) return null;
   const settings = readLive(ports.home, session)?.settings ?? (await ports.readSettings());
   return { kind: 'running', epic: header.epic, session, settings };
 }

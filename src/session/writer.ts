@@ -1,12 +1,21 @@
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { systemCode, writeFailed } from '../errors.ts';
 import { parseWriterId } from '../ids.ts';
 import type { Random } from '../system/clock.ts';
 import { type Disk, readTextIfThere, realPath, statIfThere, writeAtomically } from '../system/files.ts';
 import { machineId } from '../system/process.ts';
-import type { WriterId } from '../types.ts';
+import type { SessionId, WriterId } from '../types.ts';
+import { journalFolder, readJournal } from './journal.ts';
 
-type WriterFile = { readonly id: string; readonly machine: string; readonly path: string };
+type WriterFile = {
+  readonly id: string;
+  readonly machine: string;
+  readonly path: string;
+  /** The clones this one was copied from. */
+  readonly copiedFrom?: readonly string[];
+};
+
+const fileName = 'writer.json';
 
 /**
  * Who writes from this clone on this machine. A clone that was copied or moved gets a new id,
@@ -18,13 +27,15 @@ export async function identifyWriter(
   home: string,
   commonDir: string,
 ): Promise<WriterId> {
-  const file = join(home, 'writer.json');
+  const file = join(home, fileName);
   const here = { machine: machineId(), path: realPath(commonDir) };
   const known = parseWriter(readTextIfThere(file));
   if (known && known.machine === here.machine && known.path === here.path) return parseWriterId(known.id);
   const id = parseWriterId(`w-${random.id(8)}`);
+  const others = [...listOthers(home)];
+  const written = { id, ...here, ...(others.length > 0 && { copiedFrom: others }) };
   try {
-    await writeAtomically(disk, file, Buffer.from(`${JSON.stringify({ id, ...here })}\n`), random.id(8));
+    await writeAtomically(disk, file, Buffer.from(`${JSON.stringify(written)}\n`), random.id(8));
   } catch (error) {
     throw systemCode(error) ? writeFailed('the writer id could not be stored', error) : error;
   }
@@ -39,11 +50,38 @@ export type WriterFound =
 
 /** Looks at the writer id; one from another machine, or for another folder, is replaced by the next command that writes. */
 export function lookAtWriter(home: string, commonDir: string): WriterFound {
-  const known = parseWriter(readTextIfThere(join(home, 'writer.json')));
+  const known = parseWriter(readTextIfThere(join(home, fileName)));
   if (known === null) return { kind: 'none' };
   const { id, machine, path } = known;
   if (machine === machineId() && path === realPath(commonDir)) return { kind: 'own', id, path };
-  return { kind: statIfThere(path) && machine === machineId() ? 'copied' : 'moved', id, path };
+  return { kind: isCopy(home, known) ? 'copied' : 'moved', id, path };
+}
+
+/**
+ * The writers whose journals are here only because this clone is a copy of theirs. Their sessions are theirs to go on
+ * with: what both wrote behind the same byte of a journal would hide one another.
+ */
+export function listOthers(home: string): ReadonlySet<string> {
+  const known = parseWriter(readTextIfThere(join(home, fileName)));
+  if (known === null) return new Set();
+  return new Set([...(known.copiedFrom ?? []), ...(isCopy(home, known) ? [known.id] : [])]);
+}
+
+/** Is the clone this id was made for still there? One folder may have two names. */
+function isCopy(home: string, { id, machine, path }: WriterFile): boolean {
+  const own = statIfThere(join(home, fileName));
+  const original = join(path, basename(home), fileName);
+  const theirs = statIfThere(original);
+  if (own === null || theirs === null) return false;
+  if (own.ino === theirs.ino && own.dev === theirs.dev) return false;
+  return machine === machineId() && parseWriter(readTextIfThere(original))?.id === id;
+}
+
+/** Is a session that has a journal here another clone's, of which this one is a copy? */
+export function isOthers(home: string, session: SessionId): boolean {
+  const others = listOthers(home);
+  const writer = others.size > 0 && readJournal(journalFolder(home), session)?.header.writer;
+  return writer ? others.has(writer) : false;
 }
 
 function parseWriter(text: string | null): WriterFile | null {

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, statfsSync } from 'node:fs';
+import { accessSync, constants, existsSync, readdirSync, statfsSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Disk, removeIfThere } from './files.ts';
 
@@ -24,4 +24,14 @@ export function removeTree(disk: Disk, path: string): void {
 export function readFreeBytes(path: string): number {
   const { bavail, bsize } = statfsSync(path);
   return bavail * bsize;
+}
+
+/** May this process write into a folder? */
+export function isWritable(folder: string): boolean {
+  try {
+    accessSync(folder, constants.W_OK);
+    return true;
+  } catch {
+    return false; // whatever keeps it from it
+  }
 }

@@ -1,3 +1,4 @@
+import { walkEpic } from '../checkpoint/list.ts';
 import { findCheckpoint } from '../checkpoint/names.ts';
 import { readBase } from '../checkpoint/read.ts';
 import { parseTrackedRef, remotesPrefix } from '../checkpoint/remote-refs.ts';
@@ -64,7 +65,15 @@ async function tryToRead(
 }
 
 function unreadable(problem: string): EpicFacts {
-  return { tip: null, problem, sessions: new Map(), isComplete: false, pending: 0, green: null };
+  const nothing = {
+    tip: null,
+    sessions: new Map(),
+    isComplete: false,
+    pending: 0,
+    green: null,
+    latest: null,
+  };
+  return { ...nothing, problem };
 }
 
 async function describeEpic(ports: CleanupPorts, view: EpicView): Promise<EpicFacts> {
@@ -75,7 +84,8 @@ async function describeEpic(ports: CleanupPorts, view: EpicView): Promise<EpicFa
   try {
     const green = readCurrent(view.state, 'lastGreen') && (await findGreen(ports, view.epic));
     const isComplete = sessions.size < bounds.sessions;
-    return { tip: tip.oid, problem: null, sessions, isComplete, pending: pending.length, green };
+    const latest = tip.oid === null ? null : await findLatestCode(ports, view.epic);
+    return { tip: tip.oid, problem: null, sessions, isComplete, pending: pending.length, green, latest };
   } catch (error) {
     if (!hasCode(error, 'INTEGRITY')) throw error;
     return unreadable(`a checkpoint of its epic is damaged: ${error.message}`);
@@ -91,6 +101,17 @@ async function findGreen(ports: CleanupPorts, epic: EpicId): Promise<SessionId |
     if (hasCode(error, 'CHECKPOINT_NOT_FOUND')) return null;
     throw error;
   }
+}
+
+/** So far back the newest code is looked for. */
+const farBack = 500;
+
+/** The session whose code `latest` means. Of clocks that are apart, the times of snapshots need not tell. */
+async function findLatestCode(ports: CleanupPorts, epic: EpicId): Promise<SessionId | null> {
+  for await (const { checkpoint } of walkEpic(ports, epic, () => {}, farBack)) {
+    if (checkpoint.snapshot !== null) return checkpoint.sessionId;
+  }
+  return null;
 }
 
 /** What every checkpoint releases by itself, and a crash may have left. */

@@ -24,6 +24,8 @@ export type EpicFacts = {
   readonly pending: number;
   /** The session whose code was the last to pass all gates. */
   readonly green: SessionId | null;
+  /** The session whose code is the newest in the history. */
+  readonly latest: SessionId | null;
 };
 
 /** A file, or a folder with what is in it, as it was seen: it is removed only while it is still so. */
@@ -161,7 +163,7 @@ function judgeSnapshots(
   const ended = findEnd(known, session, at);
   if (isOpen(ended.fate)) return keep(describeOpen(ended.fate));
   // Of two that were taken in the same second, neither is older than the other.
-  if (at >= (newest.get(epic) ?? 0)) return keep('the newest of its epic');
+  if (at >= (newest.get(epic) ?? 0) || known.latest === session) return keep('the newest of its epic');
   if (known.green === session) return keep('the code that last passed all gates');
   return judgeAge('its session ended', ended.at, retention.snapshots, now);
 }

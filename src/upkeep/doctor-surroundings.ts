@@ -6,7 +6,7 @@ import { listWorktrees } from '../git/surroundings.ts';
 import { readShallow } from '../git/walk.ts';
 import { readOrchestrationYaml } from '../integration/orchestration-yaml.ts';
 import { listFolder, statIfThere } from '../system/files.ts';
-import { readFreeBytes } from '../system/folders.ts';
+import { isWritable, readFreeBytes } from '../system/folders.ts';
 import { findProgram, isExecutable } from '../system/spawn.ts';
 import { count, formatSize } from '../units.ts';
 import { type Check, type DoctorPorts, fail, ok, warn } from './doctor-types.ts';
@@ -133,7 +133,11 @@ const megabyte = 1024 * 1024;
 
 const disk: Check = {
   name: 'disk',
-  look: ({ repository }) => {
+  look: ({ repository, home }) => {
+    const folders = [...['objects', 'refs'].map((name) => join(repository.commonDir, name)), home];
+    const closed = folders.find((folder) => statIfThere(folder) !== null && !isWritable(folder));
+    if (closed !== undefined)
+      return fail(`${closed} cannot be written to`, 'Run orch as the user who owns the repository');
     const free = readFreeBytes(repository.commonDir);
     const evidence = `${formatSize(free)} free`;
     const fix = 'Free some space; orch cleanup --dry-run says what orch could let go of';

@@ -61,3 +61,25 @@ describe.runIf(canMount)('a real file system that is full', () => {
     expect(rest).toEqual(['now', 'then']);
   });
 });
+
+describe.runIf(canMount)('a file that cannot be replaced', () => {
+  it('I10: is named, and no other; the rest is restored, and undone', () => {
+    const folder = makeFolder();
+    const script = `set -e
+      cd "$1"; git init -q .
+      run() { "$NODE" "$ORCH" "$@"; }
+      for name in a held z; do echo then > $name; done
+      run checkpoint create -e x --json >/dev/null
+      for name in a held z; do echo now > $name; done
+      mount --bind held held
+      run restore 1 -y -e x --json 2>&1 >/dev/null || true
+      cat a held z
+      run restore --undo -y 2>/dev/null; cat a held z
+      umount held; run restore 1 -y -e x 2>/dev/null; cat a held z`;
+    const env = cleanEnvironment(folder, { NODE: process.execPath, ORCH: orchBin });
+    const out = execFileSync('unshare', ['-rm', 'sh', '-c', script, 'sh', folder], { env, encoding: 'utf8' });
+    const [error = '', ...files] = out.trim().split('\n');
+    expect(JSON.parse(error).error).toMatchObject({ code: 'WRITE_FAILED', data: { files: ['held'] } });
+    expect(files).toEqual(['then', 'now', 'then', 'now', 'now', 'now', 'then', 'then', 'then']);
+  });
+});

@@ -5,7 +5,7 @@ import type { Fact } from '../../src/state/facts.ts';
 import { listTree } from '../../src/system/tree.ts';
 import { orchBin, runOrch } from '../support/orch.ts';
 import { expectOnce, startRecorder, type Told } from '../support/recorders.ts';
-import { cloneOf, makeHub, syncIn } from '../support/remotes.ts';
+import { cloneOf, type Hub, makeHub, serveDaemon, serveHttp, syncIn } from '../support/remotes.ts';
 import { cleanEnvironment, type TestRepository } from '../support/repository.ts';
 import { readHistory, sumOf } from '../support/sessions.ts';
 import { cost, epic, note, withOrch } from '../support/store.ts';
@@ -79,36 +79,47 @@ describe('clones that share an epic', () => {
     },
   );
 
-  it.runIf(process.platform === 'linux')('I2 I4: killed at any moment, with all they started', async () => {
-    const random = makeRandom(seed);
-    const rounds = Number(process.env.SYNC_ROUNDS ?? 4);
-    const hub = makeHub();
-    const clones = ['a', 'b', 'c'].map((name) => cloneOf(hub, name));
-    const told: Told[] = [];
-    for (let round = 0; round < rounds; round++) {
-      const recorders = clones.map((clone, index) =>
-        startRecorder(clone, [
-          'cost',
-          `0.${String(1_000 * (index + 1) + round).padStart(6, '0')}`,
-          '-e',
-          epic,
-        ]),
-      );
-      const syncs = clones.map((clone) => startSync(clone));
-      await new Promise((resolve) => setTimeout(resolve, 100 + random() * 500));
-      for (const { pid } of syncs) if (random() < 0.7) killTree(pid);
-      for (const { process: child } of recorders) if (random() < 0.3) child.kill('SIGKILL');
-      for (const { told: said } of await Promise.all(recorders.map(({ ended }) => ended)))
-        if (said) told.push(said);
-      await Promise.all(syncs.map(({ ended }) => ended));
-    }
-    // What a killed one left in a journal is taken in by the next session there.
-    for (const clone of clones)
-      expect(runOrch(clone, ['record', 'note', clone.folder, '-e', epic]).status).toBe(0);
-    await syncAll(clones);
-    const { events } = await expectSame(hub, clones);
-    expectOnce(events, told);
-  });
+  const ways: [size: number, way: string, serve: (hub: Hub) => Promise<string> | string][] = [
+    [2, 'over file://', (hub) => hub.url],
+    [3, 'through git daemon', (hub) => serveDaemon(hub, '--enable=receive-pack')],
+    [5, 'through smart HTTP', (hub) => serveHttp(hub)],
+  ];
+
+  it.runIf(process.platform === 'linux').each(ways)(
+    'I2 I4 I6: %i of them %s, killed at any moment, with all they started',
+    async (size, _, serve) => {
+      const random = makeRandom(seed + size);
+      const rounds = Number(process.env.SYNC_ROUNDS ?? 3);
+      const hub = makeHub();
+      const url = await serve(hub);
+      const clones = Array.from({ length: size }, (_, index) => cloneOf(hub, `clone-${index}`));
+      for (const clone of clones) clone.git('remote', 'set-url', 'origin', url);
+      const told: Told[] = [];
+      for (let round = 0; round < rounds; round++) {
+        const recorders = clones.map((clone, index) =>
+          startRecorder(clone, [
+            'cost',
+            `0.${String(1_000 * (index + 1) + round).padStart(6, '0')}`,
+            '-e',
+            epic,
+          ]),
+        );
+        const syncs = clones.map((clone) => startSync(clone));
+        await new Promise((resolve) => setTimeout(resolve, 100 + random() * 500));
+        for (const { pid } of syncs) if (random() < 0.7) killTree(pid);
+        for (const { process: child } of recorders) if (random() < 0.3) child.kill('SIGKILL');
+        for (const { told: said } of await Promise.all(recorders.map(({ ended }) => ended)))
+          if (said) told.push(said);
+        await Promise.all(syncs.map(({ ended }) => ended));
+      }
+      // What a killed one left in a journal is taken in by the next session there.
+      for (const clone of clones)
+        expect(runOrch(clone, ['record', 'note', clone.folder, '-e', epic]).status).toBe(0);
+      await syncAll(clones);
+      const { events } = await expectSame(hub, clones);
+      expectOnce(events, told);
+    },
+  );
 });
 
 function startSync(repository: TestRepository) {

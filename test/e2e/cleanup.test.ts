@@ -131,6 +131,20 @@ describe('orch cleanup', () => {
     expect(whyOf(`y ${id}`)).toBe('its session runs');
   });
 
+  it('keeps the newest code where the clock was set back', () => {
+    const repository = makeRepositoryWithCommit();
+    work(repository, 'x', 'by a clock that is ahead', 5);
+    const newest = work(repository, 'x', 'the newest', 0);
+    const { removed, kept } = clean(repository, 400);
+    expect(removed).toEqual([]);
+    expect(kept.map(({ name }) => name)).toContain(`x ${newest}`);
+    repository.git('reflog', 'expire', '--expire=now', '--all');
+    repository.git('gc', '--quiet', '--prune=now');
+    repository.write('work', 'lost\n');
+    runOrch(repository, ['restore', 'latest', '-e', 'x', '-y']);
+    expect(readFileSync(join(repository.folder, 'work'), 'utf8')).toBe('the newest\n');
+  });
+
   it('takes the log of a failed session after a week, and of a run with it', async () => {
     const repository = makeRepositoryWithCommit();
     endAfterwards(repository, 'x');

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import {
   chmodSync,
   cpSync,
@@ -14,6 +15,7 @@ import { create, expectSound, listFiles, repositoryAt, save } from '../support/c
 import { damage } from '../support/damage.ts';
 import { errorOf, orchBin, orchJson, runOrch } from '../support/orch.ts';
 import {
+  cleanEnvironment,
   makeFolder,
   makeRepository,
   makeRepositoryWithCommit,
@@ -48,6 +50,8 @@ function examine(repository: TestRepository, args: readonly string[] = [], optio
   const notOk = found.checks.filter(({ status }) => status !== 'ok').map(({ name }) => name);
   return { ...ran, found, check, notOk };
 }
+
+const canMount = spawnSync('unshare', ['-rm', 'mount', '-t', 'tmpfs', 'none', '/mnt']).status === 0;
 
 /** Every file below .git: what it holds, and when it was written. */
 function contentOf(folder: string): Map<string, string> {
@@ -350,6 +354,34 @@ describe('orch doctor says, and leaves to the user', () => {
       evidence: expect.stringContaining(hook),
     });
     expect(create(repository, 'they do not run').seq).toBe(1);
+  });
+
+  it.runIf(canMount)('a repository that cannot be written to', async () => {
+    const repository = makeRepositoryWithCommit();
+    await save(repository, ['one']);
+    const script = 'mount --bind .git .git; mount -o remount,ro,bind .git; "$NODE" "$ORCH" doctor --json';
+    const { status, stdout } = spawnSync('unshare', ['-rm', 'sh', '-c', script], {
+      cwd: repository.folder,
+      env: cleanEnvironment(repository.home, { NODE: process.execPath, ORCH: orchBin }),
+      encoding: 'utf8',
+    });
+    const { checks } = JSON.parse(stdout) as { checks: { name: string; status: string; evidence: string }[] };
+    expect({ status, failing: checks.filter((check) => check.status === 'fail') }).toMatchObject({
+      status: 1,
+      failing: [{ name: 'disk', evidence: expect.stringMatching(/objects cannot be written to$/) }],
+    });
+  });
+
+  it('objects that nobody packs, where git is told not to', () => {
+    const repository = makeRepositoryWithCommit();
+    repository.git('config', 'gc.auto', '0');
+    const folder = join(repository.folder, '.git/objects/17');
+    mkdirSync(folder, { recursive: true });
+    for (let made = 0; made < 80; made++) writeFileSync(join(folder, `${made}`.padStart(38, 'a')), '');
+    expect(examine(repository).check('loose objects')).toMatchObject({
+      status: 'warn',
+      evidence: expect.stringContaining('about 20480, and gc.auto is 0'),
+    });
   });
 
   it('a clock that is behind, by how much', () => {

@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
@@ -57,6 +57,23 @@ describe('I8: no secret is in anything orch composes', () => {
     expect(leaksOf(repository).filter((leak) => !leak.endsWith(' in last-used.json'))).toEqual([]);
     const { brief } = orchJson<{ brief: string }>(repository, ['brief', '-e', 'x']);
     expect(brief).toContain('[redacted: ');
+  });
+
+  it('whatever the branch, the epic and the files are called', () => {
+    const repository = makeRepositoryWithCommit();
+    repository.git('switch', '--quiet', '--create', `fix/${token}`);
+    for (const args of [
+      ['record', 'note', 'x'],
+      ['checkpoint', 'create'],
+      ['start', '--background'],
+    ]) {
+      const { status, stderr } = runOrch(repository, [...args, '--epic', token]);
+      expect({ status, stderr }).toEqual({ status: 2, stderr: expect.stringContaining('like a secret') });
+    }
+    const { stderr } = runOrch(repository, ['record', 'file', `${token}.txt`]);
+    expect(stderr).toContain('made up; name it yourself');
+    expect(leaksOf(repository).filter((leak) => !leak.endsWith(' in last-used.json'))).toEqual([]);
+    expect(repository.git('for-each-ref', 'refs/orchestration')).not.toContain(token);
   });
 
   it('whatever an agent says in its hooks', () => {
@@ -164,6 +181,7 @@ describe('I8: a changed file in which a rule hits is left out of snapshots, and 
     repository.write('.env', `GITHUB_TOKEN=${token}\n`);
     repository.write('fine', 'nothing\n');
     repository.write(`${token}.txt`, 'its name tells\n');
+    symlinkSync(`/elsewhere/${token}`, join(repository.folder, 'link'));
     const { checkpoint, document } = create(repository);
     const at = (path: string) => repository.git('show', `${checkpoint.snapshot}:${path}`);
     expect(at('README')).toBe('hello');
@@ -172,6 +190,7 @@ describe('I8: a changed file in which a rule hits is left out of snapshots, and 
       [
         { path: '.env', reason: 'secret inside: github-token' },
         { path: '[redacted: github-token].txt', reason: 'secret inside: github-token' },
+        { path: 'link', reason: 'secret inside: github-token' },
         { path: 'README', reason: expect.stringMatching(/^secret inside: /) },
       ].map((one) => expect.objectContaining(one)),
     );

@@ -197,6 +197,14 @@ describe('I1: a restore and its undo', () => {
     await expect(undo(repository)).rejects.toMatchObject({ code: 'CHECKPOINT_NOT_FOUND' });
     await undo(linked);
     expect(lookAtFiles(linked.folder)).toEqual({ README: '644 changed\n' });
+    // Another one under the name of one that is gone has done nothing yet.
+    repository.git('worktree', 'remove', '--force', linked.folder);
+    repository.git('worktree', 'add', '--quiet', '--force', linked.folder, 'linked');
+    await expect(undo(linked)).rejects.toMatchObject({ code: 'CHECKPOINT_NOT_FOUND' });
+    linked.write('README', 'again\n');
+    await restore(linked);
+    await undo(linked);
+    expect(lookAtFiles(linked.folder)).toEqual({ README: '644 again\n' });
   });
 
   it('work in a repository without a commit, and down to no file at all', async () => {

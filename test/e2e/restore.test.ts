@@ -309,16 +309,16 @@ describe.runIf(hasTmux)('on a terminal', () => {
   };
 
   it.each([
-    ['a yes', ['y', 'Enter'], 'restored. What was there is ckpt 2.', 'a\n'],
-    ['Enter alone', ['Enter'], 'Nothing was changed.', 'wrecked\n'],
-    ['Ctrl+C', ['C-c'], 'Nothing was changed.', 'wrecked\n'],
-  ])('asks, and hears %s', async (_, keys, answer, content) => {
+    ['a yes', ['y', 'Enter'], 'restored. What was there is ckpt 2.', 'a\n', 0],
+    ['Enter alone', ['Enter'], 'Nothing was changed.', 'wrecked\n', 1],
+    ['Ctrl+C', ['C-c'], 'Nothing was changed.', 'wrecked\n', 130],
+  ])('asks, and hears %s', async (_, keys, answer, content, status) => {
     const repository = await makeWrecked();
     const terminal = await open(repository, 'restore', '1');
     await terminal.shows('Go on? [y/N]');
     terminal.press(...keys);
     await terminal.shows(answer);
-    await terminal.shows('ended with 0');
+    await terminal.shows(`ended with ${status}`);
     expect(readFileSync(join(repository.folder, 'src/a.ts'), 'utf8')).toBe(content);
   });
 

@@ -2,6 +2,7 @@ import { cpSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import { saveCheckpoint, sync } from '../../src/index.ts';
+import { startInBackground } from '../support/background.ts';
 import {
   commitFiles,
   documentPath,
@@ -179,6 +180,35 @@ describe('a clone that is not whole, or not alone', () => {
     expect(tipOf(copy)).toBe(tipOf(laptop));
     expect(reasons(copy)).toEqual(['in the copy', 'in the original', 'one', 'two']);
     expect(Object.keys(show(copy, 'latest').document.state.ledger)).toHaveLength(2);
+  });
+
+  it('I4 I6: was copied while a session ran: the session is the original’s, and all money counts', async () => {
+    const { hub, laptop } = await makePair();
+    const session = startInBackground(laptop, 'x');
+    const record = (clone: TestRepository, ...what: string[]) =>
+      orchJson(clone, ['record', ...what, '-e', 'x']);
+    record(laptop, 'cost', '1');
+    const copy = repositoryAt(hub.home, join(hub.home, 'copy'));
+    cpSync(laptop.folder, copy.folder, { recursive: true });
+
+    expect(runOrch(copy, ['status']).stdout).toContain('running elsewhere');
+    expect(errorOf(runOrch(copy, ['resume', '-e', 'x', '--background', '--json']))).toMatchObject({
+      code: 'SESSION_ACTIVE',
+      data: { sessionId: session.id, reason: 'elsewhere' },
+    });
+    const inherited = runOrch(copy, ['record', 'note', 'x', '--json'], { env: { ORCH_SESSION: session.id } });
+    expect(errorOf(inherited).code).toBe('SESSION_NOT_FOUND');
+    record(copy, 'cost', '2');
+    record(laptop, 'cost', '4');
+    orchJson(copy, ['resume', '-e', 'x', '--background', '--no-baseline', '--take-over']);
+    record(copy, 'cost', '8');
+    orchJson(copy, ['session', 'pause', '-e', 'x']);
+    for (const clone of [copy, laptop, copy]) expect((await syncIn(clone)).errors).toEqual([]);
+    record(laptop, 'cost', '16');
+    expect(orchJson(laptop, ['session', 'pause', '-e', 'x'])).toMatchObject({ session: { id: session.id } });
+    for (const clone of [laptop, copy]) expect((await syncIn(clone)).errors).toEqual([]);
+    expect(tipOf(copy)).toBe(tipOf(laptop));
+    expect(orchJson(copy, ['cost', '-e', 'x'])).toMatchObject({ budget: { spentUsd: 31 } });
   });
 
   it('was moved: it goes on', async () => {

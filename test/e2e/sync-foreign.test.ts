@@ -9,8 +9,10 @@ import {
   show,
   verify,
 } from '../support/checkpoints.ts';
+import { runOrch } from '../support/orch.ts';
 import { cloneOf, makeHub, syncIn } from '../support/remotes.ts';
 import type { TestRepository } from '../support/repository.ts';
+import { makeSecrets } from '../support/secrets.ts';
 
 // Many processes: a loaded machine takes many times as long.
 vi.setConfig({ testTimeout: 180_000 });
@@ -53,7 +55,12 @@ describe('two lines of one epic', () => {
     const { laptop, desk } = await makeClones();
     await save(desk, ['two at the desk']);
     await syncIn(desk);
-    laptop.write('credentials.txt', `${'AWS_SECRET_ACCESS_KEY'}=wJalrXUtnFEMI/K7MDENG/bPxRfiCYzzzzzzzzzz\n`);
+    laptop.write(
+      'credentials.txt',
+      `${makeSecrets(1)
+        .map(({ text }) => text)
+        .join('\n')}\n`,
+    );
     const later = Date.now() + 60_000;
     await save(laptop, ['two on the laptop'], { clock: { now: () => later } });
     const { leftOut } = show(laptop, 'latest').document;
@@ -61,4 +68,20 @@ describe('two lines of one epic', () => {
     expect(await syncIn(laptop)).toMatchObject({ merged: [{ epicId: 'x' }] });
     expect(show(laptop, 'latest').document).toMatchObject({ trigger: 'merge', leftOut });
   });
+});
+
+it('I9: what another machine wrote is shown, and never obeyed by the terminal', async () => {
+  const { laptop, desk } = await makeClones();
+  const message = laptop
+    .git('log', '-1', '--format=%B', epicRef)
+    .replaceAll('one', 'o\u001b]0;title\u0007n\u009b31me\u202e');
+  const made = commitFiles(laptop, tipOf(laptop), {}, message);
+  laptop.git('push', '--quiet', 'origin', `${made}:${epicRef}`);
+  expect((await syncIn(desk)).errors).toEqual([]);
+  for (const args of [['log', 'x'], ['checkpoint', 'list', 'x', '--all'], ['status']]) {
+    const { stdout, stderr, status } = runOrch(desk, args);
+    expect({ args, status }).toEqual({ args, status: 0 });
+    expect(`${stdout}${stderr}`).not.toMatch(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202e]/);
+  }
+  expect(runOrch(desk, ['checkpoint', 'list', 'x', '--all']).stdout).toContain('o]0;titlen31me');
 });

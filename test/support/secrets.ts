@@ -67,6 +67,7 @@ const bare: Record<string, fc.Arbitrary<string>> = {
   Vault: join('hv', 's.', of(web, 95)),
   Grafana: join('gl', 'sa_', of(letters, 32), '_', of(hex, 8)),
   Vercel: join('vc', 'p_', of(letters, 56)),
+  Atlassian: join('AT', 'ATT3x', of(web, 180), '=', of(`${digits}ABCDEF`, 8)),
   Telegram: join(of(digits, 10), ':A', 'A', of(web, 33)),
   'JSON Web Token': join('ey', 'J', of(web, 33), '.ey', 'J', of(web, 120), '.', of(web, 43)),
   'private key': join(
@@ -82,10 +83,16 @@ const bare: Record<string, fc.Arbitrary<string>> = {
 /** Secrets that are known by what stands around them: `before` and `after`, which stay. */
 const named: Record<string, [before: string, secret: fc.Arbitrary<string>, after: string]> = {
   'password in an address': ['postgres://shop:', of(letters, 14), '@db.internal:5432/shop'],
+  'password with an @ in an address': ['https://shop:p@', of(letters, 14), '@git.internal/shop.git'],
   'token in an address': ['https://', of(letters, 32), '@git.internal/shop.git'],
   'token in a query': ['https://api.internal/v1?access_token=', of(letters, 32), '&page=2'],
   'bearer token': ['curl -H "Authorization: Bearer ', of(letters, 40), '" https://api.internal'],
   'basic authorization': ['Authorization: Basic ', of(base64, 28), ''],
+  'session in a cookie': ['Cookie: theme=dark; session=', of(letters, 40), '; path=/'],
+  'session that is set': ['< set-cookie: sid=', of(web, 43), '; HttpOnly'],
+  'token of an option': ['deploy --auth-token ', of(letters, 30), ' --now'],
+  'password of a call': ['curl -u admin:', of(letters, 14), ' https://api.internal'],
+  'password in a .netrc': ['machine git.internal login me password ', of(letters, 20), ''],
   'AWS secret key': ['aws_secret_access_key = ', of(base64, 40), ''],
   'a secret in the environment': ['SESSION_SECRET=', of(letters, 32), ''],
   'a key in JSON': ['{"api_key": "', of(letters, 32), '"}'],

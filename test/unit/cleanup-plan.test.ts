@@ -29,6 +29,7 @@ function describeEpic(sessions: Record<string, Ended>, more: Partial<EpicFacts> 
     isComplete: true,
     pending: 0,
     green: null,
+    latest: null,
     ...more,
   };
 }
@@ -72,6 +73,7 @@ describe('snapshots of', () => {
       /ended 90d ago/,
     ],
     ['the last green code', both('paused', 99, { green: old }), false, /passed all gates/],
+    ['the newest code, by a clock that is behind', both('paused', 99, { latest: old }), false, /newest/],
     ['an epic that cannot be read', both('paused', 99, { problem: 'it is damaged' }), false, /damaged/],
     ['an epic that is gone', null, true, /its epic is gone/],
   ])('%s', (_, known, isRemoved, why) => {

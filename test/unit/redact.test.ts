@@ -37,6 +37,10 @@ describe('what is taken out', () => {
     'Bearer tokens are sent in the Authorization header',
     'a task-list, a disk-usage report and sk-something short',
     'refresh_token_expires_at: 2026-11-16T18:28:41.000Z',
+    'PWD=/home/somebody/work/shop2 OLDPWD=/tmp/a1b2/c3d4e5f6g7h8 pwd: "~/shop2/src"',
+    "resetPassword: '/auth/reset-password/v2', secret: prod-db-credentials-v2, token = 'hello-world-12345'",
+    'Bearer token-based-authentication-v2; docker run -u 1000:1000 --password-stdin --token-file /run/t1/token',
+    'git push --set-upstream origin feature-2 && npm run build --key value --token $TOKEN1234567890abcdef',
   ])('is no word of an ordinary text: %s', async (text) => {
     expect(await redact(text)).toBe(text);
   });

@@ -52,6 +52,7 @@ describe('what git says of a remote', () => {
     expect(message).toBe('https://h/x refused: [31mNo snapshots[0m on Fridays ask https://h/x');
     expect(JSON.stringify(data)).not.toContain('secret');
     expect(hideCredentials('git@github.com:a/b.git')).toBe('git@github.com:a/b.git');
+    expect(hideCredentials(`https://me:${'a@b'}@h/x@v2`)).toBe('https://h/x@v2');
   });
 
   it('knows of each ref that was pushed what came of it', () => {
