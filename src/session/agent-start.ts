@@ -1,5 +1,5 @@
-import { hash } from 'node:crypto';
 import { join } from 'node:path';
+import { hash } from '../digest.ts';
 import { parseEpicId } from '../ids.ts';
 import type { HookCall } from '../integration/agent-event.ts';
 import { lookUp } from '../keyed.ts';
