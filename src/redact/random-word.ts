@@ -2,10 +2,14 @@
 
 /** What stands in examples where a secret would. */
 const placeholder =
-  /^(?:x+|\*+|\.+|<.*|\$.*|%.*|\{.*|\[.*|(?:your|my|the|some|a|test|dummy|fake|sample)[-_].*|.*(?:example|placeholder|change[-_]?me|redacted|your[-_]).*|pass(?:word|wd)?[0-9]{0,4}|user(?:name)?|secret|token|key|admin|root|guest|postgres|mysql|none|null|undefined|true|false|string|git)$/i;
+  /^(?:x+|\*+|\.+|<.*|\$.*|%.*|\{.*|\[.*|.*(?:example|placeholder|change[-_]?me|redacted|your[-_]).*|pass(?:word|wd)?[0-9]{0,4}|user(?:name)?|secret|token|key|admin|root|guest|postgres|mysql|none|null|undefined|true|false|string|git)$/i;
+
+/** `my-secret-key`, `a_token`. What a key merely begins with by chance, or what is put before one, is no such word. */
+const described = /^(?:your|my|the|some|a|test|dummy|fake|sample)[-_](?<what>.*)$/i;
 
 export function isPlaceholder(word: string): boolean {
-  return placeholder.test(word);
+  const what = described.exec(word)?.groups?.what;
+  return placeholder.test(word) || (what !== undefined && !isRandomWord(what));
 }
 
 /** Long, of letters and digits in no order a person would write. */

@@ -21,6 +21,9 @@ describe('what is taken out', () => {
     [textOf('a secret in the environment'), 'SESSION_SECRET=[redacted: secret]'],
     [JSON.stringify(textOf('a key in JSON')), '"{\\"api_key\\": \\"[redacted: key]\\"}"'],
     [`${secretOf('GitHub, classic').slice(0, 12)}…`, '[redacted: token]'],
+    // As some begin by chance, and as people name them.
+    [`API_KEY=a_${secretOf('a secret in the environment')}`, 'API_KEY=[redacted: key]'],
+    [`token: test-${secretOf('a secret in the environment')}`, 'token: [redacted: token]'],
   ])('is named: %#', async (text, clean) => {
     expect(await redact(text)).toBe(clean);
     expect(presetRedactor.redactAtOnce(text)).toBe(clean);
