@@ -138,6 +138,18 @@ describe('a stream', () => {
     expect(got.join('')).toBe('one\ntwo\n[redacted: private-key]\nafter');
   });
 
+  it('takes no longer for a line that comes character by character', async () => {
+    const began = performance.now();
+    let kept = 0;
+    const stream = openRedactedStream(redact, (text) => {
+      kept += text.length;
+    });
+    for (let printed = 0; printed < 200_000; printed++) stream.add('.');
+    await stream.end();
+    expect(kept).toBe(200_000);
+    expect(performance.now() - began).toBeLessThan(5_000);
+  });
+
   it('holds no more back than it must', () => {
     expect(findCut('one\ntwo')).toBe(4);
     expect(findCut('one two')).toBe(0);
