@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { deleteEpicCheckpoints } from '../../src/index.ts';
@@ -192,12 +192,18 @@ describe('orch cleanup', () => {
     for (const folder of ['briefs', 'damaged', 'snapshot-index/0123456789abcdef', 'snapshot-objects/abc/aa'])
       mkdirSync(join(home, folder), { recursive: true });
     const left = ['.tmp-abc', 'live/.tmp-x', 'briefs/sess-gone.md', 'damaged/aabb'];
-    const deep = ['snapshot-index/0123456789abcdef/index', 'snapshot-objects/abc/aa/bb'];
-    const theirs = ['notes.txt', 'briefs/mine.txt'];
+    const [own = ''] = readdirSync(join(home, 'snapshot-index')).filter((name) => !/^0123/.test(name));
+    const indexes = [
+      `snapshot-index/${own}/work-abc`,
+      `snapshot-index/${own}/work-abc.lock`,
+      'rules-index-abc',
+    ];
+    const deep = ['snapshot-index/0123456789abcdef/index', 'snapshot-objects/abc/aa/bb', ...indexes];
+    const theirs = ['notes.txt', 'briefs/mine.txt', `snapshot-index/${own}/index`];
     mkdirSync(join(home, 'live'), { recursive: true });
-    for (const name of [...left, ...deep, ...theirs]) writeFileSync(join(home, name), 'x');
+    for (const name of [...left, ...deep, ...theirs.slice(0, 2)]) writeFileSync(join(home, name), 'x');
     expect(clean(repository, 0.5).removed).toEqual([]);
-    expect(clean(repository, 2).removed).toHaveLength(6);
+    expect(clean(repository, 2).removed).toHaveLength(9);
     expect(existsSync(journal)).toBe(false);
     expect(existsSync(join(home, 'damaged/aabb'))).toBe(true);
     expect(named(clean(repository, 31).removed)).toEqual(['damaged damaged/aabb', 'snapshots x']);
