@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { deleteEpicCheckpoints } from '../../src/index.ts';
 import { endAfterwards, startInBackground } from '../support/background.ts';
-import { expectSound, listFiles, save } from '../support/checkpoints.ts';
+import { expectSound, listFiles, repositoryAt, save } from '../support/checkpoints.ts';
 import { orchJson, runOrch, startOrch } from '../support/orch.ts';
 import { cloneOf, makeHub, syncIn } from '../support/remotes.ts';
 import { makeRepositoryWithCommit, type TestRepository } from '../support/repository.ts';
@@ -129,6 +129,24 @@ describe('orch cleanup', () => {
     expect(stays).toHaveLength(3);
     expect(whyOf(`x ${greens[0]?.sessionId}`)).toBe('the code that last passed all gates');
     expect(whyOf(`y ${id}`)).toBe('its session runs');
+  });
+
+  it('takes the undo of a worktree that is gone, and no other', () => {
+    const repository = makeRepositoryWithCommit();
+    work(repository, 'x', 'then', 0);
+    const linked = repositoryAt(repository.home, join(repository.home, 'linked'));
+    repository.git('worktree', 'add', '--quiet', linked.folder);
+    for (const place of [repository, linked]) {
+      place.write('work', 'now\n');
+      expect(runOrch(place, ['restore', '1', '-e', 'x', '-y']).status).toBe(0);
+    }
+    const undos = 'refs/orchestration-local/undo';
+    expect(refsBelow(repository, undos)).toHaveLength(2);
+    expect(named(clean(repository, 400).removed)).not.toContain('undo of');
+    repository.git('worktree', 'remove', '--force', linked.folder);
+    expect(named(clean(repository, 20).removed)).not.toContain('undo of');
+    expect(named(clean(repository, 400).removed)).toContain('undo of');
+    expect(refsBelow(repository, undos)).toEqual([`${undos}/main-worktree`]);
   });
 
   it('keeps the newest code where the clock was set back', () => {
