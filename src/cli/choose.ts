@@ -1,4 +1,5 @@
 import { epicNotFound } from '../checkpoint/list.ts';
+import { systemCode } from '../errors.ts';
 import type { Orch } from '../orch.ts';
 import { type EpicView, epicExists, readView } from '../session/context.ts';
 import type { Place } from '../session/here.ts';
@@ -61,10 +62,18 @@ export async function choosePlace(
   return place;
 }
 
-/** For the next command on this branch that names no epic. */
+/**
+ * For the next command on this branch that names no epic. What was recorded is on disk by now: whoever was told that it
+ * failed would do it again.
+ */
 export async function rememberEpic(orch: Orch, epic: EpicId): Promise<void> {
-  const { branch } = await orch.git.readHead();
-  rememberUsed(orch.disk, orch.home, branch, epic);
+  try {
+    const { branch } = await orch.git.readHead();
+    rememberUsed(orch.disk, orch.home, branch, epic);
+  } catch (error) {
+    if (systemCode(error) === null) throw error;
+    orch.report(`the epic is not remembered for this branch: ${(error as Error).message}`); // it has a code, so it is one
+  }
 }
 
 /** An epic that there is. */

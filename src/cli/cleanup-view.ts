@@ -16,6 +16,8 @@ function nameThing(thing: Thing, home: string): { readonly kind: string; readonl
       return { kind: 'epic', name: thing.epic };
     case 'trash':
       return { kind: 'trash', name: `${thing.epic}, deleted ${formatInstant(thing.at).slice(0, 10)}` };
+    case 'undo':
+      return { kind: 'undo', name: `of the worktree ${thing.worktree}` };
     case 'trashed_journal':
       return { kind: 'trash', name: nameFile(thing.file.path, home) };
     case 'leftover':

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { exitStatuses, isOrchError, OrchError } from '../errors.ts';
+import { exitStatuses, isOrchError, OrchError, systemCode, writeFailed } from '../errors.ts';
 import { type Orch, openOrch } from '../orch.ts';
 import { readSettings, type Settings } from './environment.ts';
 import { type Output, openOutput } from './output.ts';
@@ -65,7 +65,7 @@ function currentFolder(): string {
 
 /** The one place where an error becomes text and an exit status. */
 function showError(error: unknown, argv: readonly string[]): number {
-  const known = isOrchError(error) ? error : bug(error);
+  const known = isOrchError(error) ? error : (refusal(error) ?? bug(error));
   tellParent(known);
   const out = openOutput(process.env, { color: !argv.includes('--no-color'), quiet: false });
   const { code, message, hint, data } = known;
@@ -81,6 +81,13 @@ function showError(error: unknown, argv: readonly string[]): number {
 /** A process that works in the background for another tells it why it could not. */
 function tellParent({ code, message, hint, data }: OrchError): void {
   if (process.connected) process.send?.({ error: { code, message, hint, data } });
+}
+
+/** A full or closed disk is nobody's bug, whoever meets it. */
+function refusal(error: unknown): OrchError | null {
+  const code = systemCode(error) ?? '';
+  const isOne = ['ENOSPC', 'EDQUOT', 'EROFS', 'EACCES', 'EPERM'].includes(code);
+  return isOne ? writeFailed('it could not be done', error) : null;
 }
 
 function bug(cause: unknown): OrchError {

@@ -154,10 +154,18 @@ export async function checkOutInto(
   };
   try {
     const result = await moveFiles({ repository, environment }, emptyTree(git.format), tree);
-    if (result.status !== 0) throw gitFailed(['read-tree'], result);
+    if (result.status !== 0) throw notAllWritten(folder, result);
   } finally {
     removeIfThere(disk, index);
   }
+}
+
+function notAllWritten(folder: string, result: Finished): OrchError {
+  const { message } = gitFailed(['read-tree'], result);
+  return new OrchError('WRITE_FAILED', `not all files could be written into ${folder} (${message})`, {
+    hint: 'Mend the cause (is the disk full?), then name another folder; what is in this one is not all of it.',
+    data: { folder, stderr: result.stderr.slice(-2_000) },
+  });
 }
 
 /**

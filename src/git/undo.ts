@@ -47,12 +47,12 @@ type Ports = {
 };
 
 /** What restores replaced, so that it can be brought back. */
-export const undoPrefix = 'refs/orchestration-local/undo/';
+const undoPrefix = 'refs/orchestration-local/undo/';
+export const linkedUndoPrefix = `${undoPrefix}worktrees/`;
 
 /** Each working tree has its own. */
 export function undoRef({ gitDir, commonDir }: Repository): string {
-  const place = gitDir === commonDir ? 'main-worktree' : `worktrees/${basename(gitDir)}`;
-  return `${undoPrefix}${place}`;
+  return gitDir === commonDir ? `${undoPrefix}main-worktree` : `${linkedUndoPrefix}${basename(gitDir)}`;
 }
 
 /**

@@ -55,6 +55,10 @@ const looksAt = 8_000;
 /** A file's text; empty where it has none. */
 export function readText(bytes: Buffer): string {
   if (bytes[0] === 0xff && bytes[1] === 0xfe) return bytes.toString('utf16le', 2);
+  if (bytes[0] === 0xfe && bytes[1] === 0xff)
+    return Buffer.from(bytes.subarray(0, bytes.length & ~1))
+      .swap16()
+      .toString('utf16le', 2);
   if (bytes.subarray(0, looksAt).includes(0)) return '';
   return bytes.toString(isUtf8(bytes) ? 'utf8' : 'latin1');
 }

@@ -14,6 +14,9 @@ export type OutputTail = {
 /** Colours and progress bars are cleaned away, so more than the limit is kept until then. */
 const rawPerClean = 8;
 
+/** What a text that was cut may begin with: the rest of a key, up to its last line, or of a word. */
+const halfSecret = /^(?:[^[]*?-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|\S{1,300}(?=\s))/;
+
 /** Keeps the last characters of what is added, and never much more than that in memory. */
 export function keepTail(limit: number): OutputTail {
   const most = limit * rawPerClean;
@@ -28,7 +31,8 @@ export function keepTail(limit: number): OutputTail {
       isCut = true;
     },
     async read(redact) {
-      const clean = await redact(cleanText(stripVTControlCharacters(kept), Number.POSITIVE_INFINITY));
+      const found = await redact(cleanText(stripVTControlCharacters(kept), Number.POSITIVE_INFINITY));
+      const clean = isCut ? found.replace(halfSecret, '') : found;
       if (clean.length <= limit && !isCut) return clean;
       // A cut may fall between the two halves of a character.
       return `…${clean.slice(1 - limit).replace(/^[\uDC00-\uDFFF]/, '')}`;

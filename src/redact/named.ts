@@ -65,10 +65,10 @@ function findHeaders(text: string): Found[] {
 
 /** `--token …`, `login somebody password …`: a space stands between the name and the value. */
 const option =
-  /(?:--(?:[a-z0-9]{1,20}-){0,4}(?:token|secret|passw(?:or)?d|passphrase|key)|\blogin[ \t]{1,4}\S{1,100}\s{1,8}password)[ \t]{1,4}["'`]?(?<value>[A-Za-z0-9+/_=.~!#%^*@:-]{8,1000})/gi;
+  /(?:--(?:[a-z0-9]{1,20}-){0,4}(?:token|secret|passw(?:or)?d|passphrase|(?:api|access|private|auth|signing|encryption|master|secret)-key)|\blogin[ \t]{1,4}\S{1,100}\s{1,8}password)[ \t]{1,4}["'`]?(?<value>[A-Za-z0-9+/_=.~!#%^*@:-]{8,1000})/gi;
 
 /** `curl -u somebody:…` */
-const user = /(?:[ \t]-u[ \t]{0,2}|--user[= \t])["'`]?[^\s:"'`$]{1,100}:(?<value>[^\s"'`$:]{8,300})/g;
+const user = /(?:[ \t]-u[ \t]{1,2}|--user[= \t])["'`]?[^\s:"'`$]{1,100}:(?<value>[^\s"'`$:]{8,300})/g;
 
 function findInCalls(text: string): Found[] {
   const find = (pattern: RegExp, isIt: (value: string) => boolean) =>

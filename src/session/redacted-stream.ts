@@ -39,6 +39,8 @@ export function openRedactedStream(redact: Redact, emit: (text: string) => void)
     pass,
     add: (text) => {
       held += text;
+      // Nothing can be let go of yet, and a long line may come character by character.
+      if (held.length <= longestLine && !text.includes('\n')) return;
       const end = findCut(held);
       if (end > 0) pass(held.slice(0, end));
       held = held.slice(end);

@@ -29,7 +29,7 @@ export async function identifyWriter(
 ): Promise<WriterId> {
   const file = join(home, fileName);
   const here = { machine: machineId(), path: realPath(commonDir) };
-  const known = parseWriter(readTextIfThere(file));
+  const known = readWriter(file);
   if (known && known.machine === here.machine && known.path === here.path) return parseWriterId(known.id);
   const id = parseWriterId(`w-${random.id(8)}`);
   const others = [...listOthers(home)];
@@ -50,7 +50,7 @@ export type WriterFound =
 
 /** Looks at the writer id; one from another machine, or for another folder, is replaced by the next command that writes. */
 export function lookAtWriter(home: string, commonDir: string): WriterFound {
-  const known = parseWriter(readTextIfThere(join(home, fileName)));
+  const known = readWriter(join(home, fileName));
   if (known === null) return { kind: 'none' };
   const { id, machine, path } = known;
   if (machine === machineId() && path === realPath(commonDir)) return { kind: 'own', id, path };
@@ -62,7 +62,7 @@ export function lookAtWriter(home: string, commonDir: string): WriterFound {
  * with: what both wrote behind the same byte of a journal would hide one another.
  */
 export function listOthers(home: string): ReadonlySet<string> {
-  const known = parseWriter(readTextIfThere(join(home, fileName)));
+  const known = readWriter(join(home, fileName));
   if (known === null) return new Set();
   return new Set([...(known.copiedFrom ?? []), ...(isCopy(home, known) ? [known.id] : [])]);
 }
@@ -74,7 +74,7 @@ function isCopy(home: string, { id, machine, path }: WriterFile): boolean {
   const theirs = statIfThere(original);
   if (own === null || theirs === null) return false;
   if (own.ino === theirs.ino && own.dev === theirs.dev) return false;
-  return machine === machineId() && parseWriter(readTextIfThere(original))?.id === id;
+  return machine === machineId() && readWriter(original)?.id === id;
 }
 
 /** Is a session that has a journal here another clone's, of which this one is a copy? */
@@ -84,9 +84,9 @@ export function isOthers(home: string, session: SessionId): boolean {
   return writer ? others.has(writer) : false;
 }
 
-function parseWriter(text: string | null): WriterFile | null {
+function readWriter(file: string): WriterFile | null {
   try {
-    const parsed: unknown = JSON.parse(text ?? 'null');
+    const parsed: unknown = JSON.parse(readTextIfThere(file) ?? 'null');
     return isWriterFile(parsed) ? parsed : null;
   } catch {
     return null; // damaged: a new one is as good

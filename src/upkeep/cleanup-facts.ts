@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { walkEpic } from '../checkpoint/list.ts';
 import { findCheckpoint } from '../checkpoint/names.ts';
 import { readBase } from '../checkpoint/read.ts';
@@ -8,7 +9,7 @@ import { hasCode, isOrchError } from '../errors.ts';
 import { readCommit } from '../git/read.ts';
 import type { Repository } from '../git/repository.ts';
 import { parseSnapshotRef, snapshotsPrefix } from '../git/snapshot-ref.ts';
-import { undoPrefix } from '../git/undo.ts';
+import { linkedUndoPrefix } from '../git/undo.ts';
 import { type EpicView, readView } from '../session/context.ts';
 import { listSessions } from '../session/fate.ts';
 import { journalFolder, journalPath, listJournals, readJournal } from '../session/journal.ts';
@@ -16,6 +17,7 @@ import { listFolded } from '../session/pending.ts';
 import type { SessionPorts } from '../session/record.ts';
 import { readCurrent } from '../state/current.ts';
 import { bounds } from '../state/lists.ts';
+import { statIfThere } from '../system/files.ts';
 import type { EpicId, Millis, Oid, SessionId } from '../types.ts';
 import { lookAt, readFileThings } from './cleanup-files.ts';
 import type { CleanupFacts, EpicFacts, Thing } from './cleanup-plan.ts';
@@ -38,8 +40,8 @@ export async function readCleanupFacts(ports: CleanupPorts): Promise<CleanupFact
   }
   things.push(...(await listSnapshots(ports)), ...(await listTrash(ports)));
   things.push(...readFileThings(ports, runs));
-  const undo = await ports.git.listRefs(undoPrefix);
-  return { epics, undo: new Set(undo.values()), things };
+  things.push(...(await listOldUndos(ports)));
+  return { epics, things };
 }
 
 /** Those with a checkpoint, and those that have a journal only. */
@@ -155,6 +157,18 @@ async function listTrash({ git }: CleanupPorts): Promise<Thing[]> {
     const found = parseTrashRef(ref);
     return found ? [{ kind: 'trash' as const, ...found, ref, oid }] : [];
   });
+}
+
+/** What restores replaced in linked working trees that are gone. */
+async function listOldUndos({ git, repository }: CleanupPorts): Promise<Thing[]> {
+  const things: Thing[] = [];
+  for (const [ref, oid] of await git.listRefs(linkedUndoPrefix)) {
+    const worktree = ref.slice(linkedUndoPrefix.length);
+    const isGone = statIfThere(join(repository.commonDir, 'worktrees', worktree)) === null;
+    const at = isGone ? await readTime(git, oid) : null;
+    if (at !== null) things.push({ kind: 'undo', worktree, ref, oid, at });
+  }
+  return things;
 }
 
 /** `<run>@<session>`: a run is written by each session that works on it. */

@@ -23,8 +23,8 @@ export function readFileThings(
     ...inFolder(join(home, 'damaged'), (file) => ({ kind: 'damaged', file })),
     ...readBriefs(join(home, 'briefs')),
     ...readLiveRecords(home),
-    ...readTemporary(home),
     ...readSnapshotCaches(ports),
+    ...readTemporary(home),
   ];
 }
 
@@ -96,10 +96,11 @@ function readLiveRecords(home: string): Thing[] {
   });
 }
 
-/** What was being written when its writer died. */
+/** What was being written, or worked on, when its writer died. */
 function readTemporary(home: string): Thing[] {
-  const folders = [home, ...listFolder(home).map((name) => join(home, name))];
-  const isHalf = (name: string) => name.startsWith('.tmp-');
+  const below = (folder: string) => listFolder(folder).map((name) => join(folder, name));
+  const folders = [home, ...below(home), ...below(join(home, 'snapshot-index'))];
+  const isHalf = (name: string) => /^(?:\.tmp-|work-|restore-index-|rules-index-)/.test(name);
   return folders
     .filter((folder) => statIfThere(folder)?.isDirectory())
     .flatMap((folder) =>

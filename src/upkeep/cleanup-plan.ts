@@ -56,6 +56,14 @@ export type Thing =
       readonly oid: Oid;
       readonly at: Millis;
     }
+  /** What a restore replaced in a linked working tree that is gone. */
+  | {
+      readonly kind: 'undo';
+      readonly worktree: string;
+      readonly ref: string;
+      readonly oid: Oid;
+      readonly at: Millis;
+    }
   | { readonly kind: 'trashed_journal'; readonly epic: EpicId | null; readonly file: FileFacts }
   | {
       readonly kind: 'journal';
@@ -76,8 +84,6 @@ export type Thing =
 
 export type CleanupFacts = {
   readonly epics: ReadonlyMap<EpicId, EpicFacts>;
-  /** The commits that `restore --undo` would bring back. */
-  readonly undo: ReadonlySet<Oid>;
   readonly things: readonly Thing[];
 };
 
@@ -122,6 +128,8 @@ function judge(thing: Thing, around: Surroundings): Verdict {
       return judgeEpic(facts.epics.get(thing.epic), retention.failed, now);
     case 'trash':
       return judgeAge('deleted', thing.at, retention.trash, now);
+    case 'undo':
+      return judgeAge('its worktree is gone, made', thing.at, retention.trash, now);
     case 'trashed_journal':
       if (thing.epic === null || inTrash.has(thing.epic)) return keep('its epic is in the trash');
       return judgeAge('last written', thing.file.at, retention.trash, now);
@@ -150,10 +158,9 @@ function judgeAge(verb: string, at: Millis, keptFor: Millis | null, now: Millis)
 }
 
 function judgeSnapshots(
-  { epic, session, oid, at }: Thing & { kind: 'snapshots' },
+  { epic, session, at }: Thing & { kind: 'snapshots' },
   { facts, inTrash, newest, retention, now }: Surroundings,
 ): Verdict {
-  if (facts.undo.has(oid)) return keep('orch restore --undo needs it');
   const known = facts.epics.get(epic);
   if (known === undefined) {
     if (inTrash.has(epic)) return keep('its epic is in the trash');

@@ -21,7 +21,9 @@ export async function removeThings(
   things: readonly Thing[],
 ): Promise<ReadonlyMap<Thing, string | null>> {
   const results = new Map<Thing, string | null>();
-  const refs = things.filter((thing) => thing.kind === 'snapshots' || thing.kind === 'trash');
+  const refs = things.filter(
+    (thing) => thing.kind === 'snapshots' || thing.kind === 'trash' || thing.kind === 'undo',
+  );
   for (let at = 0; at < refs.length; at += mostAtOnce) {
     const some = refs.slice(at, at + mostAtOnce);
     // Noted first: a sync between the two must not bring them back. What is in the trash was noted on its way there.
@@ -49,12 +51,13 @@ async function deleteAll({ git }: CleanupPorts, refs: readonly RefThing[]): Prom
   }
 }
 
-type RefThing = Thing & { readonly kind: 'snapshots' | 'trash' };
+type RefThing = Thing & { readonly kind: 'snapshots' | 'trash' | 'undo' };
 
 async function removeOne(ports: CleanupPorts, thing: Thing): Promise<string | null> {
   switch (thing.kind) {
     case 'snapshots':
     case 'trash':
+    case 'undo':
       return deleteRef(ports, thing);
     case 'epic':
       return trashWhole(ports, thing);

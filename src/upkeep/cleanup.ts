@@ -60,7 +60,8 @@ async function measureFreed(
 ): Promise<number | null> {
   const gone = new Map<string, Oid>();
   for (const { thing } of planned)
-    if (thing.kind === 'snapshots' || thing.kind === 'trash') gone.set(thing.ref, thing.oid);
+    if (thing.kind === 'snapshots' || thing.kind === 'trash' || thing.kind === 'undo')
+      gone.set(thing.ref, thing.oid);
   if (gone.size === 0) return 0;
   if (git.name !== 'native') return null;
   const refs = [...(await git.listRefs('refs/'))].filter(([ref]) => !gone.has(ref)).map(([, oid]) => oid);

@@ -48,12 +48,16 @@ describe.runIf(canMount)('a real file system that is full', () => {
       run() { "$NODE" "$ORCH" "$@"; }
       echo then > a; run checkpoint create -e x --json >/dev/null; echo now > a
       dd if=/dev/zero of=fill bs=4k >/dev/null 2>&1 || true
-      for command in "restore 1 -y" "diff 1"; do run $command -e x --json 2>&1 >/dev/null || true; done
+      for command in "restore 1 -y" "diff 1" "start --background"; do
+        run $command -e x --json 2>&1 >/dev/null || true
+      done
+      run restore 1 --to out -e x --json 2>&1 >/dev/null || true
       cat a; rm fill; run restore 1 -y -e x 2>/dev/null; cat a`;
     const env = cleanEnvironment(folder, { NODE: process.execPath, ORCH: orchBin });
     const out = execFileSync('unshare', ['-rm', 'sh', '-c', script, 'sh', folder], { env, encoding: 'utf8' });
-    const [restoring = '', comparing = '', ...rest] = out.trim().split('\n');
-    for (const line of [restoring, comparing])
+    const [restoring = '', comparing = '', starting = '', putting = '', ...rest] = out.trim().split('\n');
+    expect(JSON.parse(putting).error.code).toBe('WRITE_FAILED');
+    for (const line of [restoring, comparing, starting])
       expect(JSON.parse(line).error).toMatchObject({
         code: 'WRITE_FAILED',
         hint: 'Free some space, then run the same command again.',

@@ -1,9 +1,9 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { deleteEpicCheckpoints } from '../../src/index.ts';
 import { endAfterwards, startInBackground } from '../support/background.ts';
-import { expectSound, listFiles, save } from '../support/checkpoints.ts';
+import { expectSound, listFiles, repositoryAt, save } from '../support/checkpoints.ts';
 import { orchJson, runOrch, startOrch } from '../support/orch.ts';
 import { cloneOf, makeHub, syncIn } from '../support/remotes.ts';
 import { makeRepositoryWithCommit, type TestRepository } from '../support/repository.ts';
@@ -131,6 +131,24 @@ describe('orch cleanup', () => {
     expect(whyOf(`y ${id}`)).toBe('its session runs');
   });
 
+  it('takes the undo of a worktree that is gone, and no other', () => {
+    const repository = makeRepositoryWithCommit();
+    work(repository, 'x', 'then', 0);
+    const linked = repositoryAt(repository.home, join(repository.home, 'linked'));
+    repository.git('worktree', 'add', '--quiet', linked.folder);
+    for (const place of [repository, linked]) {
+      place.write('work', 'now\n');
+      expect(runOrch(place, ['restore', '1', '-e', 'x', '-y']).status).toBe(0);
+    }
+    const undos = 'refs/orchestration-local/undo';
+    expect(refsBelow(repository, undos)).toHaveLength(2);
+    expect(named(clean(repository, 400).removed)).not.toContain('undo of');
+    repository.git('worktree', 'remove', '--force', linked.folder);
+    expect(named(clean(repository, 20).removed)).not.toContain('undo of');
+    expect(named(clean(repository, 400).removed)).toContain('undo of');
+    expect(refsBelow(repository, undos)).toEqual([`${undos}/main-worktree`]);
+  });
+
   it('keeps the newest code where the clock was set back', () => {
     const repository = makeRepositoryWithCommit();
     work(repository, 'x', 'by a clock that is ahead', 5);
@@ -192,12 +210,18 @@ describe('orch cleanup', () => {
     for (const folder of ['briefs', 'damaged', 'snapshot-index/0123456789abcdef', 'snapshot-objects/abc/aa'])
       mkdirSync(join(home, folder), { recursive: true });
     const left = ['.tmp-abc', 'live/.tmp-x', 'briefs/sess-gone.md', 'damaged/aabb'];
-    const deep = ['snapshot-index/0123456789abcdef/index', 'snapshot-objects/abc/aa/bb'];
-    const theirs = ['notes.txt', 'briefs/mine.txt'];
+    const [own = ''] = readdirSync(join(home, 'snapshot-index')).filter((name) => !/^0123/.test(name));
+    const indexes = [
+      `snapshot-index/${own}/work-abc`,
+      `snapshot-index/${own}/work-abc.lock`,
+      'rules-index-abc',
+    ];
+    const deep = ['snapshot-index/0123456789abcdef/index', 'snapshot-objects/abc/aa/bb', ...indexes];
+    const theirs = ['notes.txt', 'briefs/mine.txt', `snapshot-index/${own}/index`];
     mkdirSync(join(home, 'live'), { recursive: true });
-    for (const name of [...left, ...deep, ...theirs]) writeFileSync(join(home, name), 'x');
+    for (const name of [...left, ...deep, ...theirs.slice(0, 2)]) writeFileSync(join(home, name), 'x');
     expect(clean(repository, 0.5).removed).toEqual([]);
-    expect(clean(repository, 2).removed).toHaveLength(6);
+    expect(clean(repository, 2).removed).toHaveLength(9);
     expect(existsSync(journal)).toBe(false);
     expect(existsSync(join(home, 'damaged/aabb'))).toBe(true);
     expect(named(clean(repository, 31).removed)).toEqual(['damaged damaged/aabb', 'snapshots x']);

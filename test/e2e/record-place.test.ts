@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { startInBackground } from '../support/background.ts';
@@ -25,6 +26,14 @@ describe('where a record goes', () => {
     expect(orchJson(repository, ['session', 'status', '-e', 'b'])).toMatchObject({
       session: { status: 'paused' },
     });
+  });
+
+  it('is acknowledged also where it cannot be remembered for the next one', () => {
+    const repository = makeRepositoryWithCommit();
+    mkdirSync(join(repository.folder, '.git/orchestration/last-used.json'), { recursive: true });
+    const { status, stderr } = runOrch(repository, ['record', 'cost', '1', '-e', 'x']);
+    expect({ status, stderr }).toEqual({ status: 0, stderr: expect.stringContaining('is not remembered') });
+    expect(orchJson(repository, ['cost', '-e', 'x'])).toMatchObject({ budget: { spentUsd: 1 } });
   });
 
   it('is asked where two run, unless an epic, a session or a worktree says which; every command alike', () => {

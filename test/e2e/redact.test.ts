@@ -239,12 +239,18 @@ describe('I8: a changed file in which a rule hits is left out of snapshots, and 
     repository.git('switch', '--quiet', '--orphan', 'empty');
     mkdirSync(join(repository.folder, 'a folder'));
     repository.write('a folder/ü.env', `x=${token}\n`);
-    writeFileSync(join(repository.folder, 'wide.txt'), Buffer.from(`\ufeff${token}\n`, 'utf16le'));
+    const wide = Buffer.from(`\ufeff${token}\n`, 'utf16le');
+    writeFileSync(join(repository.folder, 'wide.txt'), wide);
+    writeFileSync(join(repository.folder, 'other-way.txt'), Buffer.from(wide).swap16());
     repository.write('kept', 'kept\n');
     repository.git('add', '.');
     const { checkpoint, document } = create(repository);
     expect(repository.git('ls-tree', '-r', '--name-only', checkpoint.snapshot)).toBe('kept');
-    expect(document.leftOut?.map(({ path }) => path).sort()).toEqual(['a folder/ü.env', 'wide.txt']);
+    expect(document.leftOut?.map(({ path }) => path).sort()).toEqual([
+      'a folder/ü.env',
+      'other-way.txt',
+      'wide.txt',
+    ]);
   });
 });
 

@@ -61,7 +61,7 @@ it('whatever the settings say: nothing that is open, green, newest or of the las
       retention,
       ([a, b], things, rules) => {
         const known = new Map(epics.map((epic, at) => [epic, at === 0 ? a : b] as const));
-        const facts = { epics: known, undo: new Set<typeof oid>(), things };
+        const facts = { epics: known, things };
         const judged = planCleanup(facts, rules, now);
         expect(judged.map((one) => one.thing)).toEqual(things);
         const removed = judged.filter(({ isRemoved }) => isRemoved).map((one) => one.thing);

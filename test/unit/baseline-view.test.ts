@@ -72,4 +72,16 @@ describe('the end of an output', () => {
     tail.add(`${'secret'.repeat(5)} the end`);
     expect(await tail.read(async (text) => text.replace(/(secret)+/, '[gone]'))).toBe('[gone] the end');
   });
+
+  it.each(['half-a-token', 'lines\nof a key\n-----END RSA PRIVATE KEY-----'])(
+    'does not begin with the rest of something: %#',
+    async (rest) => {
+      const tail = keepTail(100);
+      const end = ' the end';
+      // Colours take most of what is kept, so that all of the rest is shown.
+      const colours = '\u001b[0m'.repeat(Math.floor((800 - rest.length - end.length) / 4));
+      tail.add(`${'x'.repeat(1_000)}${rest}${colours}${end}`);
+      expect(await tail.read(asIs)).toBe('… the end');
+    },
+  );
 });

@@ -48,7 +48,7 @@ function judge(
   more: Partial<CleanupFacts> & { readonly retention?: Retention } = {},
 ): readonly [boolean, string] {
   const epics = new Map(known ? [[epic, known] as const] : []);
-  const facts = { epics, undo: new Set<typeof oid>(), things, ...more };
+  const facts = { epics, things, ...more };
   const [first] = planCleanup(facts, more.retention ?? retention, now);
   return [first?.isRemoved ?? false, first?.why ?? ''];
 }
@@ -90,10 +90,7 @@ describe('snapshots of', () => {
       expect(judge(pair, known)[0]).toBe(false);
   });
 
-  it('what an undo needs, and what is in the trash', () => {
-    expect(judge([snapshots(old, 99), newer], both('paused', 99), { undo: new Set([oid]) })[1]).toMatch(
-      /undo/,
-    );
+  it('what is in the trash', () => {
     const trash: Thing = { kind: 'trash', epic, ref: 't', oid, at: now - 10 * day };
     expect(judge([snapshots(old, 99), trash], null)).toEqual([false, 'its epic is in the trash']);
   });
@@ -105,6 +102,7 @@ describe('the floor', () => {
     ['snapshots', snapshots(old, 0.9)],
     ['an epic', { kind: 'epic', epic, ref: 'r', oid }],
     ['trash', { kind: 'trash', epic, ref: 't', oid, at: now - 0.9 * day }],
+    ['an undo', { kind: 'undo', worktree: 'w', ref: 'u', oid, at: now - 0.9 * day }],
     ['a log', { kind: 'log', sessions: [old], file: file(99) }],
     ['damaged objects', { kind: 'damaged', file: file(0.9) }],
     ['leftovers', { kind: 'leftover', what: 'brief', session: null, file: file(0.9) }],

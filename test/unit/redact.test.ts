@@ -43,6 +43,7 @@ describe('what is taken out', () => {
     'PWD=/home/somebody/work/shop2 OLDPWD=/tmp/a1b2/c3d4e5f6g7h8 pwd: "~/shop2/src"',
     "resetPassword: '/auth/reset-password/v2', secret: prod-db-credentials-v2, token = 'hello-world-12345'",
     'Bearer token-based-authentication-v2; docker run -u 1000:1000 --password-stdin --token-file /run/t1/token',
+    'add --public-key AAAAC3NzaC1lZDI1NTE5 --cache-key npm7f3a9c1e5b2d8f4a6 -unknown:somevalue1 -u 1000:1000',
     'git push --set-upstream origin feature-2 && npm run build --key value --token $TOKEN1234567890abcdef',
   ])('is no word of an ordinary text: %s', async (text) => {
     expect(await redact(text)).toBe(text);
@@ -151,6 +152,18 @@ describe('a stream', () => {
     stream.add(`${key.slice(200)}\nafter`);
     await stream.end();
     expect(got.join('')).toBe('one\ntwo\n[redacted: private-key]\nafter');
+  });
+
+  it('takes no longer for a line that comes character by character', async () => {
+    const began = performance.now();
+    let kept = 0;
+    const stream = openRedactedStream(redact, (text) => {
+      kept += text.length;
+    });
+    for (let printed = 0; printed < 200_000; printed++) stream.add('.');
+    await stream.end();
+    expect(kept).toBe(200_000);
+    expect(performance.now() - began).toBeLessThan(5_000);
   });
 
   it('holds no more back than it must', () => {
