@@ -11,6 +11,7 @@ import { awaitCost, explainFullContext, readAgent, warnOfUnpriced } from './agen
 import { type EpicView, readView } from './context.ts';
 import { meteredFacts } from './import.ts';
 import { journalFolder, journalPath } from './journal.ts';
+import { rememberUsed } from './last-used.ts';
 import { readLive } from './live.ts';
 import { findUnpriced } from './meters.ts';
 import { readOrchestration } from './orchestration.ts';
@@ -80,7 +81,10 @@ async function recordWork(
   try {
     const { state } = await readView(ports, link.epic);
     const told = await readOrchestration(ports, state);
-    return await recordInNew(ports, opening, [...agentFacts(link), ...told, ...all], first);
+    const outcome = await recordInNew(ports, opening, [...agentFacts(link), ...told, ...all], first);
+    // The next agent on this branch goes on with it, though no branch names it.
+    rememberUsed(ports.disk, ports.home, (await ports.git.readHead()).branch, link.epic);
+    return outcome;
   } catch (error) {
     // Two tools at once: the other one's hook was faster to begin it.
     if (!hasBegun(ports, link.session) || systemCode(causeOf(error)) !== 'EEXIST') throw error;
