@@ -7,7 +7,7 @@ import { statIfThere } from '../system/files.ts';
 import type { SessionId } from '../types.ts';
 import type { AgentPorts } from './agent-call.ts';
 import type { AgentLink } from './agent-link.ts';
-import { awaitCost, explainFullContext, readAgent, warnOfUnpriced } from './agent-reading.ts';
+import { type Awaited, awaitCost, explainFullContext, readAgent, warnOfUnpriced } from './agent-reading.ts';
 import { type EpicView, readView } from './context.ts';
 import { meteredFacts } from './import.ts';
 import { journalFolder, journalPath } from './journal.ts';
@@ -43,9 +43,9 @@ export async function work(
   link: AgentLink,
   view: EpicView,
   facts: readonly Fact[],
-  { ask = null, mark = null }: { readonly ask?: Ask | null; readonly mark?: string | null } = {},
+  { ask = null, ...awaited }: Awaited & { readonly ask?: Ask | null } = {},
 ): Promise<Worked> {
-  if (mark !== null) await awaitCost(ports, link, view.state, mark);
+  await awaitCost(ports, link, view.state, awaited);
   const { used, context } = await readAgent(ports, link, view.state);
   const happened = [...facts.map((fact) => completed(fact, view.state)), ...used];
   // How full its window is makes no session of one in which nothing happened.

@@ -11,7 +11,6 @@ import { readView } from './context.ts';
 import { findFile } from './file-path.ts';
 import { endSession } from './lifecycle.ts';
 import { removeLive } from './live.ts';
-import type { Ask } from './record.ts';
 import { describeMoney } from './status.ts';
 
 /** Takes what an agent tells of itself: records it, meters it, and says whether it may go on. */
@@ -45,11 +44,13 @@ export async function handleAgent(ports: AgentPorts, call: HookCall, around: Aro
     case 'tool':
       return withLink(ports, call, around, link, placeFiles(ports, call, event.facts));
     case 'before_compact':
-      return withLink(ports, call, around, link, [], { trigger: 'pre_compact', reason: null });
+      return withLink(ports, call, around, link, [], { ask: { trigger: 'pre_compact', reason: null } });
     case 'after_compact':
       return withLink(ports, call, around, link, saying('compactSummary', event.summary));
     case 'stop':
-      return withLink(ports, call, around, link, saying('lastMessage', event.lastMessage));
+      return withLink(ports, call, around, link, saying('lastMessage', event.lastMessage), {
+        answer: event.lastMessage,
+      });
     case 'failure': {
       const text = `${call.agent} could not go on: ${event.error}`;
       return withLink(ports, call, around, link, [{ kind: 'note', id: `n-${ports.random.id(6)}`, text }]);
@@ -85,10 +86,10 @@ async function withLink(
   around: Around,
   known: AgentLink | null,
   facts: readonly Fact[],
-  ask: Ask | null = null,
+  more: Parameters<typeof work>[4] = {},
 ): Promise<AgentAnswer> {
   const { link, view } = await currentLink(ports, call, around, known);
-  return answer(await work(ports, link, view, facts, { ask }), link);
+  return answer(await work(ports, link, view, facts, more), link);
 }
 
 /**
