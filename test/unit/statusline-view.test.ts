@@ -37,6 +37,7 @@ it('understands what Claude Code tells', () => {
   expect(parseStatusCall(readFixture('claude/statusline/filled.json'))).toEqual({
     agentSession: '19237efa-ef70-4248-906c-cc4f9be2e4c2',
     cwd: '/repo',
+    project: '/repo',
     context: { tokens: 150_000, model: 'claude-sonnet-4-5', window: 200_000 },
   });
   expect(parseStatusCall(readFixture('claude/statusline/empty.json'))?.context).toBeNull();
@@ -49,6 +50,6 @@ it.each(['', '{', '[]', 'null', '{"session_id":7}', '{"context_window":{}}'])('p
 it.each(['{"session_id":"a"}', '{"session_id":"a","context_window":7,"model":[],"workspace":null,"cwd":{}}'])(
   'takes what it can of %j',
   (text) => {
-    expect(parseStatusCall(text)).toEqual({ agentSession: 'a', cwd: null, context: null });
+    expect(parseStatusCall(text)).toEqual({ agentSession: 'a', cwd: null, project: null, context: null });
   },
 );
