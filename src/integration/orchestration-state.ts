@@ -173,7 +173,7 @@ function readStep(entry: unknown, list?: string, ...below: string[]): PlanStep {
     ...(Array.isArray(depends_on) ? depends_on.slice(0, mostEntries) : [depends_on]),
   ];
   return {
-    name: firstLine(name, id, entry) ?? '?',
+    name: firstLine(name, id, entry, rest.task, rest.agent, rest.title, rest.description) ?? '?',
     status: firstLine(status),
     waitsFor: waits.flatMap((one) => firstLine(one) ?? []),
     parts: list ? entriesOf(rest[list]).map((part) => readStep(part, ...below)) : [],

@@ -50,9 +50,19 @@ const searchedLength = 4 * chunkLength;
 
 /** Is this word among the last that were written to a file? */
 export function endsWithWord(path: string, word: string): boolean {
+  return readEnd(path, searchedLength).includes(word);
+}
+
+/** Is an answer of these words the last that was said in Claude Code's transcript? */
+export function endsWithAnswer(path: string, words: string): boolean {
+  const lines = readEnd(path, chunkLength).toString('utf8').split('\n');
+  const last = lines.findLast((line) => /"type":"(?:user|assistant)"/.test(line)) ?? '';
+  return last.includes('"type":"assistant"') && last.includes(JSON.stringify(words).slice(1, -1));
+}
+
+function readEnd(path: string, length: number): Buffer {
   const size = statIfThere(path)?.size ?? 0;
-  const end = readFrom(path, Math.max(0, size - searchedLength), searchedLength);
-  return end?.bytes.includes(word) ?? false;
+  return readFrom(path, Math.max(0, size - length), length)?.bytes ?? Buffer.alloc(0);
 }
 
 export type FileReading = {

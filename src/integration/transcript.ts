@@ -14,7 +14,7 @@ import { mayTellUsage, readUsageLine, type UsageLine } from '../cost/usage.ts';
 import { type Keyed, lookUp, mergeKeyed } from '../keyed.ts';
 import { type Fate, type FileMark, readNewLines } from './transcript-files.ts';
 
-export { endsWithWord, findTranscripts } from './transcript-files.ts';
+export { endsWithAnswer, endsWithWord, findTranscripts } from './transcript-files.ts';
 
 /** All that is known of the transcripts of a session, and how far they were read. Only a cache: it can be made again. */
 export type TranscriptState = {

@@ -2,7 +2,7 @@ import { findFullContext } from '../checkpoint/policy.ts';
 import { type ContextReading, type ContextWindow, measureContext } from '../cost/context.ts';
 import type { Prices } from '../cost/pricing.ts';
 import { listUnpriced } from '../cost/unpriced.ts';
-import { endsWithWord, findTranscripts } from '../integration/transcript.ts';
+import { endsWithAnswer, endsWithWord, findTranscripts } from '../integration/transcript.ts';
 import { lookUp } from '../keyed.ts';
 import { canonicalJson } from '../state/canonical.ts';
 import { budgetOf, readCurrent } from '../state/current.ts';
@@ -33,27 +33,37 @@ export async function readAgent(
   return { used, context: contextFacts(state, link, reading, configured.window) };
 }
 
-/** Claude Code writes its transcript every tenth of a second. Longer than this no tool waits for it. */
+/** Claude Code writes its transcript every tenth of a second. Longer than this nothing waits for it. */
 const patience: Millis = 300;
 
+/** What of a call has to be in the transcript before that says what the call cost. */
+export type Awaited = {
+  /** A tool is about to be used: what the model said of it has this mark. */
+  readonly mark?: string | null;
+  /** A turn is over: this was its answer. */
+  readonly answer?: string | null;
+};
+
 /**
- * Waits until what the model said of a tool is in the transcript, and with it what that cost; not for long, and only
- * where there is a budget to keep. Hooks are faster than the agent writes, and no tool is to slip through past it.
+ * Waits for the transcript, not for long: hooks are faster than the agent writes. No tool is to slip through past a
+ * budget, so it waits where there is one to keep; and when a turn is over, its cost is to be seen, not only at the next.
  */
 export async function awaitCost(
   { clock }: Pick<AgentPorts, 'clock'>,
   { agent, transcripts }: AgentLink,
   state: State,
-  mark: string,
+  { mark, answer }: Awaited,
 ): Promise<void> {
+  const path = transcripts.at(-1);
+  // Codex tells what a turn cost only when its tools are done, and does so before it says that it is over.
+  if (agent !== 'claude' || path === undefined) return;
   const { level } = describeMoney(state);
-  // Codex tells what a turn cost only when its tools are done.
-  if (agent !== 'claude' || level === 'none' || level === 'exceeded') return;
-  const isWritten = () =>
-    transcripts
-      .slice(-1)
-      .flatMap(findTranscripts)
-      .some((path) => endsWithWord(path, mark));
+  const isWritten = () => {
+    if (mark && level !== 'none' && level !== 'exceeded')
+      return findTranscripts(path).some((file) => endsWithWord(file, mark));
+    return !answer || endsWithAnswer(path, answer.trim().slice(0, 200));
+  };
+  if (isWritten()) return;
   const began = clock.elapsed();
   while (!isWritten() && clock.elapsed() - began < patience) await sleep(10);
 }

@@ -7,10 +7,11 @@ import { statIfThere } from '../system/files.ts';
 import type { SessionId } from '../types.ts';
 import type { AgentPorts } from './agent-call.ts';
 import type { AgentLink } from './agent-link.ts';
-import { awaitCost, explainFullContext, readAgent, warnOfUnpriced } from './agent-reading.ts';
+import { type Awaited, awaitCost, explainFullContext, readAgent, warnOfUnpriced } from './agent-reading.ts';
 import { type EpicView, readView } from './context.ts';
 import { meteredFacts } from './import.ts';
 import { journalFolder, journalPath } from './journal.ts';
+import { rememberUsed } from './last-used.ts';
 import { readLive } from './live.ts';
 import { findUnpriced } from './meters.ts';
 import { readOrchestration } from './orchestration.ts';
@@ -42,9 +43,9 @@ export async function work(
   link: AgentLink,
   view: EpicView,
   facts: readonly Fact[],
-  { ask = null, mark = null }: { readonly ask?: Ask | null; readonly mark?: string | null } = {},
+  { ask = null, ...awaited }: Awaited & { readonly ask?: Ask | null } = {},
 ): Promise<Worked> {
-  if (mark !== null) await awaitCost(ports, link, view.state, mark);
+  await awaitCost(ports, link, view.state, awaited);
   const { used, context } = await readAgent(ports, link, view.state);
   const happened = [...facts.map((fact) => completed(fact, view.state)), ...used];
   // How full its window is makes no session of one in which nothing happened.
@@ -80,7 +81,10 @@ async function recordWork(
   try {
     const { state } = await readView(ports, link.epic);
     const told = await readOrchestration(ports, state);
-    return await recordInNew(ports, opening, [...agentFacts(link), ...told, ...all], first);
+    const outcome = await recordInNew(ports, opening, [...agentFacts(link), ...told, ...all], first);
+    // The next agent on this branch goes on with it, though no branch names it.
+    rememberUsed(ports.disk, ports.home, (await ports.git.readHead()).branch, link.epic);
+    return outcome;
   } catch (error) {
     // Two tools at once: the other one's hook was faster to begin it.
     if (!hasBegun(ports, link.session) || systemCode(causeOf(error)) !== 'EEXIST') throw error;

@@ -2,6 +2,7 @@ import type { HookCall } from '../integration/agent-event.ts';
 import { lookUp } from '../keyed.ts';
 import type { Fact } from '../state/facts.ts';
 import { hasEnded } from '../state/transition.ts';
+import { identifyProcess } from '../system/process.ts';
 import { formatUsd } from '../units.ts';
 import { type AgentAnswer, type AgentPorts, type Around, nothingToSay } from './agent-call.ts';
 import { type AgentLink, findLink, readLink, removeLink } from './agent-link.ts';
@@ -10,8 +11,7 @@ import { hasBegun, targetOf, type Worked, work } from './agent-work.ts';
 import { readView } from './context.ts';
 import { findFile } from './file-path.ts';
 import { endSession } from './lifecycle.ts';
-import { removeLive } from './live.ts';
-import type { Ask } from './record.ts';
+import { checkLive, readLive, removeLive, writeLive } from './live.ts';
 import { describeMoney } from './status.ts';
 
 /** Takes what an agent tells of itself: records it, meters it, and says whether it may go on. */
@@ -45,11 +45,13 @@ export async function handleAgent(ports: AgentPorts, call: HookCall, around: Aro
     case 'tool':
       return withLink(ports, call, around, link, placeFiles(ports, call, event.facts));
     case 'before_compact':
-      return withLink(ports, call, around, link, [], { trigger: 'pre_compact', reason: null });
+      return withLink(ports, call, around, link, [], { ask: { trigger: 'pre_compact', reason: null } });
     case 'after_compact':
       return withLink(ports, call, around, link, saying('compactSummary', event.summary));
     case 'stop':
-      return withLink(ports, call, around, link, saying('lastMessage', event.lastMessage));
+      return withLink(ports, call, around, link, saying('lastMessage', event.lastMessage), {
+        answer: event.lastMessage,
+      });
     case 'failure': {
       const text = `${call.agent} could not go on: ${event.error}`;
       return withLink(ports, call, around, link, [{ kind: 'note', id: `n-${ports.random.id(6)}`, text }]);
@@ -85,10 +87,10 @@ async function withLink(
   around: Around,
   known: AgentLink | null,
   facts: readonly Fact[],
-  ask: Ask | null = null,
+  more: Parameters<typeof work>[4] = {},
 ): Promise<AgentAnswer> {
   const { link, view } = await currentLink(ports, call, around, known);
-  return answer(await work(ports, link, view, facts, { ask }), link);
+  return answer(await work(ports, link, view, facts, more), link);
 }
 
 /**
@@ -97,6 +99,7 @@ async function withLink(
  */
 async function currentLink(ports: AgentPorts, call: HookCall, around: Around, known: AgentLink | null) {
   const link = known ?? (await beginLink(ports, call, around));
+  await adopt(ports, link, around);
   const view = await readView(ports, link.epic);
   const status = lookUp(view.state.sessions, link.session)?.value.status;
   const hasGone = status !== undefined && hasEnded(status) && describeMoney(view.state).level !== 'exceeded';
@@ -105,6 +108,13 @@ async function currentLink(ports: AgentPorts, call: HookCall, around: Around, kn
   forgetSession(ports, link);
   const next = await beginLink(ports, call, around);
   return { link: next, view: await readView(ports, next.epic) };
+}
+
+/** A session whose conversation goes on in another process, though nobody heard it start, is that one's. */
+async function adopt(ports: AgentPorts, { session }: AgentLink, { agentPid }: Around): Promise<void> {
+  const live = readLive(ports.home, session);
+  if (live?.kind !== 'hooked' || checkLive(live) !== 'dead') return;
+  await writeLive(ports.disk, ports.home, ports.random, { ...live, holder: identifyProcess(agentPid) });
 }
 
 async function beginLink(ports: AgentPorts, call: HookCall, around: Around): Promise<AgentLink> {

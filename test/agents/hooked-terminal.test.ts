@@ -5,7 +5,7 @@ import { orchJson, runOrch } from '../support/orch.ts';
 import { makeRepositoryWithCommit } from '../support/repository.ts';
 import { triggersOf } from '../support/supervised.ts';
 import { type AnthropicTurn, startAnthropicModel } from './support/anthropic.ts';
-import { claudeProgram } from './support/claude.ts';
+import { claudeProgram, runClaude } from './support/claude.ts';
 import { priceOf } from './support/cost.ts';
 import { installHooks, statusOf } from './support/orch.ts';
 import { type Asked, bashTool, writeTool } from './support/script.ts';
@@ -35,6 +35,8 @@ async function open(turns: (folder: string) => AnthropicTurn[]) {
 
 const epic = 'feat-login';
 const isCompaction = ({ body }: Asked) => JSON.stringify(body.messages.at(-1)).includes('<summary>');
+const noted = (repository: Parameters<typeof statusOf>[0], of: string) =>
+  runOrch(repository, ['brief', '-e', of]).stdout;
 const spent = (repository: Parameters<typeof statusOf>[0]) => statusOf(repository, epic).budget.spentUsd;
 
 describe.skipIf(!claudeProgram || !hasTmux)('Claude Code in a terminal, with orch in its hooks', () => {
@@ -98,6 +100,44 @@ describe.skipIf(!claudeProgram || !hasTmux)('Claude Code in a terminal, with orc
     const brief = JSON.stringify(model.asked.at(-1)?.body.messages);
     expect(brief).toContain('**Last said:** Something broke.');
     expect(brief).toContain('**Blocked by:** gate test fails');
+  });
+
+  it('is billed to the branch it is asked on, beside another in the same worktree, and a limit is no end', async () => {
+    const refusal = { status: 429, type: 'rate_limit_error', message: 'slow down' };
+    const { repository, model, begin, comes } = await open(() => [
+      { text: 'The first answer.', usage: { output_tokens: 10_000 } },
+      { text: 'The second answer.', usage: { output_tokens: 20_000 } },
+      refusal,
+      refusal,
+    ]);
+    const terminal = await begin();
+    await terminal.type('the first thing');
+    await terminal.shows('The first answer.');
+    await comes('the first turn', () => spent(repository) > 0.15);
+    const other = await startAnthropicModel([{ text: 'Beside it.', usage: { output_tokens: 30_000 } }]);
+    const beside = await runClaude(repository, 'another thing', { url: other.url });
+    const costUsd = expect.closeTo(beside.result.total_cost_usd, 6);
+    expect(orchJson(repository, ['session', 'list'])).toMatchObject({
+      sessions: [
+        { number: 2, status: 'paused', costUsd },
+        { number: 1, status: 'running' },
+      ],
+    });
+    const before = spent(repository);
+    expect(before).toBeCloseTo(priceOf(model.given) + beside.result.total_cost_usd, 6);
+
+    repository.git('switch', '--quiet', '--create', 'hotfix');
+    await terminal.type('the second thing');
+    await terminal.shows('orch: hotfix (from the branch), session 1, no budget.');
+    await terminal.shows('The second answer.');
+    await comes('the hotfix', () => statusOf(repository, 'hotfix').budget.spentUsd > 0.3);
+    expect(statusOf(repository, 'hotfix').budget.spentUsd).toBeCloseTo(priceOf(model.given.slice(1)), 6);
+    expect(spent(repository)).toBe(before);
+    await terminal.type('the third thing');
+    await comes('the limit', () =>
+      noted(repository, 'hotfix').includes('claude could not go on: rate_limit'),
+    );
+    expect(statusOf(repository, 'hotfix').session).toMatchObject({ number: 1, status: 'running' });
   });
 
   it('keeps its session through /compact and /clear, and counts all of it', async () => {

@@ -21,14 +21,18 @@ function makeMortal(repository: TestRepository, id: string) {
   const env = { CLAUDE_PID: '' };
   const agent = makeAgent(repository, id, env);
   let child: ChildProcess | null = null;
+  const begin = () => {
+    child = spawn('sleep', ['1000'], { stdio: 'ignore' });
+    processes.push(child);
+    env.CLAUDE_PID = String(child.pid);
+  };
   return {
     ...agent,
     start(source: 'startup' | 'resume', fields: object = {}) {
-      child = spawn('sleep', ['1000'], { stdio: 'ignore' });
-      processes.push(child);
-      env.CLAUDE_PID = String(child.pid);
+      begin();
       return agent.call('SessionStart', { source, ...fields });
     },
+    begin,
     async kill() {
       const ended = child && once(child, 'exit');
       child?.kill('SIGKILL');
@@ -96,6 +100,26 @@ it('is forgotten by sessions that died before anything happened in them', async 
   expect(statusOf(repository, 'feat-a')).toMatchObject({
     session: { number: 2, status: 'running', costUsd: 1.5 },
     budget: { spentUsd: 3 },
+  });
+});
+
+it('keeps its session where its process is another and nobody heard that start', async () => {
+  const repository = makeRepositoryWithCommit();
+  repository.git('switch', '--quiet', '--create', 'feat/a');
+  const { call, spend, start, begin, kill } = makeMortal(repository, 'agent-1');
+  start('startup');
+  call('UserPromptSubmit', { prompt: 'Begin' });
+  await kill();
+  begin();
+  call('UserPromptSubmit', { prompt: 'Go on' });
+  expect(statusOf(repository, 'feat-a').session).toMatchObject({ number: 1, status: 'running' });
+  makeAgent(repository, 'agent-2').call('SessionStart', { source: 'startup' });
+  spend(100_000);
+  call('Stop', { last_assistant_message: 'Done.' });
+  expect(statusOf(repository, 'feat-a').session).toMatchObject({
+    number: 1,
+    status: 'running',
+    costUsd: 1.5,
   });
 });
 

@@ -181,6 +181,32 @@ describe('an agent that runs by itself, with orch in its hooks', () => {
     expect(statusOf(repository, 'hotfix').session).toMatchObject({ status: 'running', costUsd: 0.3 });
   });
 
+  it('goes on where the last one on this branch was, though no branch names the epic', () => {
+    const repository = makeRepositoryWithCommit();
+    const told = (id: string) => {
+      const { call } = makeAgent(repository, id);
+      const { systemMessage, hookSpecificOutput } = call('SessionStart', { source: 'startup' });
+      call('UserPromptSubmit', { prompt: `Asked of ${id}` });
+      call('SessionEnd', { reason: 'other' });
+      return { said: systemMessage, brief: hookSpecificOutput?.additionalContext };
+    };
+    const first = told('agent-1');
+    expect(first.said).toMatch(
+      /^orch: epic-\w{6} \(made up; a branch would name it\), session 1, no budget\.$/,
+    );
+    const next = told('agent-2');
+    expect(next.said).toBe(
+      first.said
+        .replace('made up; a branch would name it', 'the last one used on this branch')
+        .replace('1,', '2,'),
+    );
+    expect(next.brief).toContain('Asked of agent-1');
+    repository.git('switch', '--quiet', '--create', 'feat/x');
+    expect(told('agent-3').said).toContain('feat-x (from the branch), session 1');
+    repository.git('switch', '--quiet', 'main');
+    expect(told('agent-4').brief).toContain('Asked of agent-2');
+  });
+
   it('is never disturbed, whatever is wrong', () => {
     const repository = makeRepositoryWithCommit();
     for (const input of ['', '{', '[]', '{"session_id":"x"}', 'x'.repeat(1_000_000)]) {

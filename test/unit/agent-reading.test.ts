@@ -42,7 +42,7 @@ describe('what a tool about to be used has cost', () => {
       const transcript = join(folder, 't.jsonl');
       writeFileSync(transcript, `${'x'.repeat(1_000)}\n`);
       const { clock, looks } = makeClock(1_000);
-      const waiting = awaitCost({ clock }, linkTo(transcript), stateOf(budget), mark);
+      const waiting = awaitCost({ clock }, linkTo(transcript), stateOf(budget), { mark });
       expect(looks()).toBeGreaterThan(0);
       appendFileSync(join(folder, name), line);
       await waiting;
@@ -52,16 +52,38 @@ describe('what a tool about to be used has cost', () => {
 
   it('is not waited for longer than is worth it', async () => {
     const { clock, looks } = makeClock(3);
-    await awaitCost({ clock }, linkTo(join(makeFolder(), 'none.jsonl')), stateOf(budget), mark);
+    await awaitCost({ clock }, linkTo(join(makeFolder(), 'none.jsonl')), stateOf(budget), { mark });
     expect(looks()).toBe(4);
   });
 
   it('is not waited for where it changes nothing: without a budget, past it, and with Codex', async () => {
     const none = join(makeFolder(), 'none.jsonl');
     const { clock, looks } = makeClock(0);
-    await awaitCost({ clock }, linkTo(none), stateOf(), mark);
-    await awaitCost({ clock }, linkTo(none), stateOf(budget, cost(100)), mark);
-    await awaitCost({ clock }, linkTo(none, 'codex'), stateOf(budget), mark);
+    await awaitCost({ clock }, linkTo(none), stateOf(), { mark });
+    await awaitCost({ clock }, linkTo(none), stateOf(budget, cost(100)), { mark });
+    await awaitCost({ clock }, linkTo(none, 'codex'), stateOf(budget), { mark });
     expect(looks()).toBe(0);
+  });
+
+  it('is waited for when a turn is over, with or without a budget, until its answer is the last that was said', async () => {
+    const transcript = join(makeFolder(), 't.jsonl');
+    const say = (type: string, text: string) =>
+      appendFileSync(
+        transcript,
+        `${JSON.stringify({ type, message: { content: [{ type: 'text', text }] } })}\n`,
+      );
+    const answer = 'It said "done" \\ and\nwent.';
+    say('assistant', answer);
+    say('user', 'Once more');
+    const { clock, looks } = makeClock(1_000);
+    const waiting = awaitCost({ clock }, linkTo(transcript), stateOf(), { answer });
+    expect(looks()).toBeGreaterThan(0);
+    say('assistant', answer);
+    appendFileSync(transcript, '{"type":"cost-state"}\n');
+    await waiting;
+    const seen = looks();
+    expect(seen).toBeLessThan(1_000);
+    await awaitCost({ clock }, linkTo(transcript), stateOf(), { answer });
+    expect(looks()).toBe(seen);
   });
 });

@@ -150,6 +150,11 @@ describe('what an ORCHESTRATION.yaml says', () => {
     expect(Buffer.byteLength(state.checkpoint.tier ?? '')).toBeLessThanOrEqual(500);
   });
 
+  it('names a step by what it does, where it has no name', () => {
+    const { plan } = read('execution_queue:\n  - task: t1\n    status: pending\n  - t2\n  - {agent: a}\n');
+    expect(plan.queue.map(({ name }) => name)).toEqual(['t1', 't2', 'a']);
+  });
+
   it('is no older than now, whatever clock wrote it', () => {
     expect(read('resumption: {checkpoint_timestamp: "2030-01-01T00:00:00Z"}').age).toBe(0);
     expect(read('%YAML 1.1\n---\nresumption: {checkpoint_timestamp: 2026-03-01T11:59:00Z}').age).toBe(60_000);
