@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { errorOf, runOrch } from '../support/orch.ts';
@@ -171,8 +171,10 @@ describe('orch run', () => {
     [['run'], 'which plan? Name its file'],
     [['run', 'plan.yaml', '--fresh', '--resume'], 'they cannot go together'],
     [['run', 'plan.yaml', '--jobs', '0'], '--jobs 0: it is a whole number from 1 to 256'],
+    [['run', 'latin1.yaml'], 'latin1.yaml is not written in UTF-8'],
   ])('refuses %j', (args, message) => {
     const repository = makePlanned(release);
+    writeFileSync(join(repository.folder, 'latin1.yaml'), release.replace('lint', 'l\xefnt'), 'latin1');
     const ran = runOrch(repository, args, ranIn(repository));
     expect(ran.status).toBe(2);
     expect(ran.stderr).toContain(message);
