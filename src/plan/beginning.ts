@@ -75,7 +75,11 @@ export function planBeginning(
   return {
     run: { ...head, plan, done, effects: planned },
     carry,
-    changes: [...changes, ...behind.flatMap((task) => (done.has(task.id) ? sayLeftOut(task, earlier) : []))],
+    changes: [
+      ...(earlier === null ? sayDoneAgain(plan, last) : []),
+      ...changes,
+      ...behind.flatMap((task) => (done.has(task.id) ? sayLeftOut(task, earlier) : [])),
+    ],
     facts: [
       sayHead({ ...head, plan }, session, { status: 'running', endedAt: null }),
       ...[...done].map((each) => sayAgain(head.id, each)),
@@ -110,6 +114,16 @@ function isOpen(
 
 function isDoneIn(earlier: KnownRun | null) {
   return ({ id }: Effect) => lookUp(earlier?.effects ?? {}, id)?.status === 'acknowledged';
+}
+
+/** Whoever starts over where a run did not succeed may not know what that means for the world. */
+function sayDoneAgain({ tasks }: Plan, last: KnownRun | null): string[] {
+  if (last === null || last.head.status === 'succeeded') return [];
+  const done = tasks.flatMap(({ effects }) => effects.filter(isDoneIn(last))).map(({ id }) => id);
+  if (done.length === 0) return [];
+  return [
+    `this is not ${last.id} going on (--resume): what was done there is done again: ${done.join(', ')}`,
+  ];
 }
 
 /** A task that counts as done by the user's word leaves undone what it was to do to the world. */
