@@ -9,6 +9,7 @@ import { findBroken } from './artifacts.ts';
 import { type Carry, carryTasks } from './carry.ts';
 import type { Choice } from './choice.ts';
 import { type Carried, nothingCarried, type PlannedEffect, planRunEffects } from './effects.ts';
+import { orderTasks } from './graph.ts';
 import type { KnownRun } from './runs.ts';
 import type { Effect, Plan, Task } from './types.ts';
 
@@ -136,8 +137,11 @@ function sayLeftOut({ id, effects }: Task, earlier: KnownRun | null): string[] {
 }
 
 function carryOver(plan: Plan, earlier: KnownRun, worktree: string, after: number): Carry {
-  const succeeded = Object.entries(earlier.tasks).filter(([, { status }]) => status === 'succeeded');
-  const broken = findBroken(worktree, new Map(succeeded.map(([task, { artifacts }]) => [task, artifacts])));
+  const made = orderTasks(plan.tasks).flatMap(({ id }) => {
+    const record = lookUp(earlier.tasks, id);
+    return record?.status === 'succeeded' ? [[id, record.artifacts] as const] : [];
+  });
+  const broken = findBroken(worktree, new Map(made));
   const isSamePlan = earlier.head.digest === plan.digest;
   const byHand = new Set(plan.tasks.filter(({ number }) => number <= after).map(({ id }) => id));
   return carryTasks(plan, earlier.tasks, { broken, isSamePlan, byHand, isStep: after > 0 });
