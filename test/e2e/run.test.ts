@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { errorOf, runOrch } from '../support/orch.ts';
@@ -156,6 +156,10 @@ describe('orch run', () => {
     const repository = makePlanned(release);
     const report = join(repository.home, 'report.md');
     expect(runOrch(repository, ['run', 'plan.yaml', '--report', report], ranIn(repository)).status).toBe(0);
+    expect(readFileSync(report, 'utf8')).toMatch(/^# release: succeeded\n/);
+    // Where nothing is left to do, it is still what became of the run.
+    rmSync(report);
+    runOrch(repository, ['run', 'plan.yaml', '--resume', '--report', report], ranIn(repository));
     expect(readFileSync(report, 'utf8')).toMatch(/^# release: succeeded\n/);
     const { runs } = JSON.parse(runOrch(repository, ['run', '--list', '--json'], ranIn(repository)).stdout);
     expect(runs).toMatchObject([{ name: 'release', status: 'succeeded', epicId: 'e', from: null }]);
