@@ -152,6 +152,19 @@ describe('orch run', () => {
     expect(readRan(repository).at(-1)).toBe('after');
   });
 
+  it('runs many at once, with a checkpoint for each and not a word of its own', () => {
+    const tasks = Array.from(
+      { length: 24 },
+      (_, n) => `  - { id: t${n}, run: "true", files: [f${n}], needs: [] }\n`,
+    );
+    const repository = makePlanned(`tasks:\n${tasks.join('')}`);
+    const ran = runOrch(repository, ['run', 'plan.yaml', '--jobs', '24'], ranIn(repository));
+    expect(ran.status).toBe(0);
+    expect(ran.stderr.split('\n').filter((line) => line !== '' && !line.includes('✓'))).toEqual([
+      expect.stringMatching(/^plan: run-\w+ on e, session 1$/),
+    ]);
+  });
+
   it('writes a report, and lists the runs there were', () => {
     const repository = makePlanned(release);
     const report = join(repository.home, 'report.md');
