@@ -152,7 +152,7 @@ async function runPlan(context: Context, orch: Orch, call: Call, wanted: Wanted)
     });
     show.close();
     const file = textOf(call, 'report');
-    if (file !== undefined && outcome.result) await writeReport(orch, file, plan, epic);
+    if (file !== undefined) await writeReport(orch, file, plan, epic);
     return report(context, outcome, { goOn, plan, took: orch.clock.elapsed() - began });
   } catch (error) {
     // What keeps it from beginning is an earlier run: that is its document.

@@ -76,7 +76,7 @@ export async function completeIn(
   folder: string,
   { tasks, deferred = [], anyway = false, commit = false }: CompleteBatchOptions,
 ): Promise<{ readonly completed: CompletedBatch; readonly outcome: Outcome | null }> {
-  if (commit) checkCommit(orch);
+  if (commit) await checkCommit(orch, folder);
   const done = await complete(orch, place, { folder, tasks: tasks ?? null, found: deferred, anyway });
   const { situation, newly, already, number, outcome, differences } = done;
   const plan = await planCommit(orch, done);

@@ -35,20 +35,27 @@ function findProblem(worktree: string, path: string): string | null {
   return isInside ? null : 'is a link out of the repository';
 }
 
-/** Which of the artifacts that were registered are no longer what they were. */
+/**
+ * Which of the artifacts that were registered are no longer what they were; the tasks in the order they come in. What
+ * several registered is as the last of them left it; where it is not, none of them made what is there.
+ */
 export function findBroken(
   worktree: string,
   records: ReadonlyMap<string, readonly Artifact[]>,
 ): Map<string, Extract<Again, { kind: 'artifact' }>> {
-  const broken = new Map<string, Extract<Again, { kind: 'artifact' }>>();
-  for (const [task, artifacts] of records) {
-    for (const { path, sha256 } of artifacts) {
-      const hash = findProblem(worktree, path) === null ? hashFile(join(worktree, path)) : null;
-      if (hash?.sha256 === sha256 || broken.has(task)) continue;
-      broken.set(task, { kind: 'artifact', path, how: hash === null ? 'missing' : 'changed' });
-    }
+  const latest = new Map([...records.values()].flat().map(({ path, sha256 }) => [path, sha256]));
+  const problems = new Map<string, Extract<Again, { kind: 'artifact' }>>();
+  for (const [path, sha256] of latest) {
+    const hash = findProblem(worktree, path) === null ? hashFile(join(worktree, path)) : null;
+    if (hash?.sha256 === sha256) continue;
+    problems.set(path, { kind: 'artifact', path, how: hash === null ? 'missing' : 'changed' });
   }
-  return broken;
+  return new Map(
+    [...records].flatMap(([task, artifacts]) => {
+      const [first] = artifacts.flatMap(({ path }) => problems.get(path) ?? []);
+      return first ? [[task, first] as const] : [];
+    }),
+  );
 }
 
 /** How much of one artifact, and of all artifacts of a run, is kept in the checkpoints while it is unfinished. */

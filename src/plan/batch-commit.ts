@@ -1,3 +1,4 @@
+import { OrchError } from '../errors.ts';
 import {
   type ChangedFile,
   commitCommands,
@@ -11,7 +12,7 @@ import { checkpointName } from '../integration/spec-checkpoint.ts';
 import { cleanLine, cutColumns } from '../text.ts';
 import type { Oid } from '../types.ts';
 import { isOfTasks } from './batch-evidence.ts';
-import type { BatchPorts } from './batch-situation.ts';
+import { type BatchPorts, isIgnoredSpec } from './batch-situation.ts';
 import type { Completed } from './complete-batch.ts';
 
 /** The commit of a batch: what is run for it, and what of the user's changes is not in it. */
@@ -53,8 +54,13 @@ export async function planCommit(ports: BatchPorts, completed: Completed): Promi
 }
 
 /** Refuses, before anything is changed, what could not be committed afterwards. */
-export function checkCommit({ repository }: BatchPorts): void {
-  refuseUnderway(repository);
+export async function checkCommit(ports: BatchPorts, folder: string): Promise<void> {
+  refuseUnderway(ports.repository);
+  if (!(await isIgnoredSpec(ports, folder))) return;
+  throw new OrchError('GIT_FAILED', `git ignores ${folder}, so it cannot be committed`, {
+    hint: 'Nothing was changed. Complete it without --commit, or take the folder out of .gitignore',
+    data: { folder },
+  });
 }
 
 /** Commits a batch on the user's branch. */

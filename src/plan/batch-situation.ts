@@ -2,6 +2,7 @@ import { OrchError } from '../errors.ts';
 import type { Head } from '../git/engine.ts';
 import { readCommit, readPath } from '../git/read.ts';
 import type { Repository } from '../git/repository.ts';
+import { isIgnored } from '../git/surroundings.ts';
 import {
   dependenciesName,
   parseSpec,
@@ -82,16 +83,23 @@ function missing(path: string): never {
   });
 }
 
-/** The tasks that are completed by the tasks.yaml of HEAD; none where it has no such file, or one nobody can read. */
+/**
+ * The tasks that are completed by the tasks.yaml of HEAD; none where it has no such file, or one nobody can read. Where
+ * git ignores the spec, nothing of it waits to be committed: null.
+ */
 export async function readCommitted(
-  { git }: BatchPorts,
+  ports: BatchPorts,
   { head, folder }: Pick<Situation, 'head' | 'folder'>,
-): Promise<ReadonlySet<string>> {
-  if (head.commit === null) return new Set();
-  const { tree } = await readCommit(git, head.commit);
-  const bytes = await readPath(git, tree, [...folder.split('/'), tasksName]);
-  const read: ReadSpec | null =
-    bytes && parseSpec({ folder, tasks: bytes.toString('utf8'), dependencies: 'phases: []' });
-  const done = read?.spec.tasks.filter(({ status }) => status === 'completed') ?? [];
-  return new Set(done.map(({ id }) => id));
+): Promise<ReadonlySet<string> | null> {
+  const { git } = ports;
+  const tree = head.commit && (await readCommit(git, head.commit)).tree;
+  const bytes = tree && (await readPath(git, tree, [...folder.split('/'), tasksName]));
+  if (!bytes) return (await isIgnoredSpec(ports, folder)) ? null : new Set();
+  const read: ReadSpec = parseSpec({ folder, tasks: bytes.toString('utf8'), dependencies: 'phases: []' });
+  return new Set(read.spec.tasks.filter(({ status }) => status === 'completed').map(({ id }) => id));
+}
+
+/** Does git take no notice of a spec's files? */
+export async function isIgnoredSpec({ git, repository }: BatchPorts, folder: string): Promise<boolean> {
+  return git.name === 'native' && isIgnored(repository, `${folder}/${tasksName}`);
 }

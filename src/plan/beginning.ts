@@ -9,6 +9,7 @@ import { findBroken } from './artifacts.ts';
 import { type Carry, carryTasks } from './carry.ts';
 import type { Choice } from './choice.ts';
 import { type Carried, nothingCarried, type PlannedEffect, planRunEffects } from './effects.ts';
+import { orderTasks } from './graph.ts';
 import type { KnownRun } from './runs.ts';
 import type { Effect, Plan, Task } from './types.ts';
 
@@ -75,7 +76,11 @@ export function planBeginning(
   return {
     run: { ...head, plan, done, effects: planned },
     carry,
-    changes: [...changes, ...behind.flatMap((task) => (done.has(task.id) ? sayLeftOut(task, earlier) : []))],
+    changes: [
+      ...(earlier === null ? sayDoneAgain(plan, last) : []),
+      ...changes,
+      ...behind.flatMap((task) => (done.has(task.id) ? sayLeftOut(task, earlier) : [])),
+    ],
     facts: [
       sayHead({ ...head, plan }, session, { status: 'running', endedAt: null }),
       ...[...done].map((each) => sayAgain(head.id, each)),
@@ -112,6 +117,16 @@ function isDoneIn(earlier: KnownRun | null) {
   return ({ id }: Effect) => lookUp(earlier?.effects ?? {}, id)?.status === 'acknowledged';
 }
 
+/** Whoever starts over where a run did not succeed may not know what that means for the world. */
+function sayDoneAgain({ tasks }: Plan, last: KnownRun | null): string[] {
+  if (last === null || last.head.status === 'succeeded') return [];
+  const done = tasks.flatMap(({ effects }) => effects.filter(isDoneIn(last))).map(({ id }) => id);
+  if (done.length === 0) return [];
+  return [
+    `this is not ${last.id} going on (--resume): what was done there is done again: ${done.join(', ')}`,
+  ];
+}
+
 /** A task that counts as done by the user's word leaves undone what it was to do to the world. */
 function sayLeftOut({ id, effects }: Task, earlier: KnownRun | null): string[] {
   const isDone = isDoneIn(earlier);
@@ -122,8 +137,11 @@ function sayLeftOut({ id, effects }: Task, earlier: KnownRun | null): string[] {
 }
 
 function carryOver(plan: Plan, earlier: KnownRun, worktree: string, after: number): Carry {
-  const succeeded = Object.entries(earlier.tasks).filter(([, { status }]) => status === 'succeeded');
-  const broken = findBroken(worktree, new Map(succeeded.map(([task, { artifacts }]) => [task, artifacts])));
+  const made = orderTasks(plan.tasks).flatMap(({ id }) => {
+    const record = lookUp(earlier.tasks, id);
+    return record?.status === 'succeeded' ? [[id, record.artifacts] as const] : [];
+  });
+  const broken = findBroken(worktree, new Map(made));
   const isSamePlan = earlier.head.digest === plan.digest;
   const byHand = new Set(plan.tasks.filter(({ number }) => number <= after).map(({ id }) => id));
   return carryTasks(plan, earlier.tasks, { broken, isSamePlan, byHand, isStep: after > 0 });

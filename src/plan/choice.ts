@@ -49,10 +49,21 @@ export function chooseRun(plan: Plan, last: KnownRun | null, wish: Wish, around:
 }
 
 function findStep(plan: Plan, step: string): Task {
-  const found = plan.tasks.find(({ id, number }) => id === step || String(number) === step);
-  if (found) return found;
+  const byId = plan.tasks.find(({ id }) => id === step);
+  const byNumber = plan.tasks.find(({ number }) => String(number) === step);
   const ids = plan.tasks.map(({ id }) => id);
-  const meant = findNearest(step, ids);
+  if (byId && byNumber && byId !== byNumber)
+    throw new OrchError(
+      'USAGE',
+      `${step} is the id of task ${byId.number}, and task ${step} is ${byNumber.id}: which is meant?`,
+      {
+        hint: `Name task ${byId.number} by its number, or ${byNumber.id} by its id`,
+        data: { step, tasks: ids },
+      },
+    );
+  const found = byId ?? byNumber;
+  if (found) return found;
+  const meant = /[a-z]/i.test(step) ? findNearest(step, ids) : null;
   throw new OrchError(
     'USAGE',
     `${plan.name} has no task ${JSON.stringify(step.slice(0, 80))}${meant ? `; did you mean ${meant}?` : ''}`,

@@ -92,7 +92,8 @@ async function tryToWrite(
   situation: Situation,
 ): Promise<(Written & { readonly isWhole: boolean }) | null> {
   const committed = await readCommitted(ports, situation);
-  const { newly, already } = chooseTasks(situation, committed, request.tasks);
+  const known = committed ?? completedOf(situation.spec.tasks);
+  const { newly, already } = chooseTasks(situation, known, request.tasks);
   const since = await readSince(ports, situation);
   const differences = findDifferences(situation, since);
   if (newly.length > 0 && !request.anyway) refuseDifferences(differences);
@@ -103,7 +104,7 @@ async function tryToWrite(
   }
   const after = markCompleted(situation, newly);
   const uncommitted = after.spec.tasks.filter(
-    ({ id, status }) => status === 'completed' && !committed.has(id),
+    ({ id, status }) => status === 'completed' && committed !== null && !committed.has(id),
   );
   const about = [newly, uncommitted].find((tasks) => tasks.length > 0) ?? [];
   const number =

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { OrchError } from '../errors.ts';
 import { readIfThere, statIfThere } from '../system/files.ts';
 import { parsePlan } from './parse.ts';
@@ -28,5 +29,12 @@ export function loadPlan(path: string, shown = path): Plan {
         data: { file: shown, bytes: found.size },
       },
     );
-  return parsePlan(readIfThere(path)?.toString('utf8') ?? '', shown);
+  const bytes = readIfThere(path) ?? Buffer.alloc(0);
+  // Read all the same, it would run something else than what is written there.
+  if (!isUtf8(bytes))
+    throw new OrchError('PLAN_INVALID', `${shown} is not written in UTF-8`, {
+      hint: 'Save it as UTF-8, then run the same command again',
+      data: { file: shown },
+    });
+  return parsePlan(bytes.toString('utf8'), shown);
 }

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { endLeftovers } from '../session/leftovers.ts';
 import { collectNews } from '../session/news.ts';
 import { record, type SessionPorts, type Target } from '../session/record.ts';
@@ -36,6 +37,8 @@ export async function runTasks(
   const { cwd, env, signals, jobs, onEvent } = options;
   const news = collectNews(ports, signals);
   const stop = new AbortController();
+  // As many as there are tasks at work listen to it.
+  setMaxListeners(0, stop.signal);
   const work = beginWork(run, target);
   // Somebody wanted it to end before there was anything to stop.
   if (signals.caught()) stop.abort();

@@ -18,12 +18,42 @@ const trustElsewhere: Millis = 5_000;
  * so a holder that is dead, or silent for too long, is passed over rather than waited for.
  */
 export async function withLock<T>(ports: LockPorts, path: string, work: () => Promise<T>): Promise<T> {
-  const letGo = await acquire(ports, path);
+  const endTurn = await awaitTurn(path);
   try {
-    return await work();
+    const letGo = await acquire(ports, path);
+    try {
+      return await work();
+    } finally {
+      letGo();
+    }
   } finally {
-    letGo();
+    endTurn();
   }
+}
+
+/** The last in each queue of this process, by the lock's path. */
+const turns = new Map<string, Promise<void>>();
+
+/**
+ * Waits for the others of this process: hundreds that all looked for the same file would only be in one another's way.
+ * Who takes too long is passed over here as well. Returns what ends the turn.
+ */
+async function awaitTurn(path: string): Promise<() => void> {
+  const before = turns.get(path);
+  let end = () => {};
+  const mine = new Promise<void>((resolve) => {
+    end = resolve;
+  });
+  const last = before ? before.then(() => mine) : mine;
+  turns.set(path, last);
+  await before;
+  const timer = setTimeout(end, patience);
+  timer.unref();
+  return () => {
+    clearTimeout(timer);
+    end();
+    if (turns.get(path) === last) turns.delete(path);
+  };
 }
 
 /** A holder that cannot be checked, and whose work may take long, is believed this long. */

@@ -246,6 +246,20 @@ describe('orch batch', () => {
     expect(repository.git('status', '--porcelain')).toBe('');
   });
 
+  it('of a spec that git ignores, nothing waits to be committed', () => {
+    const repository = makeRepositoryWithCommit();
+    repository.write('.gitignore', 'specs/\n');
+    writeSpec(repository);
+    const refused = runOrch(repository, ['batch', 'complete', '--commit', '-e', 'e']);
+    expect(refused.status).toBe(1);
+    expect(refused.stderr).toContain(`git ignores ${specFolder}, so it cannot be committed`);
+    for (const id of ['T001', 'T002']) {
+      const ran = runOrch(repository, ['batch', 'complete', '-e', 'e']);
+      expect(ran.stdout).toContain(`✓ ${id} completed`);
+      expect(ran.stdout).not.toContain('Commit it');
+    }
+  });
+
   it('takes no conflict for resolved: it is the user’s to end', () => {
     const repository = makeSpecRepository();
     mkdirSync(join(repository.folder, 'src/auth'), { recursive: true });

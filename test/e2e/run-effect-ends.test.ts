@@ -103,4 +103,22 @@ describe('a run whose effect', () => {
     expect(second.status).toBe(0);
     expect(wordsOf(repository)).toEqual(['build', 'publish', 'tag', 'tell', 'mend', 'tell', 'last']);
   });
+
+  it('stopped a run: whoever starts over is told what is done again', () => {
+    const repository = makePlanned(plan);
+    for (const [status, args] of [
+      [75, []],
+      [9, ['--fresh']],
+      [0, []],
+    ] as const) {
+      const isFirst = readRan(repository).length === 0;
+      answerWith(repository, status);
+      const { stderr } = runOrch(repository, ['run', 'plan.yaml', ...args], ranIn(repository));
+      const said = /^this is not run-\w+ going on \(--resume\): what was done there is done again: tag$/m;
+      expect(said.test(stderr)).toBe(!isFirst);
+    }
+    expect(wordsOf(repository).filter((word) => word === 'tag')).toHaveLength(3);
+    const after = runOrch(repository, ['run', 'plan.yaml'], ranIn(repository));
+    expect(after.stderr).not.toContain('done again');
+  });
 });

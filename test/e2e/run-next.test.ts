@@ -135,3 +135,20 @@ it('two plans of one name are not taken for one another; one that was moved is s
   expect(run('two').status).toBe(0);
   expect(readRan(repository)).toEqual(['one', 'two']);
 });
+
+it('a step that is one task’s number and another’s id is asked about', () => {
+  const repository = makePlanned(
+    'tasks: [{ id: 2, run: "true" }, { id: b, run: "true" }, { id: 3, run: "true" }]\n',
+  );
+  const run = (...args: string[]) => runOrch(repository, ['run', 'plan.yaml', '-e', 'e', ...args]);
+  expect(run().status).toBe(0);
+  const unclear = run('--resume-step', '2');
+  expect(unclear.status).toBe(2);
+  expect(unclear.stderr).toContain('2 is the id of task 1, and task 2 is b: which is meant?');
+  for (const step of ['1', 'b', '3']) expect(run('--resume-step', step).status).toBe(0);
+  for (const step of ['0', '4', '-1', '']) {
+    const refused = run('--resume-step', step);
+    expect(refused.status).toBe(2);
+    expect(refused.stderr).toContain(`plan has no task ${JSON.stringify(step)}\n`);
+  }
+});

@@ -1,7 +1,17 @@
 import { describe, expect, it } from 'vitest';
-import { makePlanned } from '../support/plans.ts';
+import { readText } from '../support/checkpoints.ts';
+import { makePlanned, ranIn } from '../support/plans.ts';
+import type { TestRepository } from '../support/repository.ts';
 import { kill, letGo, release, run, startSlow, tasksOf } from '../support/slow-plan.ts';
-import { isAlive } from '../support/supervised.ts';
+import { isAlive, startSupervisor, waitUntil } from '../support/supervised.ts';
+
+/** Goes on with it, until it is in its slow task once more. */
+async function startSlowAgain(repository: TestRepository) {
+  const before = tasksOf(repository).length;
+  const runner = startSupervisor(repository, ['run', 'plan.yaml', '--resume'], ranIn(repository));
+  await waitUntil(() => tasksOf(repository).length > before);
+  return { runner, pid: 0 };
+}
 
 describe('a run that was killed', () => {
   it('is not started over by accident; --resume goes on with it', async () => {
@@ -66,6 +76,24 @@ describe('a run that was killed', () => {
     expect(repository.git('ls-tree', '-r', '--name-only', 'refs/orchestration/epics/e')).not.toContain(
       'files/',
     );
+  });
+
+  it('counts what several made one after the other, as the last of them left it', async () => {
+    const repository = makePlanned(
+      release.replace(
+        '  - { id: slow',
+        '  - { id: sign, run: "echo sign >> $RAN; echo signed >> app.js", artifacts: [app.js] }\n  - { id: slow',
+      ),
+    );
+    await kill(await startSlow(repository));
+    await kill(await startSlowAgain(repository));
+    expect(tasksOf(repository)).toEqual(['lint', 'build', 'sign', 'slow', 'slow']);
+    // As neither left it: both make it again.
+    repository.write('app.js', 'built\n');
+    letGo(repository);
+    expect(run(repository, '--resume').status).toBe(0);
+    expect(tasksOf(repository).slice(5)).toEqual(['build', 'sign', 'slow', 'publish']);
+    expect(readText(repository.folder, 'app.js')).toBe('built\nsigned\n');
   });
 
   it('counts what is unchanged in a plan that was edited, and says what is not', async () => {

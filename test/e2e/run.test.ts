@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { errorOf, runOrch } from '../support/orch.ts';
@@ -152,10 +152,27 @@ describe('orch run', () => {
     expect(readRan(repository).at(-1)).toBe('after');
   });
 
+  it('runs many at once, with a checkpoint for each and not a word of its own', () => {
+    const tasks = Array.from(
+      { length: 24 },
+      (_, n) => `  - { id: t${n}, run: "true", files: [f${n}], needs: [] }\n`,
+    );
+    const repository = makePlanned(`tasks:\n${tasks.join('')}`);
+    const ran = runOrch(repository, ['run', 'plan.yaml', '--jobs', '24'], ranIn(repository));
+    expect(ran.status).toBe(0);
+    expect(ran.stderr.split('\n').filter((line) => line !== '' && !line.includes('✓'))).toEqual([
+      expect.stringMatching(/^plan: run-\w+ on e, session 1$/),
+    ]);
+  });
+
   it('writes a report, and lists the runs there were', () => {
     const repository = makePlanned(release);
     const report = join(repository.home, 'report.md');
     expect(runOrch(repository, ['run', 'plan.yaml', '--report', report], ranIn(repository)).status).toBe(0);
+    expect(readFileSync(report, 'utf8')).toMatch(/^# release: succeeded\n/);
+    // Where nothing is left to do, it is still what became of the run.
+    rmSync(report);
+    runOrch(repository, ['run', 'plan.yaml', '--resume', '--report', report], ranIn(repository));
     expect(readFileSync(report, 'utf8')).toMatch(/^# release: succeeded\n/);
     const { runs } = JSON.parse(runOrch(repository, ['run', '--list', '--json'], ranIn(repository)).stdout);
     expect(runs).toMatchObject([{ name: 'release', status: 'succeeded', epicId: 'e', from: null }]);
@@ -171,8 +188,10 @@ describe('orch run', () => {
     [['run'], 'which plan? Name its file'],
     [['run', 'plan.yaml', '--fresh', '--resume'], 'they cannot go together'],
     [['run', 'plan.yaml', '--jobs', '0'], '--jobs 0: it is a whole number from 1 to 256'],
+    [['run', 'latin1.yaml'], 'latin1.yaml is not written in UTF-8'],
   ])('refuses %j', (args, message) => {
     const repository = makePlanned(release);
+    writeFileSync(join(repository.folder, 'latin1.yaml'), release.replace('lint', 'l\xefnt'), 'latin1');
     const ran = runOrch(repository, args, ranIn(repository));
     expect(ran.status).toBe(2);
     expect(ran.stderr).toContain(message);
