@@ -1,6 +1,7 @@
 import { OrchError } from '../errors.ts';
 import { isRunId } from '../ids.ts';
 import { lookUp } from '../keyed.ts';
+import { readCurrent } from '../state/current.ts';
 import type { State } from '../state/lists.ts';
 import { newestRuns, type RunHead, type RunPart } from '../state/run.ts';
 import { formatInstant } from '../units.ts';
@@ -24,14 +25,14 @@ type Run = RunPart & { readonly head: RunHead };
 /**
  * What changes among the files of runs, by their paths in the epic's folder. What a run planned and what it did is
  * made from the state, so it can always be made again; a run's files leave when it has succeeded, and everything of it
- * when its plan's next run begins. What others put there stays.
+ * when its plan's next run begins, or a cleanup takes it. What others put there stays.
  */
 export function editRunFiles(
-  { runs }: State,
+  state: State,
   present: readonly string[],
   added: readonly RunFile[],
 ): Map<string, Buffer | null> {
-  const newest = new Map([...newestRuns(runs)].filter(([id]) => isRunId(id)));
+  const newest = keptRuns(state);
   const edits = new Map<string, Buffer | null>();
   for (const path of present) if (isLeftOver(path, newest)) edits.set(path, null);
   for (const [id, run] of newest) {
@@ -47,6 +48,19 @@ export function editRunFiles(
   return edits;
 }
 
+/** The runs that have files in the tree: of each plan the newest, unless it was cleaned up since. */
+export function keptRuns(state: State): Map<string, Run> {
+  const cleared = readCurrent(state, 'clearedRuns') ?? {};
+  const isKept = (id: string, { head }: Run) => (lookUp(cleared, id) ?? -1) < head.at;
+  return new Map([...newestRuns(state.runs)].filter(([id, run]) => isRunId(id) && isKept(id, run)));
+}
+
+/** Which run a path below the epic's folder belongs to, if any. */
+export function runOfPath(path: string): string | null {
+  const [folder, id = ''] = path.split('/');
+  return folder === artifactsFolder && isRunId(id) ? id : null;
+}
+
 /** Where a run's file is, below the epic's folder. */
 export function pathOfRunFile({ run, path }: Pick<RunFile, 'run' | 'path'>): string {
   return pathOf(run, filesFolder, path);
@@ -57,10 +71,10 @@ function pathOf(...parts: readonly string[]): string {
 }
 
 function isLeftOver(path: string, newest: ReadonlyMap<string, Run>): boolean {
-  const [folder, id = '', kind] = path.split('/');
-  if (folder !== artifactsFolder || !isRunId(id)) return false;
+  const id = runOfPath(path);
+  if (id === null) return false;
   const run = newest.get(id);
-  return run === undefined || (kind === filesFolder && hasSucceeded(run));
+  return run === undefined || (path.split('/')[2] === filesFolder && hasSucceeded(run));
 }
 
 function hasSucceeded(run: Run): boolean {

@@ -4,7 +4,8 @@ import { cleanLine } from '../text.ts';
 import type { Millis } from '../types.ts';
 import { count, formatInstant, formatSize } from '../units.ts';
 import type { Cleanup } from '../upkeep/cleanup.ts';
-import type { Judgement, Thing } from '../upkeep/cleanup-plan.ts';
+import type { Judgement } from '../upkeep/cleanup-plan.ts';
+import type { Thing } from '../upkeep/cleanup-types.ts';
 import { formatTable, type Output } from './output.ts';
 
 /** What a thing is called, and where it is. */
@@ -18,6 +19,11 @@ function nameThing(thing: Thing, home: string): { readonly kind: string; readonl
       return { kind: 'trash', name: `${thing.epic}, deleted ${formatInstant(thing.at).slice(0, 10)}` };
     case 'undo':
       return { kind: 'undo', name: `of the worktree ${thing.worktree}` };
+    case 'run':
+      return {
+        kind: 'run',
+        name: `${thing.epic} ${cleanLine(thing.plan, 100)}, ${thing.run}: ${count(thing.files, 'file')} in its tree`,
+      };
     case 'trashed_journal':
       return { kind: 'trash', name: nameFile(thing.file.path, home) };
     case 'leftover':

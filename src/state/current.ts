@@ -58,6 +58,8 @@ export type Current = {
   imported: Keyed<Usage>;
   /** The agents' own names of the sessions that their hooks meter. */
   meteredAgents: readonly string[];
+  /** The runs whose files a cleanup took out of the tree, and when: one that goes on after that has them again. */
+  clearedRuns: Keyed<Millis>;
   agent: CurrentAgent;
 };
 
@@ -90,6 +92,7 @@ const checks: { readonly [K in keyof Current]: Check<Current[K]> } = {
   imported: checkFields((models) => Object.values(models).every(isObject)),
   meteredAgents: (value): value is string[] =>
     Array.isArray(value) && value.every((name) => typeof name === 'string'),
+  clearedRuns: checkFields((runs) => Object.values(runs).every((at) => typeof at === 'number')),
   resumptionState: checkFields(({ digest }) => typeof digest === 'string'),
   contextWindow: checkFields(
     ({ tokens, window, fill, tier }) =>

@@ -7,8 +7,10 @@ import { checkProcess, identifyThisProcess, type ProcessIdentity } from './proce
 
 export type LockPorts = { readonly disk: Disk; readonly clock: Clock; readonly random: Random };
 
-/** How long a writer queues before it goes on without the lock. */
+/** How long a writer waits for one holder before it goes on without the lock. */
 const patience: Millis = 10_000;
+/** How long it queues at all, however fast the lock changes hands. */
+const longestQueue: Millis = 60_000;
 /** A holder that cannot be checked (another container) is believed this long. */
 const trustElsewhere: Millis = 5_000;
 
@@ -99,7 +101,7 @@ async function acquire(ports: LockPorts, path: string): Promise<() => void> {
   for (;;) {
     if (statIfThere(path) === null && (await take(disk, path, mine))) return () => release(disk, path, mine);
     const waited = clock.elapsed() - began;
-    if (waited > patience) return () => {};
+    if (waited - seen.since > patience || waited > longestQueue) return () => {};
     if (waited - checkedAt > holderCheckInterval) {
       checkedAt = waited;
       const holder = readTextIfThere(path);

@@ -20,7 +20,8 @@ import { bounds } from '../state/lists.ts';
 import { statIfThere } from '../system/files.ts';
 import type { EpicId, Millis, Oid, SessionId } from '../types.ts';
 import { lookAt, readFileThings } from './cleanup-files.ts';
-import type { CleanupFacts, EpicFacts, Thing } from './cleanup-plan.ts';
+import { listRunThings } from './cleanup-runs.ts';
+import type { CleanupFacts, EpicFacts, Thing } from './cleanup-types.ts';
 
 export type CleanupPorts = SessionPorts & { readonly repository: Repository };
 
@@ -35,7 +36,7 @@ export async function readCleanupFacts(ports: CleanupPorts): Promise<CleanupFact
     const oid = await ports.git.readRef(epicRef(epic)).catch(() => null); // unreadable: its problem is told
     if (oid !== null) things.push({ kind: 'epic', epic, ref: epicRef(epic), oid });
     if ('problem' in view) continue;
-    things.push(...(await listFoldedJournals(ports, view)));
+    things.push(...(await listFoldedJournals(ports, view)), ...(await listRunThings(ports, view)));
     for (const key of Object.keys(view.state.runs)) addRun(runs, key);
   }
   things.push(...(await listSnapshots(ports)), ...(await listTrash(ports)));

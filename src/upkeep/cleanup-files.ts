@@ -7,7 +7,7 @@ import { checkLive, liveFolder, readLive } from '../session/live.ts';
 import { listFolder, statIfThere } from '../system/files.ts';
 import type { EpicId, SessionId } from '../types.ts';
 import type { CleanupPorts } from './cleanup-facts.ts';
-import type { FileFacts, Thing } from './cleanup-plan.ts';
+import type { FileFacts, Thing } from './cleanup-types.ts';
 
 /* The files beside the repository, folder by folder, that may be removed. What is not named here is never touched. */
 

@@ -1,6 +1,7 @@
 import type { Fate } from '../session/fate.ts';
-import type { EpicId, Millis, Oid, SessionId } from '../types.ts';
+import type { EpicId, Millis, SessionId } from '../types.ts';
 import { formatAge } from '../units.ts';
+import type { CleanupFacts, EpicFacts, Thing } from './cleanup-types.ts';
 
 /** How long what is over is kept; null is for ever. */
 export type Retention = {
@@ -11,81 +12,6 @@ export type Retention = {
 
 /** Nothing that ended less than this ago is removed, whatever the settings say: somebody may just be looking at it. */
 export const retentionFloor: Millis = 86_400_000;
-
-/** What is known of an epic's sessions. */
-export type EpicFacts = {
-  readonly tip: Oid | null;
-  /** Why its state cannot be relied on; null where it can. */
-  readonly problem: string | null;
-  readonly sessions: ReadonlyMap<SessionId, { readonly fate: Fate; readonly at: Millis }>;
-  /** Is every session it ever had among them? The oldest leave a long list. */
-  readonly isComplete: boolean;
-  /** Recorded, and in no checkpoint yet. */
-  readonly pending: number;
-  /** The session whose code was the last to pass all gates. */
-  readonly green: SessionId | null;
-  /** The session whose code is the newest in the history. */
-  readonly latest: SessionId | null;
-};
-
-/** A file, or a folder with what is in it, as it was seen: it is removed only while it is still so. */
-export type FileFacts = {
-  readonly path: string;
-  readonly mark: string;
-  readonly bytes: number;
-  /** When it was last touched. */
-  readonly at: Millis;
-};
-
-/** Something that may be removed, with what that depends on. */
-export type Thing =
-  | {
-      readonly kind: 'snapshots';
-      readonly epic: EpicId;
-      readonly session: SessionId;
-      readonly ref: string;
-      readonly oid: Oid;
-      /** When the newest of them was taken. */
-      readonly at: Millis;
-    }
-  | { readonly kind: 'epic'; readonly epic: EpicId; readonly ref: string; readonly oid: Oid }
-  | {
-      readonly kind: 'trash';
-      readonly epic: EpicId;
-      readonly ref: string;
-      readonly oid: Oid;
-      readonly at: Millis;
-    }
-  /** What a restore replaced in a linked working tree that is gone. */
-  | {
-      readonly kind: 'undo';
-      readonly worktree: string;
-      readonly ref: string;
-      readonly oid: Oid;
-      readonly at: Millis;
-    }
-  | { readonly kind: 'trashed_journal'; readonly epic: EpicId | null; readonly file: FileFacts }
-  | {
-      readonly kind: 'journal';
-      readonly session: SessionId;
-      readonly size: number;
-      readonly file: FileFacts;
-    }
-  /** What a session or a run printed; `sessions` are those that wrote it. */
-  | { readonly kind: 'log'; readonly sessions: readonly SessionId[]; readonly file: FileFacts }
-  | { readonly kind: 'damaged'; readonly file: FileFacts }
-  /** What can be made again or is of no use to anybody: caches, briefs, what a crash left half-written. */
-  | {
-      readonly kind: 'leftover';
-      readonly what: string;
-      readonly session: SessionId | null;
-      readonly file: FileFacts;
-    };
-
-export type CleanupFacts = {
-  readonly epics: ReadonlyMap<EpicId, EpicFacts>;
-  readonly things: readonly Thing[];
-};
 
 export type Judgement = { readonly thing: Thing; readonly isRemoved: boolean; readonly why: string };
 
@@ -137,6 +63,8 @@ function judge(thing: Thing, around: Surroundings): Verdict {
       return judgeAge('all of it is in checkpoints, last written', thing.file.at, 0, now);
     case 'log':
       return judgeLog(thing, around);
+    case 'run':
+      return judgeRun(thing, around);
     case 'damaged':
       return judgeAge('set aside', thing.file.at, retention.trash, now);
     case 'leftover': {
@@ -193,6 +121,26 @@ function judgeEpic(epic: EpicFacts | undefined, keptFor: Millis | null, now: Mil
   const end = Math.max(...sessions.map(({ at }) => at));
   const { isRemoved, why } = judgeAge('its last session failed', end, keptFor, now);
   return { isRemoved, why: isRemoved ? `${why}: to the trash` : why };
+}
+
+/** Its state stays, so that one that failed can still be gone on with; what only may go on keeps its files. */
+function judgeRun(
+  { epic, status, at }: Thing & { kind: 'run' },
+  { facts, retention, now }: Surroundings,
+): Verdict {
+  const known = facts.epics.get(epic);
+  if (known?.problem) return keep(known.problem);
+  if (judgeEpic(known, retention.failed, now).isRemoved) return keep('its epic goes to the trash');
+  switch (status) {
+    case 'running':
+    case 'resume_needed':
+      return keep('its run is not finished');
+    case 'failed':
+    case 'blocked':
+      return judgeAge('its run failed', at, retention.failed, now);
+    case 'succeeded':
+      return judgeAge('its run succeeded', at, retention.snapshots, now);
+  }
 }
 
 /** What failed is looked into soon or never; the log of any other session is kept as long as its code. */

@@ -10,7 +10,8 @@ import { removeTree } from '../system/folders.ts';
 import { withLock } from '../system/lock.ts';
 import type { CleanupPorts } from './cleanup-facts.ts';
 import { lookAt } from './cleanup-files.ts';
-import type { FileFacts, Thing } from './cleanup-plan.ts';
+import { clearRuns } from './cleanup-runs.ts';
+import type { FileFacts, Thing } from './cleanup-types.ts';
 
 /** How many refs are deleted at once: each time, git writes all packed refs anew. */
 const mostAtOnce = 500;
@@ -20,7 +21,7 @@ export async function removeThings(
   ports: CleanupPorts,
   things: readonly Thing[],
 ): Promise<ReadonlyMap<Thing, string | null>> {
-  const results = new Map<Thing, string | null>();
+  const results = new Map<Thing, string | null>(await clearRuns(ports, things));
   const refs = things.filter(
     (thing) => thing.kind === 'snapshots' || thing.kind === 'trash' || thing.kind === 'undo',
   );
@@ -36,7 +37,8 @@ export async function removeThings(
     if (await deleteAll(ports, some)) for (const thing of some) results.set(thing, null);
     else for (const thing of some) results.set(thing, await deleteRef(ports, thing));
   }
-  for (const thing of things) if (!results.has(thing)) results.set(thing, await removeOne(ports, thing));
+  for (const thing of things)
+    if (thing.kind !== 'run' && !results.has(thing)) results.set(thing, await removeOne(ports, thing));
   return results;
 }
 
@@ -51,9 +53,11 @@ async function deleteAll({ git }: CleanupPorts, refs: readonly RefThing[]): Prom
   }
 }
 
+/** Runs are cleaned up together. */
+type SingleThing = Exclude<Thing, { kind: 'run' }>;
 type RefThing = Thing & { readonly kind: 'snapshots' | 'trash' | 'undo' };
 
-async function removeOne(ports: CleanupPorts, thing: Thing): Promise<string | null> {
+async function removeOne(ports: CleanupPorts, thing: SingleThing): Promise<string | null> {
   switch (thing.kind) {
     case 'snapshots':
     case 'trash':

@@ -2,8 +2,9 @@ import { measureReachable } from '../git/storage.ts';
 import { journalFolder, restoreHalfReleased } from '../session/journal.ts';
 import type { Oid } from '../types.ts';
 import { type CleanupPorts, readCleanupFacts } from './cleanup-facts.ts';
-import { type Judgement, planCleanup, type Retention, type Thing } from './cleanup-plan.ts';
+import { type Judgement, planCleanup, type Retention } from './cleanup-plan.ts';
 import { removeThings } from './cleanup-remove.ts';
+import type { Thing } from './cleanup-types.ts';
 
 export type Cleanup = {
   /** How many things were looked at. */

@@ -187,6 +187,47 @@ describe('orch cleanup', () => {
     expect(existsSync(join(logs, 'run-7'))).toBe(false);
   });
 
+  it('takes what a failed run keeps in the tree after a week, one that succeeded later, and either can go on', () => {
+    const repository = makeRepositoryWithCommit();
+    const plan = (name: string, last: string) =>
+      `name: ${name}\ntasks:\n  - { id: a, run: echo made >> made-${name}, artifacts: [made-${name}], effects: [{ id: tell-${name}, run: [sh, -c, 'echo told >> told-${name}'] }] }\n  - { id: b, run: "${last}" }\n`;
+    repository.write('fails.yaml', plan('fails', 'test -f mended'));
+    repository.write('works.yaml', plan('works', 'true'));
+    const run = (name: string, ...args: string[]) =>
+      runOrch(repository, ['run', `${name}.yaml`, '-e', 'p', ...args]).status;
+    expect([run('fails'), run('works')]).toEqual([3, 0]);
+    const inTree = () =>
+      repository
+        .git(
+          'ls-tree',
+          '-r',
+          '--name-only',
+          'orchestration/epics/p',
+          '.orchestration/checkpoints/p/artifacts/',
+        )
+        .split('\n')
+        .map((path) => path.replace(/.*artifacts\/run-[a-z0-9]+\//, ''))
+        .sort();
+    const ofWorks = ['planned-writeback.json', 'writeback.json'];
+    expect(inTree()).toEqual(['files/made-fails', ...ofWorks, ...ofWorks].sort());
+    expect(named(clean(repository, 6).removed)).toEqual([]);
+    expect(named(clean(repository, 8, '--dry-run').removed)).toContain('run p');
+    expect(inTree()).toHaveLength(5);
+    expect(named(clean(repository, 8).removed)).toContain('run p');
+    expect(inTree()).toEqual(ofWorks);
+    expect(repository.git('log', '-1', '--format=%s', 'orchestration/epics/p')).toContain(
+      'Cleaned up after 1 run',
+    );
+    expect(named(clean(repository, 8).removed)).toEqual([]);
+    // What it did is still known: it goes on behind that, and its files are there again.
+    repository.write('mended', '');
+    expect(run('fails', '--resume')).toBe(0);
+    expect(readFileSync(join(repository.folder, 'told-fails'), 'utf8')).toBe('told\n');
+    expect(inTree()).toEqual([...ofWorks, ...ofWorks].sort());
+    expect(named(clean(repository, 40).removed).filter((name) => name === 'run p')).toHaveLength(2);
+    expectSound(repository);
+  });
+
   it('never takes what ended within a day, whatever --max-age-days says', () => {
     const repository = makeRepositoryWithCommit();
     for (const at of [0, 1, 2]) work(repository, 'x', `${at}`, at);

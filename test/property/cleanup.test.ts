@@ -2,13 +2,8 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { parseEpicId, parseOid, parseSessionId } from '../../src/ids.ts';
 import type { Fate } from '../../src/session/fate.ts';
-import {
-  type EpicFacts,
-  planCleanup,
-  type Retention,
-  retentionFloor,
-  type Thing,
-} from '../../src/upkeep/cleanup-plan.ts';
+import { planCleanup, type Retention, retentionFloor } from '../../src/upkeep/cleanup-plan.ts';
+import type { EpicFacts, Thing } from '../../src/upkeep/cleanup-types.ts';
 
 const now = 1_800_000_000_000;
 const oid = parseOid('1'.repeat(40));

@@ -1,13 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { parseEpicId, parseOid, parseSessionId } from '../../src/ids.ts';
 import type { Fate } from '../../src/session/fate.ts';
-import {
-  type CleanupFacts,
-  type EpicFacts,
-  planCleanup,
-  type Retention,
-  type Thing,
-} from '../../src/upkeep/cleanup-plan.ts';
+import { planCleanup, type Retention } from '../../src/upkeep/cleanup-plan.ts';
+import type { CleanupFacts, EpicFacts, Thing } from '../../src/upkeep/cleanup-types.ts';
 
 const day = 86_400_000;
 const now = 1_800_000_000_000;
@@ -168,4 +163,26 @@ it('a retention that is off keeps for ever', () => {
       false,
       expect.stringMatching(/is off/),
     ]);
+});
+
+describe('what a run keeps in the tree', () => {
+  const worked = describeEpic({ [old]: ['failed', 99], [other]: ['paused', 0] });
+  const run = (status: (Thing & { kind: 'run' })['status'], days: number): Thing => {
+    const at = now - days * day;
+    return { kind: 'run', epic, run: 'run-a', plan: 'release', status, files: 2, at, seen: at };
+  };
+
+  it.each<[what: string, thing: Thing, known: EpicFacts | null, isRemoved: boolean, why: RegExp]>([
+    ['one that failed goes after a week', run('failed', 8), worked, true, /failed 8d ago/],
+    ['one that is blocked too', run('blocked', 8), worked, true, /failed 8d ago/],
+    ['not before', run('failed', 6), worked, false, /kept for 7d/],
+    ['one that succeeded goes with the code', run('succeeded', 31), worked, true, /succeeded 31d ago/],
+    ['not with the failed', run('succeeded', 29), worked, false, /kept for 30d/],
+    ['one that is to be resumed stays', run('resume_needed', 999), worked, false, /not finished/],
+    ['one that runs stays', run('running', 999), worked, false, /not finished/],
+    ['none of a damaged epic', run('failed', 99), { ...worked, problem: 'damaged' }, false, /damaged/],
+    ['it goes with its epic', run('failed', 99), describeEpic({ [old]: ['failed', 99] }), false, /trash/],
+  ])('%s', (_, thing, known, isRemoved, why) => {
+    expect(judge([thing], known)).toEqual([isRemoved, expect.stringMatching(why)]);
+  });
 });
