@@ -126,7 +126,7 @@ async function runPlan(context: Context, orch: Orch, call: Call, wanted: Wanted)
   const { plan, path, wish, jobs } = wanted;
   const epic = await chooseEpic(context, orch, textOf(call, 'epic'), true);
   const signals = catchSignals();
-  const show = openRunShow(context, plan, () => orch.clock.elapsed());
+  const show = openRunShow(context, plan, orch.clock);
   const began = orch.clock.elapsed();
   const goOn = formatRunAgain(wanted.file, textOf(call, 'epic') ?? null);
   let hasBegun = false;

@@ -152,3 +152,12 @@ it('a step that is one task’s number and another’s id is asked about', () =>
     expect(refused.stderr).toContain(`plan has no task ${JSON.stringify(step)}\n`);
   }
 });
+
+it('a warning says the time of day', () => {
+  const repository = makePlanned(
+    `name: p\ntasks:\n  - { id: a, run: "${callOrch('record cost 0.9 -q')}" }\n  - { id: b, run: sleep 0.01 }\n`,
+  );
+  const env = { ORCH_NOW: '2026-01-02T03:04:05Z', TZ: 'UTC' };
+  const ran = runOrch(repository, ['run', 'plan.yaml', '-e', 'e', '--budget', '1'], { env });
+  expect(ran.stderr).toContain('03:04  ▲ 90 % of the budget is spent: $0.90 of $1.00\n');
+});
