@@ -114,3 +114,13 @@ export function isDefaultBranch(commonDir: string, branch: string): boolean {
   const target = /^ref: refs\/remotes\/origin\/(\S+)$/.exec(remote ?? '')?.[1];
   return target === undefined ? ['main', 'master', 'trunk'].includes(branch) : branch === target;
 }
+
+/** The branch that is on its way: during a rebase or a bisection HEAD stands on none, but will stand on it again. */
+export function branchInProgress(gitDir: string): string | null {
+  const names = ['rebase-merge/head-name', 'rebase-apply/head-name', 'BISECT_START'].map((file) =>
+    readTextIfThere(join(gitDir, file))?.trim(),
+  );
+  const [rebased] = names.flatMap((name) => /^refs\/heads\/(\S+)$/.exec(name ?? '')?.[1] ?? []);
+  const bisected = names.at(-1) ?? '';
+  return rebased ?? (bisected === '' || oidShape.test(bisected) ? null : bisected);
+}

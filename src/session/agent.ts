@@ -12,6 +12,7 @@ import { readView } from './context.ts';
 import { findFile } from './file-path.ts';
 import { endSession } from './lifecycle.ts';
 import { checkLive, readLive, removeLive, writeLive } from './live.ts';
+import { findBranch } from './resolve.ts';
 import { describeMoney } from './status.ts';
 
 /** Takes what an agent tells of itself: records it, meters it, and says whether it may go on. */
@@ -125,7 +126,9 @@ async function beginLink(ports: AgentPorts, call: HookCall, around: Around): Pro
 /** The link that stays: where the user went to another branch, nothing more is billed to the one before. */
 async function followBranch(ports: AgentPorts, around: Around, link: AgentLink): Promise<AgentLink | null> {
   const isGuessed = ['branch', 'last used', 'made up'].includes(link.because) && !around.session;
-  if (!isGuessed || (await chooseEpic(ports, around, link)).epic === link.epic) return link;
+  // Who only looks at a commit, on no branch, has not gone over to another line of work.
+  if (!isGuessed || (await findBranch(ports)) === null) return link;
+  if ((await chooseEpic(ports, around, link)).epic === link.epic) return link;
   await endAgent(ports, link, around, 'another branch');
   return null;
 }

@@ -1,7 +1,7 @@
 import { epicNotFound } from '../checkpoint/list.ts';
 import { listEpics } from '../checkpoint/tip.ts';
 import { OrchError } from '../errors.ts';
-import { isDefaultBranch } from '../git/refs.ts';
+import { branchInProgress, isDefaultBranch } from '../git/refs.ts';
 import type { Repository } from '../git/repository.ts';
 import { parseEpicId, slugOf } from '../ids.ts';
 import { isAbove } from '../system/process.ts';
@@ -58,7 +58,7 @@ export async function resolveEpic(ports: ResolvePorts, question: EpicQuestion): 
   if (environment) return { epic: parseEpicId(environment), because: 'environment' };
   const { epic: configured } = await ports.readConfig();
   if (configured) return { epic: configured, because: 'config' };
-  const { branch } = await ports.git.readHead();
+  const branch = await findBranch(ports);
   const named = branch === null ? null : nameAfter(ports, branch);
   if (named && create) return { epic: named, because: 'branch' };
   const epics = await listAllEpics(ports);
@@ -77,6 +77,11 @@ export async function resolveEpic(ports: ResolvePorts, question: EpicQuestion): 
     hint: `Name one, such as: --epic ${only}`,
     data: { epics },
   });
+}
+
+/** The branch that is worked on: HEAD's, or the one that is being rebased; null where the work is on none. */
+export async function findBranch({ git, repository }: ResolvePorts): Promise<string | null> {
+  return (await git.readHead()).branch ?? branchInProgress(repository.gitDir);
 }
 
 /** The epic a branch stands for, where it stands for one. */

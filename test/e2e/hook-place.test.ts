@@ -91,3 +91,43 @@ it('an agent that went into a linked worktree is in the branch of that one', () 
   const { epics } = orchJson<{ epics: { epicId: string }[] }>(repository, ['status']);
   expect(epics.map(({ epicId }) => epicId).sort()).toEqual(['feat-a', 'feat-b']);
 });
+
+const epicsOf = (repository: TestRepository) =>
+  orchJson<{ epics: { epicId: string }[] }>(repository, ['status']).epics.map(({ epicId }) => epicId);
+
+it('an agent is in the branch that is being rebased or bisected', () => {
+  const repository = makeRepositoryWithCommit();
+  repository.git('switch', '--quiet', '--create', 'feat/a');
+  repository.git('commit', '--quiet', '--allow-empty', '--message', 'second');
+  const { call } = makeAgent(repository, 'agent-1');
+  call('SessionStart', { source: 'startup' });
+  call('UserPromptSubmit', { prompt: 'Begin' });
+  // The rebase stops where its command fails.
+  expect(repository.tryGit('rebase', '--force-rebase', '--exec', 'false', 'HEAD~1').status).not.toBe(0);
+  expect(repository.tryGit('symbolic-ref', '--quiet', 'HEAD').status).not.toBe(0);
+  call('UserPromptSubmit', { prompt: 'Mend the conflict' });
+  const second = makeAgent(repository, 'agent-2');
+  second.call('SessionStart', { source: 'startup' });
+  second.call('UserPromptSubmit', { prompt: 'Help with the conflict' });
+  repository.git('rebase', '--abort');
+  repository.git('bisect', 'start', 'HEAD', 'HEAD~1');
+  repository.git('checkout', '--quiet', '--detach', 'HEAD~1');
+  const third = makeAgent(repository, 'agent-3');
+  third.call('SessionStart', { source: 'startup' });
+  third.call('UserPromptSubmit', { prompt: 'Which one broke it?' });
+  expect(epicsOf(repository)).toEqual(['feat-a']);
+});
+
+it('an agent stays in its epic while HEAD is on no branch', () => {
+  const repository = makeRepositoryWithCommit();
+  repository.git('switch', '--quiet', '--create', 'feat/a');
+  const { call } = makeAgent(repository, 'agent-1');
+  call('SessionStart', { source: 'startup' });
+  call('UserPromptSubmit', { prompt: 'Begin' });
+  repository.git('checkout', '--quiet', '--detach');
+  call('UserPromptSubmit', { prompt: 'What was it like then?' });
+  expect(epicsOf(repository)).toEqual(['feat-a']);
+  repository.git('switch', '--quiet', '--create', 'feat/b');
+  call('UserPromptSubmit', { prompt: 'Something else' });
+  expect(epicsOf(repository).sort()).toEqual(['feat-a', 'feat-b']);
+});
