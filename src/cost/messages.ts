@@ -1,7 +1,7 @@
 import { hash } from '../digest.ts';
 import { type Keyed, lookUp } from '../keyed.ts';
 import type { Nanos } from './fields.ts';
-import { addTokens, noTokens, sumTokens, type Tokens } from './tokens.ts';
+import { addTokens, noTokens, subtractTokens, sumTokens, type Tokens } from './tokens.ts';
 import type { UsageLine } from './usage.ts';
 
 /** What a model has used, by what was counted. */
@@ -40,7 +40,8 @@ const usualWindow = 16;
 const mostFresh = 512;
 
 export type MessageCounter = {
-  add(file: string, line: UsageLine & { kind: 'message' }): void;
+  /** Gives what the line added to what was counted. */
+  add(file: string, line: UsageLine & { kind: 'message' }): Tokens;
   /** Nothing of this file will grow any more. */
   close(file: string): void;
   read(): Tallies;
@@ -75,7 +76,7 @@ export function countMessages(kept: KeptMessages, window = usualWindow): Message
       const owner = owners.get(digest) ?? file;
       const recent = files.get(owner) ?? new Map<number, Message>();
       const known = recent.get(digest);
-      if (known === undefined && (fresh.has(digest) || includes(kept.digests, digest))) return;
+      if (known === undefined && (fresh.has(digest) || includes(kept.digests, digest))) return noTokens;
       const now = larger(known, { model, tokens, nanos });
       // Behind all others of its file: it is the last that grew there. One that is only repeated displaces none that grow.
       if (owner === file && now !== known) recent.delete(digest);
@@ -83,6 +84,7 @@ export function countMessages(kept: KeptMessages, window = usualWindow): Message
       owners.set(digest, owner);
       files.set(owner, recent);
       if (recent.size > 2 * window) settle(recent, window);
+      return subtractTokens(now.tokens, known?.tokens ?? noTokens);
     },
     close(file) {
       const recent = files.get(file);

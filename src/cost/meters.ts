@@ -4,7 +4,7 @@ import type { Nanos } from './fields.ts';
 import { noUsage, type Usage } from './ledger.ts';
 import type { Tallies, Tally } from './messages.ts';
 import { countUnpriced, findPrice, type Prices, plainModel, priceTokens } from './pricing.ts';
-import { addTokens, combineTokens, subtractTokens, sumTokens, type Tokens } from './tokens.ts';
+import { addTokens, combineTokens, noTokens, subtractTokens, sumTokens, type Tokens } from './tokens.ts';
 import type { OwnFigure } from './usage.ts';
 
 /** What each model has used up so far, with its price. */
@@ -76,11 +76,14 @@ export type Difference = {
  * - Money: those missing tokens at our price. If the agent's figure is still larger, it counts, marked as estimated:
  *   some prices (long prompts, fast answers, searches) are not told by tokens, and a budget must not be overrun.
  *   But not over a price the user set, and not where the agent says it guessed and we have a price.
+ * An account is of the time it was given: `since` is what was counted after that. What only the agent knew of before
+ * must not be taken for it.
  */
 export function reconcile(
   meters: Meters,
   accounts: OwnAccounts,
   users: Prices,
+  since: Keyed<Tokens> = {},
 ): { readonly meters: Meters; readonly differences: readonly Difference[] } {
   const result = new Map(Object.entries(meters));
   const differences: Difference[] = [];
@@ -92,7 +95,8 @@ export function reconcile(
     // The agent does not say which of the dates it was; any will do, as long as it is always the same.
     const [name = plain] = names;
     const own = result.get(name) ?? noUsage;
-    result.set(name, raise(own, counted, account, name, users));
+    const later = sumLater(since, plain);
+    result.set(name, raise(own, counted, account, name, users, later));
   }
   return { meters: Object.fromEntries(result), differences };
 }
@@ -101,6 +105,13 @@ function groupByPlainModel(accounts: OwnAccounts): OwnAccounts {
   return Object.entries(accounts).reduce<OwnAccounts>(
     (groups, [model, account]) => mergeKeyed(groups, { [plainModel(model)]: account }, addAccounts),
     {},
+  );
+}
+
+function sumLater(since: Keyed<Tokens>, plain: string): Tokens {
+  return Object.entries(since).reduce(
+    (sum, [model, tokens]) => (plainModel(model) === plain ? addTokens(sum, tokens) : sum),
+    noTokens,
   );
 }
 
@@ -120,8 +131,16 @@ function isSame(a: Usage, b: Usage): boolean {
   return kinds.every((kind) => a[kind] === b[kind]);
 }
 
-function raise(own: Usage, counted: Usage, account: OwnAccount, model: string, users: Prices): Usage {
-  const missing = subtractTokens(account.tokens, tokensOf(counted));
+function raise(
+  own: Usage,
+  counted: Usage,
+  account: OwnAccount,
+  model: string,
+  users: Prices,
+  since: Tokens,
+): Usage {
+  const told = addTokens(account.tokens, tokensOf(usageOf(since)));
+  const missing = subtractTokens(told, tokensOf(counted));
   const figure = roundNanos(account.nanos);
   const price = findPrice(model, users);
   const added = addUp(own, usageOf(missing));
@@ -139,7 +158,7 @@ function raise(own: Usage, counted: Usage, account: OwnAccount, model: string, u
     unpriced: own.unpriced + countUnpriced(price, missing),
   };
   if (price.isUsers || account.isGuess) return priced;
-  return withEstimate(priced, figure - counted.micros - more);
+  return withEstimate(priced, figure + priceTokens(price, since) - counted.micros - more);
 }
 
 function tokensOf({ input, output, cacheRead, cacheWrite }: Usage): Tokens {

@@ -20,6 +20,8 @@ export type MeterRequest = {
   readonly recorded: Meters;
   /** What the transcripts held when the session began, if it went on with them: that was another session's. */
   readonly before: Meters;
+  /** Do the agents give their accounts in these files, behind what they are of? Then what follows is not in them. */
+  readonly isFollowed: boolean;
 };
 
 export type MeterResult = {
@@ -42,12 +44,17 @@ export type MeterResult = {
  */
 export async function meterTranscripts(
   { disk, random }: { readonly disk: Disk; readonly random: Random },
-  { cache, paths, prices, recorded, before }: MeterRequest,
+  { cache, paths, prices, recorded, before, isFollowed }: MeterRequest,
 ): Promise<MeterResult> {
   const cached = loadCached(cache);
   const { state, reading, notices } = readTranscript(cached?.state ?? unread, paths);
   const counted = makeMeters(reading.counted, prices);
-  const { meters, differences } = reconcile(counted, reading.accounts, prices);
+  const { meters, differences } = reconcile(
+    counted,
+    reading.accounts,
+    prices,
+    isFollowed ? reading.since : {},
+  );
   const own = subtractMeters(meters, before);
   const lost = cached?.lost ?? subtractMeters(recorded, own);
   // A last line that is still growing is read again anyway: only whole ones are worth keeping.

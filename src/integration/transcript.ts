@@ -9,7 +9,7 @@ import {
   type ThreadReading,
   type Threads,
 } from '../cost/threads.ts';
-import { addTokens, sumTokens } from '../cost/tokens.ts';
+import { addTokens, sumTokens, type Tokens } from '../cost/tokens.ts';
 import { mayTellUsage, readUsageLine, type UsageLine } from '../cost/usage.ts';
 import { type Keyed, lookUp, mergeKeyed } from '../keyed.ts';
 import { type Fate, type FileMark, readNewLines } from './transcript-files.ts';
@@ -19,7 +19,12 @@ export { endsWithAnswer, endsWithWord, findTranscripts } from './transcript-file
 /** All that is known of the transcripts of a session, and how far they were read. Only a cache: it can be made again. */
 export type TranscriptState = {
   readonly files: Keyed<
-    FileMark & { readonly thread: ThreadReading; readonly context: ContextReading | null }
+    FileMark & {
+      readonly thread: ThreadReading;
+      readonly context: ContextReading | null;
+      /** By model: what was counted of the agent itself behind the last account it gave in this file. */
+      readonly since: Keyed<Tokens>;
+    }
   >;
   readonly messages: KeptMessages;
   readonly threads: Threads;
@@ -35,6 +40,8 @@ export type TranscriptReading = {
   readonly counted: Tallies;
   /** What the agents say themselves, by model. */
   readonly accounts: OwnAccounts;
+  /** What was counted and is in no account yet, by model; that of helpers may be in one, and is not here. */
+  readonly since: Keyed<Tokens>;
 };
 
 /** A file that was not as it was left. What was counted of it stays counted. */
@@ -64,11 +71,17 @@ export function readTranscript(
     const before = lookUp(files, path) ?? null;
     let thread = before?.thread ?? beginThread(path);
     let context = before?.context ?? null;
+    let since = before?.since ?? {};
     const take = (line: UsageLine): void => {
       context = followContext(context, line, thread.model);
-      if (line.kind === 'message') messages.add(path, line);
-      else if (line.kind === 'account') accounts = addAccount(accounts, line, path);
-      else {
+      if (line.kind === 'message') {
+        const added = messages.add(path, line);
+        if (!line.isAside && sumTokens(added) > 0)
+          since = mergeKeyed(since, { [line.model]: added }, addTokens);
+      } else if (line.kind === 'account') {
+        accounts = addAccount(accounts, line, path);
+        since = {};
+      } else {
         if (line.kind === 'thread') threads = keepThread(threads, thread);
         thread = followThread(thread, line);
       }
@@ -85,7 +98,7 @@ export function readTranscript(
     if (fate !== null) notices.push({ path, fate });
     if (fate === 'gone') messages.close(path);
     const { [path]: _, ...others } = files;
-    files = mark === null ? others : { ...others, [path]: { ...mark, thread, context } };
+    files = mark === null ? others : { ...others, [path]: { ...mark, thread, context, since } };
   }
   const next = { files, messages: messages.keep(), threads, accounts };
   return { state: next, reading: makeReading(messages.read(), next), notices };
@@ -123,7 +136,7 @@ function addAccount(
 
 function makeReading(
   tallies: Tallies,
-  { threads, accounts }: Pick<TranscriptState, 'threads' | 'accounts'>,
+  { files, threads, accounts }: Pick<TranscriptState, 'files' | 'threads' | 'accounts'>,
 ): TranscriptReading {
   let counted = tallies;
   for (const [model, tokens] of Object.entries(sumThreads(threads))) {
@@ -135,5 +148,9 @@ function makeReading(
     (sum, models) => mergeKeyed(sum, models, addAccounts),
     {},
   );
-  return { counted, accounts: told };
+  const since = Object.values(files).reduce<Keyed<Tokens>>(
+    (sum, file) => mergeKeyed(sum, file.since, addTokens),
+    {},
+  );
+  return { counted, accounts: told, since };
 }

@@ -35,6 +35,7 @@ export async function meterSession(
     prices: (await ports.readPrices?.()) ?? {},
     recorded: metersOf(state, link.session),
     before: link.before,
+    isFollowed: true,
   });
 }
 

@@ -51,6 +51,8 @@ export function importTranscripts(
       prices: (await ports.readConfig()).prices,
       recorded,
       before: {},
+      // Whoever gives files gives them in any order, and an account may be in another than its conversation.
+      isFollowed: false,
     });
     const added = facts
       .map(({ model, usage }) => ({ model, usage: subtractUsage(usage, lookUp(recorded, model) ?? noUsage) }))

@@ -15,6 +15,8 @@ const model = 'claude-haiku-4-5';
 /** At five dollars per million: five micro-dollars each. */
 const write = (id: string, output: number) =>
   `${formatMessage({ id, model, tokens: { ...noTokens, output } })}\n`;
+const account = (output: number) =>
+  `${formatAccount({ [model]: { tokens: { ...noTokens, output }, costUSD: output * 5e-6 } })}\n`;
 
 /** A session with a ledger in which, as in the real one, the larger reading counts. */
 function makeSession(disk: Disk = realDisk) {
@@ -28,7 +30,7 @@ function makeSession(disk: Disk = realDisk) {
     folder: place,
     forget: () => rmSync(place, { recursive: true }),
     read: async (before: Meters = {}, paths = [path]) => {
-      const request = { cache, paths, prices: {}, recorded, before };
+      const request = { cache, paths, prices: {}, recorded, before, isFollowed: true };
       const result = await meterTranscripts({ disk, random: realRandom }, request);
       for (const fact of result.facts) {
         expect(findFactProblem(fact)).toBeNull();
@@ -156,6 +158,39 @@ describe('a session’s meters', () => {
     const { differences, spent } = await read();
     expect(differences).toMatchObject([{ model, counted: { micros: 50 }, reported: { micros: 70 } }]);
     expect(spent).toBe(70);
+  });
+
+  it('keep what only the agent knew of, whatever is counted after it told', async () => {
+    const { path, folder, read } = makeSession();
+    const cleared = join(folder, '..', 'cleared.jsonl');
+    // It also summed its conversation up: that is in no line of its own.
+    writeFileSync(path, write('a', 10) + write('b', 10) + account(30));
+    expect((await read()).spent).toBe(150);
+    writeFileSync(cleared, write('c', 10));
+    expect((await read({}, [path, cleared])).spent, 'in another file').toBe(200);
+    appendFileSync(path, write('a', 10) + write('d', 4));
+    expect((await read({}, [path, cleared])).spent, 'in the same file, and nothing twice').toBe(220);
+    appendFileSync(path, write('d', 8));
+    expect((await read({}, [path, cleared])).spent, 'a message that grew').toBe(240);
+    appendFileSync(path, account(38));
+    expect((await read({}, [path, cleared])).spent, 'its next account has all of that').toBe(240);
+  });
+
+  it('go on from an account in the next session of the same conversation', async () => {
+    const first = makeSession();
+    writeFileSync(first.path, write('a', 20) + account(30));
+    const { meters } = await first.read();
+    const second = makeSession();
+    appendFileSync(first.path, write('b', 10));
+    expect((await second.read(meters, [first.path])).spent).toBe(50);
+  });
+
+  it('count what helpers used once, though it is read behind the account that has it', async () => {
+    const { path, folder, read } = makeSession();
+    const helper = join(folder, '..', 'helper.jsonl');
+    writeFileSync(path, write('a', 20) + account(30));
+    writeFileSync(helper, write('h', 10).replace('{', '{"isSidechain":true,'));
+    expect((await read({}, [path, helper])).spent).toBe(150);
   });
 
   it('are right on a disk that takes nothing, and leave nothing behind', async () => {
