@@ -7,7 +7,7 @@ import { diffTrees } from '../git/tree-diff.ts';
 import type { EpicId } from '../types.ts';
 import { count } from '../units.ts';
 import type { BaselinePorts } from './baseline.ts';
-import { treeOfWork } from './orchestration.ts';
+import { pickWork } from './orchestration.ts';
 import type { SessionSettings } from './settings.ts';
 
 export type DiskPorts = BaselinePorts & {
@@ -26,9 +26,8 @@ export async function compareDisk(
   if (now === null) return null;
   try {
     const { tree } = await readCommit(ports.git, checkpoint.snapshot);
-    const isSame = (await treeOfWork(ports, tree)) === (await treeOfWork(ports, now));
-    const differing = isSame ? 0 : (await diffTrees(ports.repository, tree, now)).length;
-    return { differing, checkpoint };
+    const work = await pickWork(ports, await diffTrees(ports.repository, tree, now));
+    return { differing: work.length, checkpoint };
   } catch (error) {
     if (!hasCode(error, 'INTEGRITY')) throw error;
     return null; // its snapshot is not in this clone

@@ -4,6 +4,7 @@ import { hash } from '../digest.ts';
 import { hashObject } from '../git/objects.ts';
 import { readTree } from '../git/read.ts';
 import { formatTree } from '../git/tree.ts';
+import type { TreeChange } from '../git/tree-diff.ts';
 import type { Resumption } from '../integration/orchestration-state.ts';
 import { lookUp } from '../keyed.ts';
 import { readCurrent } from '../state/current.ts';
@@ -60,6 +61,17 @@ export async function treeOfWork(ports: SessionPorts, tree: Oid): Promise<Oid> {
     ports.report(`what orch wrote into ${file} counts as a change: ${explain(error)}`);
     return tree;
   }
+}
+
+/** Of what differs, that which is work: the file itself is none where only what orch writes into it is another. */
+export async function pickWork(ports: SessionPorts, changes: readonly TreeChange[]): Promise<TreeChange[]> {
+  const own = changes.find(({ path }) => path === file);
+  const reader = own?.from && own.to ? await loadReader(ports) : null;
+  if (!own?.from || !own.to || reader === null) return [...changes];
+  const [from, to] = await Promise.all(
+    [own.from, own.to].map(async ({ oid }) => reader.withoutMark((await ports.git.readObject(oid)).bytes)),
+  );
+  return from && to?.equals(from) ? changes.filter((change) => change !== own) : [...changes];
 }
 
 /** The name of the tree in which the file is another; the same where there is no such file, or no other. */

@@ -2,8 +2,10 @@ import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { parse } from 'yaml';
+import { makeAgent } from '../support/hooked-agent.ts';
 import { orchJson, runOrch } from '../support/orch.ts';
 import { makeRepositoryWithCommit, type TestRepository } from '../support/repository.ts';
+import { startSupervisor, waitUntil } from '../support/supervised.ts';
 
 const text = `# where we stand
 workflow: { name: Login, status: ACTIVE }   # by hand
@@ -168,4 +170,21 @@ it('is left alone where it is write-protected', () => {
   const { status, stderr } = runOrch(project, ['checkpoint', 'create', '-e', 'x']);
   expect([status, project.read()]).toEqual([0, text]);
   expect(stderr).toContain('write-protected');
+});
+
+it.each([
+  ['with what orch writes into it', '', /\. 1 file on disk differs/],
+  ['with what somebody else wrote into it', '\nmore: here\n', /\. 2 files on disk differ/],
+])('after a crash is told apart %s', async (_, added, expected) => {
+  const project = makeProject();
+  project.write('README', 'saved\n');
+  const orch = startSupervisor(project, ['start', '-e', 'x', '--json']);
+  await waitUntil(() => orch.stdout().includes('\n'));
+  orch.signal('SIGKILL');
+  await orch.ended;
+  project.write('README', 'torn\n');
+  project.write('ORCHESTRATION.yaml', `${project.read()}${added}`);
+  const { call } = makeAgent(project, 'agent-1', { ORCH_EPIC: 'x' });
+  const { systemMessage } = call('SessionStart', { source: 'startup' });
+  expect(systemMessage).toMatch(expected);
 });
