@@ -64,7 +64,9 @@ export function gatherCode({ epicId, state, checkpoint }: BriefSubject): Gathere
   const name = nameCode(checkpoint);
   const texts: string[] = [];
   if (name !== null) {
-    texts.push(`what changed since it was saved: \`orch diff ${name} -e ${epicId}\``);
+    // A session by its name stands for what it did, not for what came after it.
+    const what = snapshot === null ? 'what it changed' : 'what changed since it was saved';
+    texts.push(`${what}: \`orch diff ${name} -e ${epicId}\``);
     texts.push(`a file as it was saved: \`orch restore ${name} -e ${epicId} -- <path>\``);
   } else if (gitCommit !== null) {
     texts.push(`what changed since the commit it stood on: \`git diff ${shortOid(gitCommit)}\``);

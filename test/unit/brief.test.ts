@@ -236,7 +236,7 @@ Background only; await instructions.
   it('points to what a session saved last where it was interrupted, and to the commit where nothing was', () => {
     const without = { ...checkpoint, snapshot: null };
     const recovered = brief(told(), { checkpoint: { ...without, trigger: 'recovery' } }).markdown;
-    expect(recovered).toContain('- what changed since it was saved: `orch diff s7 -e feat-login`\n');
+    expect(recovered).toContain('- what it changed: `orch diff s7 -e feat-login`\n');
     const unsaved = brief(told(), { checkpoint: without }).markdown;
     expect(unsaved).toContain('- what changed since the commit it stood on: `git diff aaaaaaaaaaaa`\n');
   });
