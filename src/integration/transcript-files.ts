@@ -57,7 +57,9 @@ export function endsWithWord(path: string, word: string): boolean {
 export function endsWithAnswer(path: string, words: string): boolean {
   const lines = readEnd(path, chunkLength).toString('utf8').split('\n');
   const last = lines.findLast((line) => /"type":"(?:user|assistant)"/.test(line)) ?? '';
-  return last.includes('"type":"assistant"') && last.includes(JSON.stringify(words).slice(1, -1));
+  // A tool that is used has a line of its own, and may be given the same words.
+  const isSaid = last.includes('"type":"assistant"') && last.includes('"type":"text"');
+  return isSaid && last.includes(JSON.stringify(words).slice(1, -1));
 }
 
 function readEnd(path: string, length: number): Buffer {

@@ -86,4 +86,20 @@ describe('what a tool about to be used has cost', () => {
     await awaitCost({ clock }, linkTo(transcript), stateOf(), { answer });
     expect(looks()).toBe(seen);
   });
+
+  it('is waited for though a tool was given the same words before', async () => {
+    const transcript = join(makeFolder(), 't.jsonl');
+    const write = (content: object) =>
+      appendFileSync(
+        transcript,
+        `${JSON.stringify({ type: 'assistant', message: { content: [content] } })}\n`,
+      );
+    write({ type: 'tool_use', name: 'Bash', input: { command: 'echo done' } });
+    const { clock, looks } = makeClock(1_000);
+    const waiting = awaitCost({ clock }, linkTo(transcript), stateOf(), { answer: 'done' });
+    expect(looks()).toBeGreaterThan(0);
+    write({ type: 'text', text: 'done' });
+    await waiting;
+    expect(looks()).toBeLessThan(1_000);
+  });
 });
