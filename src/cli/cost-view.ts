@@ -32,6 +32,11 @@ export function showCost(
   const sessions = bySession.slice(0, 5).map(({ number, sessionId, costUsd }) => {
     return `${number === null ? sessionId : `s${number}`} ${usd(costUsd)}`;
   });
+  const earlier = bySession.slice(5);
+  if (earlier.length > 0) {
+    const sum = earlier.reduce((total, { costUsd }) => total + costUsd, 0);
+    sessions.push(`${earlier.length} earlier ${usd(sum)}`);
+  }
   const rows = [
     ['spent', showMoney(budget)],
     ...(budget.estimatedUsd === undefined

@@ -156,6 +156,13 @@ describe('orch cost', () => {
   });
 });
 
+it('orch cost names the newest sessions, and what the others cost: nothing of the sum is missing', () => {
+  const repository = makeRepositoryWithCommit();
+  for (let times = 0; times < 7; times++) spend(repository, '0.10');
+  const { stdout } = runOrch(repository, ['cost', '-e', 'x']);
+  expect(stdout).toMatch(/^sessions +s7 \$0\.10 · .*s3 \$0\.10 · 2 earlier \$0\.20$/m);
+});
+
 describe('orch cost report', () => {
   it('sums up to the total by day, session and model: over midnight, since a time, and with what is pending', () => {
     const repository = makeRepositoryWithCommit();
