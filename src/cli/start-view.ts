@@ -3,6 +3,7 @@ import type { Started } from '../session/lifecycle.ts';
 import { describeRecovered } from '../session/recover.ts';
 import { describeMoney } from '../session/status.ts';
 import type { End, SupervisorEvent } from '../session/supervisor.ts';
+import { describeFailure } from '../session/watch.ts';
 import type { EpicId, Millis } from '../types.ts';
 import { formatUsd } from '../units.ts';
 import type { Output } from './output.ts';
@@ -117,12 +118,10 @@ export function showEnd(
         `  See by whom  orch log ${epic}`,
       ];
     case 'exit': {
-      const { status, signal } = why.exit;
-      if (status === 0)
+      if (why.exit.status === 0)
         return [`✓ ${name} ended ok: session ${number} of ${epic}, ${saved}.`, `  Go on  ${goOn}`];
-      const how = signal ? `was ended by ${signal}` : `ended with status ${status}`;
       return [
-        out.paint('red', `✗ ${name} ${how}: session ${number} of ${epic} failed, ${saved}.`),
+        out.paint('red', `✗ ${name} ${describeFailure(why)}: session ${number} of ${epic} failed, ${saved}.`),
         `  Go on  ${goOn}`,
       ];
     }

@@ -31,6 +31,8 @@ export type Follower = {
   readonly tookBrief: boolean;
   /** What is new in their files since the last time. */
   readFacts(state: State): Promise<Fact[]>;
+  /** Did it end only because its provider lets it do no more for now? */
+  isAtLimit(exit: Exit): boolean;
   /** How it goes on, where it ended only because its provider lets it do no more for now. */
   planAgain(exit: Exit, state: State): Again | null;
   close(): void;
@@ -56,6 +58,12 @@ export async function followAgents(
   let session = plan?.session ?? null;
   let [known, waits, usedBefore] = [0, 0, 0];
 
+  const limitOf = ({ status }: Exit) => {
+    if (plan === null || session === null || status === 0) return null;
+    const transcript = findTranscript(plan.agent, plan.homes, plan.cwd, session);
+    return transcript === null ? null : findLimit(transcript);
+  };
+
   return {
     argv: written.argv,
     tookBrief: written.tookBrief,
@@ -68,11 +76,10 @@ export async function followAgents(
       known = link.agentSessions.length;
       return [...used, ...(plan ? describeAgent(plan, session, used, current) : [])];
     },
-    planAgain({ status }, current) {
-      if (!waitsAtLimit || plan === null || session === null || status === 0) return null;
-      const transcript = findTranscript(plan.agent, plan.homes, plan.cwd, session);
-      const limit = transcript === null ? null : findLimit(transcript);
-      if (limit === null) return null;
+    isAtLimit: (exit) => limitOf(exit) !== null,
+    planAgain(exit, current) {
+      const limit = waitsAtLimit ? limitOf(exit) : null;
+      if (limit === null || plan === null || session === null) return null;
       const used = sumOutput(current, target);
       if (used > usedBefore) waits = 0;
       usedBefore = used;

@@ -11,7 +11,7 @@ import { removeLive } from './live.ts';
 import type { Sight } from './look.ts';
 import { collectNews, type News } from './news.ts';
 import { type Outcome, record, type SessionPorts, type Target } from './record.ts';
-import { leastPause, makeWatch, type Reason, type WatchOptions } from './watch.ts';
+import { describeFailure, leastPause, makeWatch, type Reason, type WatchOptions } from './watch.ts';
 
 /** What a supervisor tells while it works. */
 export type SupervisorEvent =
@@ -174,10 +174,9 @@ async function conclude(
       return outcome;
     }
     case 'exit': {
-      const { status, signal } = why.exit;
       const name = command?.argv[0] ?? 'the command';
-      if (status === 0) return end(completes ? 'complete' : 'pause', `${name} ended ok`);
-      return end('fail', signal ? `${name} was ended by ${signal}` : `${name} ended with status ${status}`);
+      if (why.exit.status === 0) return end(completes ? 'complete' : 'pause', `${name} ended ok`);
+      return end('fail', `${name} ${describeFailure(why)}`);
     }
   }
 }

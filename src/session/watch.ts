@@ -12,7 +12,8 @@ import type { SessionPorts, Target } from './record.ts';
 
 /** Why a session under supervision comes to its end. */
 export type Reason =
-  | { readonly kind: 'exit'; readonly exit: Exit }
+  /** `isAtLimit`: its provider let it do no more, and nobody waits for that. */
+  | { readonly kind: 'exit'; readonly exit: Exit; readonly isAtLimit?: boolean }
   | { readonly kind: 'signal'; readonly signal: NodeJS.Signals }
   /** `saved` is the number of the checkpoint that was there before anything was stopped. */
   | { readonly kind: 'budget'; readonly stop: Stop; readonly saved: number | null }
@@ -25,7 +26,7 @@ export type WatchOptions = {
   /** Does Ctrl+C reach the command by itself, because it has the terminal? */
   readonly hasTerminal: boolean;
   /** Reads what agents write of themselves. */
-  readonly follower: Pick<Follower, 'readFacts' | 'planAgain'> | null;
+  readonly follower: Pick<Follower, 'readFacts' | 'isAtLimit' | 'planAgain'> | null;
   readonly onEvent: (event: Sight) => void;
 };
 
@@ -83,9 +84,16 @@ export function makeWatch(ports: SessionPorts, target: Target, options: WatchOpt
     async lookLast(why) {
       if (why.kind === 'taken_over') return why;
       const halt = await look();
-      return halt && why.kind !== 'budget' && why.kind !== 'unpriced' ? reasonOf(halt) : why;
+      if (halt && why.kind !== 'budget' && why.kind !== 'unpriced') return reasonOf(halt);
+      return why.kind === 'exit' && options.follower?.isAtLimit(why.exit) ? { ...why, isAtLimit: true } : why;
     },
   };
+}
+
+/** `ended with status 1`: how a command that failed did so. */
+export function describeFailure({ exit, isAtLimit }: Reason & { kind: 'exit' }): string {
+  const how = exit.signal ? `was ended by ${exit.signal}` : `ended with status ${exit.status}`;
+  return isAtLimit ? `${how}, at its provider's limit` : how;
 }
 
 function findReason(

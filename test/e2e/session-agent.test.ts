@@ -211,7 +211,13 @@ describe("a provider's limit", () => {
     const repository = makeRepositoryWithCommit();
     const claude = makeFakeAgent(repository, 'claude', ['limit 1', 'exit 1'], ['exit 0']);
     const args = ['start', '-e', 'x', '--on-limit', 'fail', '--', claude.program, '-p', 'Go'];
-    expect(runOrch(repository, args).status).toBe(1);
+    const ran = runOrch(repository, args);
+    expect(ran.status).toBe(1);
+    expect(ran.stderr).toContain(
+      "claude ended with status 1, at its provider's limit: session 1 of x failed",
+    );
+    const reason = '--format=%(trailers:key=Orch-Reason,valueonly,unfold)';
+    expect(repository.git('log', '-1', reason, 'orchestration/epics/x')).toContain("at its provider's limit");
     expect(statusOf(repository, 'x').session.status).toBe('failed');
     expect(claude.starts()).toHaveLength(1);
   });
