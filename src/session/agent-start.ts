@@ -17,7 +17,7 @@ import { makeSessionId } from './here.ts';
 import { journalFolder, readJournal } from './journal.ts';
 import { checkLive, listLive, writeLive } from './live.ts';
 import { readOrchestration, withFacts } from './orchestration.ts';
-import { describeRecovered, recoverInterrupted, settleConversation } from './recover.ts';
+import { describeRecovered, recoverInterrupted, type Settled, settleConversation } from './recover.ts';
 import { type EpicChoice, resolveEpic } from './resolve.ts';
 import type { SessionSettings } from './settings.ts';
 import { describeMoney } from './status.ts';
@@ -90,16 +90,23 @@ export async function openLink(ports: AgentPorts, call: HookCall, around: Around
   const lock = join(ports.home, 'locks', `agent-${hash('sha256', call.agentSession).slice(0, 16)}.lock`);
   return withLock(ports, lock, async () => {
     const settings = await ports.readSettings();
-    const known = await settleConversation(ports, call.agentSession, settings);
-    if (known === null) return makeLink(ports, call, around, settings);
+    const { link: known, recovered } = await settleConversation(ports, call.agentSession, settings);
+    if (known === null) return makeLink(ports, call, around, settings, recovered);
     return { link: known, choice: { epic: known.epic, because: known.because }, recovered: [] };
   });
 }
 
-async function makeLink(ports: AgentPorts, call: HookCall, around: Around, settings: SessionSettings) {
+async function makeLink(
+  ports: AgentPorts,
+  call: HookCall,
+  around: Around,
+  settings: SessionSettings,
+  settled: Settled['recovered'],
+) {
   const choice = await chooseEpic(ports, around);
   const { epic } = choice;
-  const recovered = await recoverInterrupted(ports, epic, settings);
+  const before = settled.filter((dead) => dead.epic === epic);
+  const recovered = [...before, ...(await recoverInterrupted(ports, epic, settings))];
   const view = await readView(ports, epic);
   const parentSessionId = listSessions(view, ports.home)[0]?.id ?? null;
   const session = makeSessionId(ports);

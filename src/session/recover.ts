@@ -75,6 +75,12 @@ export async function recoverInterrupted(
   return recovered;
 }
 
+export type Settled = {
+  readonly link: AgentLink | null;
+  /** What was brought in for it. */
+  readonly recovered: readonly (Recovered & { readonly epic: EpicId })[];
+};
+
 /**
  * The session at work in an agent's conversation; null where there is none. One that died in it is brought in now: once
  * the conversation goes on elsewhere, nobody could tell any more what of it that session had used.
@@ -83,14 +89,16 @@ export async function settleConversation(
   ports: SessionPorts,
   agentSession: string,
   settings: SessionSettings,
-): Promise<AgentLink | null> {
+): Promise<Settled> {
+  const recovered: (Recovered & { readonly epic: EpicId })[] = [];
   for (const link of findLinks(ports.home, agentSession)) {
     const live = readLive(ports.home, link.session);
-    if (live && checkLive(live) !== 'dead') return link;
-    await recoverInterrupted(ports, link.epic, settings);
+    if (live && checkLive(live) !== 'dead') return { link, recovered };
+    const { epic } = link;
+    recovered.push(...(await recoverInterrupted(ports, epic, settings)).map((dead) => ({ ...dead, epic })));
     removeLink(ports.disk, ports.home, link.session);
   }
-  return null;
+  return { link: null, recovered };
 }
 
 /** A checkpoint can be faster than the journal it read; a power loss then leaves a session without a readable one. */

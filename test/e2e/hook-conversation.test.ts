@@ -103,6 +103,25 @@ it('is forgotten by sessions that died before anything happened in them', async 
   });
 });
 
+it('says when it goes on what was recovered of the session that died in it', async () => {
+  const repository = makeRepositoryWithCommit();
+  repository.git('switch', '--quiet', '--create', 'feat/a');
+  const { call, spend, start, kill } = makeMortal(repository, 'agent-1');
+  start('startup');
+  call('UserPromptSubmit', { prompt: 'Begin' });
+  spend(100_000);
+  call('Stop', { last_assistant_message: 'Done.' });
+  await kill();
+  repository.write('README', 'torn\n');
+  expect(start('resume').systemMessage).toMatch(
+    /^orch: feat-a \(from the branch\), session 2, \$1\.50 spent, no budget\. Session 1 was interrupted \d+s ago: \d events? recovered\. 1 file on disk differs/,
+  );
+  // Elsewhere the number would be another session's.
+  await kill();
+  repository.git('switch', '--quiet', '--create', 'feat/b');
+  expect(start('resume').systemMessage).toBe('orch: feat-b (from the branch), session 1, no budget.');
+});
+
 it('keeps its session where its process is another and nobody heard that start', async () => {
   const repository = makeRepositoryWithCommit();
   repository.git('switch', '--quiet', '--create', 'feat/a');
