@@ -72,8 +72,15 @@ export function gatherCode({ epicId, state, checkpoint }: BriefSubject): Gathere
     texts.push(`what changed since the commit it stood on: \`git diff ${shortOid(gitCommit)}\``);
   }
   const green = readCurrent(state, 'lastGreen');
-  if (green !== null && green.id !== checkpoint.id && isOid(green.tree) && Number.isInteger(green.seq)) {
-    texts.push(`last green, checkpoint ${green.seq}: \`orch diff ${green.seq} -e ${epicId}\``);
+  if (
+    green !== null &&
+    green.id !== checkpoint.id &&
+    isOid(green.tree) &&
+    isCheckpoint(green.id) &&
+    Number.isInteger(green.seq)
+  ) {
+    // Two machines may have given its number to two checkpoints.
+    texts.push(`last green, checkpoint ${green.seq}: \`orch diff ${green.id} -e ${epicId}\``);
   }
   if (gitCommit !== null) {
     const on = branch === null ? '' : ` on ${codeText(branch, 120)}`;
@@ -92,4 +99,8 @@ function nameCode({ seq, snapshot, trigger, sessionNumber }: BriefCheckpoint): s
 /** What stands in `current` came from outside: nothing but an id may become part of a command. */
 function isOid(text: unknown): boolean {
   return typeof text === 'string' && /^[0-9a-f]{40,64}$/.test(text);
+}
+
+function isCheckpoint(text: unknown): boolean {
+  return typeof text === 'string' && /^ckpt-\d{8,}-[a-z0-9]{4,64}$/.test(text);
 }

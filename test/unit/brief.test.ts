@@ -223,14 +223,13 @@ Background only; await instructions.
   });
 
   it('points to the last green checkpoint, and never puts anything but an id into a command', () => {
-    const green = (tree: string) =>
-      brief(told(['09:00', facts.set('lastGreen', { id: 'ckpt-00000041-aaaaaa', seq: 41, tree })]), {
-        checkpoint,
-      });
+    const green = (tree: string, id = 'ckpt-00000041-aaaaaa') =>
+      brief(told(['09:00', facts.set('lastGreen', { id, seq: 41, tree })]), { checkpoint });
     expect(green('c'.repeat(40)).markdown).toContain(
-      '- last green, checkpoint 41: `orch diff 41 -e feat-login`\n',
+      '- last green, checkpoint 41: `orch diff ckpt-00000041-aaaaaa -e feat-login`\n',
     );
     expect(green('; rm -rf ~').markdown).not.toMatch(/rm|last green/);
+    expect(green('c'.repeat(40), 'ckpt-00000041-aaaaaa; rm -rf ~').markdown).not.toMatch(/rm|last green/);
   });
 
   it('points to what a session saved last where it was interrupted, and to the commit where nothing was', () => {
