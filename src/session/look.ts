@@ -24,6 +24,13 @@ export type Halt =
   /** There is a budget, and models without a price. */
   | { readonly kind: 'unpriced'; readonly models: readonly string[] };
 
+export type Sources = {
+  /** What is known by now and not recorded yet; asked at every look. */
+  readonly readFacts: ((state: State) => Promise<Fact[]>) | null;
+  /** The files that changed without anybody telling; asked before a checkpoint, because it takes a while. */
+  readonly readChanges: ((view: EpicView) => Promise<Fact[]>) | null;
+};
+
 /**
  * Makes the function that looks after a session: it makes the checkpoints that are due, tells what is new since the
  * look before, and says when it cannot go on. What goes wrong at one look is told once, and tried again at the next.
@@ -31,10 +38,9 @@ export type Halt =
 export function makeLook(
   ports: SessionPorts,
   target: Target,
-  /** What is known by now and not recorded yet. */
-  readFacts: ((state: State) => Promise<Fact[]>) | null,
+  { readFacts, readChanges }: Sources,
   tell: (sight: Sight) => void,
-): () => Promise<Halt | null> {
+): (isLast?: boolean) => Promise<Halt | null> {
   const { epic, settings } = target;
   const { interval } = settings.policy;
   const watch = makeStopwatch(ports.clock);
@@ -51,18 +57,24 @@ export function makeLook(
     unread = message;
   }
 
-  async function look(): Promise<Halt | null> {
+  async function take(view: EpicView, read: Promise<Fact[]> | undefined): Promise<EpicView> {
+    const facts = (await read?.catch(tellOnce)) ?? [];
+    if (facts.length === 0) return view;
+    await record(ports, target, facts);
+    return readView(ports, epic);
+  }
+
+  async function look(isLast: boolean): Promise<Halt | null> {
     let view = await readView(ports, epic);
     if (isTakenOver(view, target)) return { kind: 'taken_over' };
     const before = seen?.state ?? view.state;
-    const facts = (await readFacts?.(view.state).catch(tellOnce)) ?? [];
-    if (facts.length > 0) {
-      await record(ports, target, facts);
-      view = await readView(ports, epic);
-    }
+    view = await take(view, readFacts?.(view.state));
     const verdict = decide(settings.policy, { ...view, seen: before }, ports.clock.now());
     const isDue = interval !== null && watch.read() >= interval;
     if (isDue) watch.reset();
+    // Whoever is to be stopped is stopped first: the last look takes in what it did.
+    const isSavedNow = verdict.stop === null && (verdict.checkpoint !== null || isDue);
+    if (isLast || isSavedNow) view = await take(view, readChanges?.(view));
     if (verdict.checkpoint !== null || verdict.stop !== null || isDue) {
       const due = { trigger: 'interval' as const, reason: null, onlyIfChanged: true as const };
       await record(ports, target, [], isDue && verdict.checkpoint === null ? due : null);
@@ -80,9 +92,9 @@ export function makeLook(
     return verdict.stop ?? (models.length > 0 ? { kind: 'unpriced', models } : null);
   }
 
-  return async () => {
+  return async (isLast = false) => {
     try {
-      const stop = await look();
+      const stop = await look(isLast);
       fault = null;
       return stop;
     } catch (error) {

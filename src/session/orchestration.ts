@@ -19,7 +19,8 @@ import type { SessionPorts } from './record.ts';
 
 /* The ORCHESTRATION.yaml at the top of a working tree: read when a session begins, written back to after checkpoints. */
 
-const file = 'ORCHESTRATION.yaml';
+export const orchestrationFile = 'ORCHESTRATION.yaml';
+const file = orchestrationFile;
 
 /** Nothing of YAML is loaded where there is no such file. */
 async function loadReader({ worktree }: SessionPorts) {

@@ -6,7 +6,7 @@ import type { Millis } from '../types.ts';
 import type { Again, Follower } from './agent-follow.ts';
 import { readView } from './context.ts';
 import { readRequest, type StopRequest } from './live.ts';
-import { type Halt, makeLook, type Sight } from './look.ts';
+import { type Halt, makeLook, type Sight, type Sources } from './look.ts';
 import { findSignal, type News } from './news.ts';
 import type { SessionPorts, Target } from './record.ts';
 
@@ -27,6 +27,8 @@ export type WatchOptions = {
   readonly hasTerminal: boolean;
   /** Reads what agents write of themselves. */
   readonly follower: Pick<Follower, 'readFacts' | 'isAtLimit' | 'planAgain'> | null;
+  /** Finds the files that changed without anybody telling. */
+  readonly readChanges?: Sources['readChanges'];
   readonly onEvent: (event: Sight) => void;
 };
 
@@ -47,7 +49,8 @@ export const leastPause: Millis = 40;
 /** Makes what watches over a session: it looks when something happens, and says why it has to end. */
 export function makeWatch(ports: SessionPorts, target: Target, options: WatchOptions, news: News): Watch {
   let saved: number | null = null;
-  const look = makeLook(ports, target, options.follower?.readFacts ?? null, (sight) => {
+  const readFacts = options.follower?.readFacts ?? null;
+  const look = makeLook(ports, target, { readFacts, readChanges: options.readChanges ?? null }, (sight) => {
     if (sight.kind === 'look') saved = sight.view.saved?.document.seq ?? null;
     options.onEvent(sight);
   });
@@ -83,7 +86,7 @@ export function makeWatch(ports: SessionPorts, target: Target, options: WatchOpt
     },
     async lookLast(why) {
       if (why.kind === 'taken_over') return why;
-      const halt = await look();
+      const halt = await look(true);
       if (halt && why.kind !== 'budget' && why.kind !== 'unpriced') return reasonOf(halt);
       return why.kind === 'exit' && options.follower?.isAtLimit(why.exit) ? { ...why, isAtLimit: true } : why;
     },

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { errorOf, runOrch } from '../support/orch.ts';
+import { errorOf, orchBin, orchJson, runOrch } from '../support/orch.ts';
 import { makeRepositoryWithCommit } from '../support/repository.ts';
 import { isAlive, statusOf, triggersOf, writeConfig, writeScript } from '../support/supervised.ts';
 
@@ -20,6 +20,25 @@ describe('a session around a command', () => {
     expect(checkpoint).toMatchObject({ trigger: 'pause', reason: 'sh ended ok' });
     expect(ran.stderr).toContain('✓ sh ended ok: session 1 of login, ckpt 2 saved.');
     expect(existsSync(join(repository.folder, '.git/orchestration/briefs', `${session.id}.md`))).toBe(false);
+  });
+
+  it('tells which files the command changed, each once, though nobody recorded them', () => {
+    const repository = makeRepositoryWithCommit();
+    repository.write('kept.txt', 'one\n');
+    repository.write('gone.txt', 'one\ntwo\n');
+    repository.write('ORCHESTRATION.yaml', 'workflow:\n  id: w\n');
+    const script = `printf 'a\\nb\\nc\\n' > made.txt; echo two >> kept.txt; rm gone.txt; echo x > told.txt; '${process.execPath}' '${orchBin}' -q record file told.txt >/dev/null`;
+    expect(runOrch(repository, ['start', '-e', 'a', '--', 'sh', '-c', script]).status).toBe(0);
+    const figures = repository.git('log', '-1', '--format=%b', 'orchestration/epics/a').split('\n')[0];
+    expect(figures).toBe('Session 1 · 4 files +4 −2');
+    const { brief } = orchJson<{ brief: string }>(repository, ['brief', '-e', 'a']);
+    expect(brief).toContain('`made.txt` added +3 −0');
+    expect(brief).not.toContain('`ORCHESTRATION.yaml`');
+    // The next one is told of what it changes itself.
+    const more = ['resume', '-e', 'a', '--', 'sh', '-c', 'echo d >> made.txt'];
+    expect(runOrch(repository, more).status).toBe(0);
+    const next = repository.git('log', '-1', '--format=%b', 'orchestration/epics/a').split('\n')[0];
+    expect(next).toBe('Session 2 · 1 file +1 −0');
   });
 
   it('is completed with --complete, and says how it ended in a file', () => {
