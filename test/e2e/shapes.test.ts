@@ -181,6 +181,8 @@ describe('the JSON of', () => {
       from: { id: 'string', number: 'number' },
       handedOverTo: 'null',
     });
+    const asJson = runOrch(repository, ['brief', '-e', 'x', '--format', 'json']);
+    expect(JSON.parse(asJson.stdout)).toEqual(orchJson(repository, ['brief', '-e', 'x']));
   });
 
   it('what a session in the background printed, the version, and a script for the shell', () => {
