@@ -102,6 +102,19 @@ describe('I7: the budget', () => {
   });
 });
 
+it('is an error for scripts, too, where it ends a session in the foreground', async () => {
+  const repository = makeRepositoryWithCommit();
+  const orch = startSupervisor(repository, ['start', '-e', 'a', '--budget', '1', '--json']);
+  await waitUntil(() => orch.stdout().endsWith('}\n'));
+  expect(runOrch(repository, ['record', 'cost', '2', '-e', 'a']).status).toBe(4);
+  const status = await orch.ended;
+  expect(status).toBe(4);
+  expect(errorOf({ status, stdout: orch.stdout(), stderr: orch.stderr() })).toMatchObject({
+    code: 'BUDGET_EXCEEDED',
+    hint: expect.stringContaining('orch resume -e a --budget +10'),
+  });
+});
+
 describe('the budget that the config gives a new epic', () => {
   const makeConfigured = () => {
     const repository = makeRepositoryWithCommit();
