@@ -34,7 +34,7 @@ export async function goToBackground(context: Context, orch: Orch, epic: EpicId)
   const { O_APPEND, O_CREAT, O_WRONLY } = constants;
   const output = orch.disk.open(log, O_APPEND | O_CREAT | O_WRONLY, 0o644);
   const env = { ORCH_BACKGROUND: session, ORCH_EPIC: epic };
-  const word = await startInBackground(context.argv, { cwd: context.cwd, env, output });
+  const word = await startInBackground(context.argv, { env, output });
   orch.disk.close(output);
   const { started, said = [], error } = (word.kind === 'said' ? word.message : {}) as Message; // sent by this program
   if (error) {

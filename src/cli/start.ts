@@ -1,4 +1,4 @@
-import { basename } from 'node:path';
+import { basename, resolve } from 'node:path';
 import { exitStatuses, hasCode, OrchError } from '../errors.ts';
 import { formatBaselineResult } from '../integration/baseline-view.ts';
 import type { Orch } from '../orch.ts';
@@ -36,7 +36,7 @@ export async function runStart(context: Context, call: Call, resumes: boolean): 
       hint: 'Check its name; nothing was started',
     });
   const file = textOf(call, 'result');
-  if (file !== undefined) (await import('./result-file.ts')).refuseUnwritable(file);
+  if (file !== undefined) (await import('./result-file.ts')).refuseUnwritable(context.cwd, file);
   return context.withOrch(async (orch) => {
     const epic = await chooseEpic(context, orch, textOf(call, 'epic'), !resumes);
     // Which gates are skipped would else stand in the log alone.
@@ -193,7 +193,7 @@ async function requireGreen(
 }
 
 async function report(
-  { out, json }: Context,
+  { out, json, cwd }: Context,
   orch: Orch,
   end: End,
   around: {
@@ -213,7 +213,7 @@ async function report(
   const status = statusOf(end);
   if (file !== undefined) {
     const { writeResult } = await import('./result-file.ts');
-    await writeResult(orch, file, epic, { ...now, baseline: null, brief, exit: status });
+    await writeResult(orch, resolve(cwd, file), epic, { ...now, baseline: null, brief, exit: status });
   }
   // What happened is in words above it, where nobody asked for JSON.
   if (json && status === exitStatuses.BUDGET_EXCEEDED) {
