@@ -56,7 +56,7 @@ export async function findEpic(git: GitEngine, epic: EpicId): Promise<Oid> {
 
 export function epicNotFound(epic: EpicId): OrchError {
   return new OrchError('EPIC_NOT_FOUND', `there is no epic ${epic} here`, {
-    hint: 'See what there is with: orch checkpoint list',
+    hint: 'See what there is with: orch status',
     data: { epicId: epic },
   });
 }

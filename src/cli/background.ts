@@ -16,6 +16,8 @@ export function logPath(home: string, session: SessionId): string {
 
 type Message = {
   readonly started?: { readonly session: SessionInfo | null; readonly brief: string | null };
+  /** What it told who waits, besides. */
+  readonly said?: readonly string[];
   readonly error?: {
     readonly code: ErrorCode;
     readonly message: string;
@@ -32,15 +34,16 @@ export async function goToBackground(context: Context, orch: Orch, epic: EpicId)
   const { O_APPEND, O_CREAT, O_WRONLY } = constants;
   const output = orch.disk.open(log, O_APPEND | O_CREAT | O_WRONLY, 0o644);
   const env = { ORCH_BACKGROUND: session, ORCH_EPIC: epic };
-  const word = await startInBackground(context.argv, { cwd: context.cwd, env, output });
+  const word = await startInBackground(context.argv, { env, output });
   orch.disk.close(output);
-  const { started, error } = (word.kind === 'said' ? word.message : {}) as Message; // sent by this program
+  const { started, said = [], error } = (word.kind === 'said' ? word.message : {}) as Message; // sent by this program
   if (error) {
     const { code, message, hint, data } = error;
     throw new OrchError(code, message, { ...(hint && { hint }), data });
   }
   if (!started) throw diedEarly(log);
   const { out, json } = context;
+  for (const line of said) out.tell(line);
   if (json) out.print(JSON.stringify(started));
   else {
     const { number } = started.session ?? { number: '?' };

@@ -71,18 +71,19 @@ export function complete(context: Context, call: Call): Promise<number> {
       commit: call.options.commit === true,
       anyway: call.options.anyway === true,
     });
-    if (json) out.print(JSON.stringify(completed));
-    else {
+    if (!json) {
       out.print(showCompleted(out, completed));
       if (completed.checkpoint) out.print(showTitle(out, completed.checkpoint, '◆ '));
       tellDifferences(context, completed.differs);
       const top = relative(realPath(context.cwd), orch.repository.worktree ?? '');
       tellCommit(context, completed.commit, top, textOf(call, 'spec') ?? null);
     }
-    if (outcome === null) return 0;
-    if (place.kind === 'opened') await rememberEpic(orch, place.epic);
-    showWarning(context, outcome);
-    refuseOverBudget(place.epic, outcome);
+    if (outcome) {
+      if (place.kind === 'opened') await rememberEpic(orch, place.epic);
+      showWarning(context, outcome);
+      refuseOverBudget(place.epic, outcome, json ? { completed } : {});
+    }
+    if (json) out.print(JSON.stringify(completed));
     return 0;
   });
 }

@@ -28,11 +28,10 @@ export const briefSpec: CommandSpec = {
       const { brief, from } = await handOver(orch, view, textOf(call, 'checkpoint') ?? null, most);
       const { out, json } = context;
       const { markdown, tokens, sections } = brief;
-      if (json) {
-        const handedOverTo = from && isHandedOver(view.state, from.id);
-        out.print(JSON.stringify({ brief: markdown, tokens, sections, from, handedOverTo }));
-      } else
-        out.print(format === 'json' ? JSON.stringify({ tokens, sections }, null, 2) : markdown.trimEnd());
+      const handedOverTo = from && isHandedOver(view.state, from.id);
+      const document = { brief: markdown, tokens, sections, from, handedOverTo };
+      if (json) out.print(JSON.stringify(document));
+      else out.print(format === 'json' ? JSON.stringify(document, null, 2) : markdown.trimEnd());
       return 0;
     }),
 };

@@ -9,7 +9,7 @@ import {
   showTitle,
   showVerification,
 } from './checkpoint-view.ts';
-import { chooseEpic, choosePlace, epicOption, rememberEpic } from './choose.ts';
+import { chooseEpic, choosePlace, epicOption, namedEpic, rememberEpic } from './choose.ts';
 import { diffSpec, restoreSpec } from './code-spec.ts';
 import { listOrTell } from './listing.ts';
 import { runCommands } from './run.ts';
@@ -53,7 +53,7 @@ const list: CommandSpec = {
     const limit = call.options.all ? Number.POSITIVE_INFINITY : parseLimit(textOf(call, 'limit') ?? '');
     const { out, json } = context;
     await context.withOrch(async (orch) => {
-      const epicId = await chooseEpic(context, orch, textOf(call, 'epic') ?? call.argument, false);
+      const epicId = await chooseEpic(context, orch, namedEpic(call), false);
       const { checkpoints, total, damaged } = await listOrTell(context, orch, epicId, limit);
       const found = { epicId, checkpoints, total, ...(damaged && { damaged }) };
       out.print(json ? JSON.stringify(found) : showList(out, found, orch.clock.now()));

@@ -1,5 +1,5 @@
 import { epicNotFound } from '../checkpoint/list.ts';
-import { systemCode } from '../errors.ts';
+import { OrchError, systemCode } from '../errors.ts';
 import type { Orch } from '../orch.ts';
 import { type EpicView, epicExists, readView } from '../session/context.ts';
 import type { Place } from '../session/here.ts';
@@ -7,12 +7,22 @@ import { rememberUsed } from '../session/last-used.ts';
 import { type EpicChoice, findOwn, findRunning, resolveEpic, resolvePlace } from '../session/resolve.ts';
 import type { EpicId } from '../types.ts';
 import type { Context } from './run.ts';
-import type { OptionSpec } from './spec.ts';
+import { type Call, type OptionSpec, textOf } from './spec.ts';
 
 export const epicOption = (description = 'the epic'): OptionSpec => ({
   flags: '-e, --epic <id>',
   description,
 });
+
+/** The epic that is named, be it as an argument or as an option. */
+export function namedEpic(call: Call): string | undefined {
+  const option = textOf(call, 'epic');
+  if (option !== undefined && call.argument !== undefined && option !== call.argument)
+    throw new OrchError('USAGE', `two epics are named: ${call.argument} and ${option}`, {
+      hint: 'Name the one you mean',
+    });
+  return option ?? call.argument;
+}
 
 const reasons: { readonly [B in EpicChoice['because']]?: string } = {
   config: 'from the config',

@@ -29,7 +29,7 @@ export const cleanupSpec: CommandSpec = {
     const maxAge = textOf(call, 'max-age-days');
     const given = maxAge === undefined ? null : parseDays(maxAge);
     const report = textOf(call, 'report');
-    if (report !== undefined) refuseUnwritable(report, '--report');
+    if (report !== undefined) refuseUnwritable(context.cwd, report, '--report');
     await context.withOrch(async (orch) => {
       const { retention } = await orch.readConfig();
       const rules: Retention = given === null ? retention : { ...retention, failed: given, snapshots: given };
@@ -39,7 +39,7 @@ export const cleanupSpec: CommandSpec = {
       if (report === undefined) return;
       const text = writeReport(done, orch.home, orch.clock.now());
       try {
-        await writeAtomically(orch.disk, resolve(report), Buffer.from(text), orch.random.id(8));
+        await writeAtomically(orch.disk, resolve(context.cwd, report), Buffer.from(text), orch.random.id(8));
       } catch (error) {
         throw writeFailed(`the report ${report} could not be written`, error);
       }

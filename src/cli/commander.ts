@@ -11,7 +11,7 @@ import {
   type Spec,
   withInitial,
 } from './spec.ts';
-import { wordsOf } from './words.ts';
+import { ownWords, wordsOf } from './words.ts';
 
 declare const __ORCH_VERSION__: string;
 
@@ -24,7 +24,7 @@ export async function runWithCommander(
   runCommand: RunCommand,
 ): Promise<number> {
   let status = 0;
-  const program = createProgram();
+  const program = createProgram(ownWords(argv).includes('--json'));
   const add = (parent: Command, spec: Spec, isDefault = false): void => {
     const made = parent
       .command(spec.name, { isDefault })
@@ -32,6 +32,10 @@ export async function runWithCommander(
       .summary(spec.summary ?? spec.description);
     if (isGroup(spec)) {
       for (const command of spec.commands) add(made, command, command.name === spec.initial);
+      addExamples(
+        made,
+        spec.commands.flatMap(({ examples }) => examples.slice(0, 1)),
+      );
       return;
     }
     addDetails(made, spec);
@@ -61,16 +65,23 @@ export async function runWithCommander(
   }
 }
 
-function createProgram(): Command {
+function createProgram(json: boolean): Command {
+  const version = json ? JSON.stringify({ version: __ORCH_VERSION__ }) : __ORCH_VERSION__;
   const program = new Command('orch')
     .description('Flight recorder and flight controller for AI agents, in plain git')
-    .version(__ORCH_VERSION__, '-V, --version', 'print the version')
+    .version(version, '-V, --version', 'print the version')
     .helpOption('-h, --help', 'print help, with examples')
     .showSuggestionAfterError(true)
     .exitOverride()
     // Errors are told in one place, by whoever called.
     .configureOutput({ outputError: () => {}, writeErr: () => {} });
   for (const { flags, description } of globalOptions) program.option(flags, description);
+  addExamples(program, [
+    'orch init',
+    'orch start --epic feat-login --budget 5 -- claude',
+    'orch status --json',
+    'orch resume',
+  ]);
   return program;
 }
 
@@ -119,6 +130,10 @@ function addDetails(made: Command, spec: CommandSpec): void {
   if (takesPaths && !argument?.several)
     made.argument('[paths...]', 'behind --: only these files and folders');
   for (const { flags, description, initial } of options) made.option(flags, description, initial);
+  addExamples(made, examples);
+}
+
+function addExamples(made: Command, examples: readonly string[]): void {
   made.addHelpText('after', `\nExamples:\n${examples.map((example) => `  ${example}`).join('\n')}`);
 }
 

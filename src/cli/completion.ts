@@ -67,12 +67,11 @@ export function makeCompletion(specs: () => readonly Spec[]): CommandSpec {
     argument: { name: 'shell', required: true, description: 'your shell', choices: shells },
     options: [],
     examples: ['source <(orch completion bash)', 'orch completion fish | source'],
-    run: async ({ out }, { argument }) => {
+    run: async ({ out, json }, { argument: shell }) => {
       const words = collectWords(specs());
-      if (argument === 'fish') out.print(formatFish(words));
-      else if (argument === 'zsh')
-        out.print(`autoload -U +X bashcompinit && bashcompinit\n${formatBash(words)}`);
-      else out.print(formatBash(words));
+      const before = shell === 'zsh' ? 'autoload -U +X bashcompinit && bashcompinit\n' : '';
+      const script = shell === 'fish' ? formatFish(words) : `${before}${formatBash(words)}`;
+      out.print(json ? JSON.stringify({ shell, script }) : script);
       return 0;
     },
   };

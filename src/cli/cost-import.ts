@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 import { listUnpriced, type UnpricedModel } from '../cost/unpriced.ts';
 import { OrchError } from '../errors.ts';
 import type { Orch } from '../orch.ts';
+import { readView } from '../session/context.ts';
 import { type Imported, importTranscripts } from '../session/import.ts';
 import { describeMoney } from '../session/status.ts';
 import { count, formatUsd, toUsd } from '../units.ts';
@@ -33,12 +34,13 @@ export async function runImport(context: Context, orch: Orch, call: Call): Promi
       })),
       skipped: imported.skipped,
       unpriced,
-      budget: outcome && describeMoney(outcome.state),
+      budget: describeMoney(outcome?.state ?? (await readView(orch, place.epic)).state),
       checkpoint: outcome?.stored?.checkpoint ?? null,
     };
-    context.out.print(JSON.stringify(document));
     if (outcome) showWarning(context, outcome);
-    return outcome?.verdict.stop ? showOver(place.epic) : 0;
+    if (outcome?.verdict.stop) throw isOver(place.epic, document);
+    context.out.print(JSON.stringify(document));
+    return 0;
   }
   if (outcome === null) {
     context.out.print('nothing new: all of it was counted before');
@@ -49,10 +51,10 @@ export async function runImport(context: Context, orch: Orch, call: Call): Promi
   return showOutcome(context, place.epic, outcome, `${formatUsd(sum)} counted for ${place.epic}`);
 }
 
-function showOver(epic: string): never {
-  throw new OrchError('BUDGET_EXCEEDED', `counted; the budget of ${epic} is used up`, {
+function isOver(epic: string, data: Record<string, unknown>): OrchError {
+  return new OrchError('BUDGET_EXCEEDED', `counted; the budget of ${epic} is used up`, {
     hint: `Stop here. A person can give it more with: orch cost budget +10 -e ${epic}`,
-    data: { epicId: epic },
+    data,
   });
 }
 

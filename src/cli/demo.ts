@@ -1,3 +1,4 @@
+import { OrchError } from '../errors.ts';
 import { runCommands } from './run.ts';
 import type { CommandSpec } from './spec.ts';
 
@@ -7,7 +8,13 @@ export const demoSpec: CommandSpec = {
   description: 'Show in ten seconds, in a throw-away repository, what orch does when an agent is killed.',
   options: [],
   examples: ['orch demo'],
-  run: async (context) => (await import('./demo-story.ts')).tellStory(context),
+  run: async (context) => {
+    if (context.json)
+      throw new OrchError('USAGE', 'the demo is a story for people, and has no JSON', {
+        hint: 'Run: orch demo',
+      });
+    return (await import('./demo-story.ts')).tellStory(context);
+  },
 };
 
 export function run(argv: readonly string[]): Promise<number> {

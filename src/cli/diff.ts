@@ -11,6 +11,7 @@ import { count } from '../units.ts';
 import { chooseEpic } from './choose.ts';
 import type { Context } from './run.ts';
 import { type Call, textOf } from './spec.ts';
+import { ownWords } from './words.ts';
 
 /** `orch diff`: finds the two trees, and leaves the rest to git. */
 export function runDiff(context: Context, call: Call): Promise<number> {
@@ -41,7 +42,7 @@ async function diffHere(context: Context, orch: Orch, call: Call): Promise<numbe
 
 /** Git has the terminal: its colours, its pager, its settings. */
 async function showWithGit({ cwd, argv }: Context, call: Call, from: Oid, to: Oid): Promise<number> {
-  const isPlain = argv.includes('--no-color') || Boolean(process.env.NO_COLOR);
+  const isPlain = ownWords(argv).includes('--no-color') || Boolean(process.env.NO_COLOR);
   const args = [
     ...['git', '--literal-pathspecs', 'diff', ...(isPlain ? ['--no-color'] : [])],
     ...['stat', 'name-only'].filter((name) => call.options[name]).map((name) => `--${name}`),

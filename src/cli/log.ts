@@ -8,7 +8,7 @@ import { cutColumns } from '../text.ts';
 import type { Millis } from '../types.ts';
 import { formatAge, formatUsd, toMicros, toUsd } from '../units.ts';
 import { parseLimit } from './checkpoint-view.ts';
-import { epicOption, viewEpic } from './choose.ts';
+import { epicOption, namedEpic, viewEpic } from './choose.ts';
 import { formatTable, type Output } from './output.ts';
 import { runCommands } from './run.ts';
 import { hasSeveralWriters, markOf, paintFate } from './session-view.ts';
@@ -32,7 +32,7 @@ export const logSpec: CommandSpec = {
   examples: ['orch log', 'orch log feat-login --since yesterday'],
   run: (context, call) =>
     context.withOrch(async (orch) => {
-      const view = await viewEpic(context, orch, textOf(call, 'epic') ?? call.argument);
+      const view = await viewEpic(context, orch, namedEpic(call));
       const limit = call.options.all ? Number.POSITIVE_INFINITY : parseLimit(textOf(call, 'limit') ?? '');
       const given = textOf(call, 'since');
       const since = given === undefined ? 0 : parseSince(given, orch.clock.now());

@@ -7,15 +7,20 @@ import { readFrom } from '../system/files.ts';
 import { olderPart } from '../system/log-file.ts';
 import type { EpicId, Millis } from '../types.ts';
 import { logPath } from './background.ts';
-import { writeTo } from './output.ts';
 
-/** Prints a session's log, and with `follow` what is added to it until the session ends, or nobody reads it. */
-export async function printLog(
+export type LogReader = {
+  readonly follow: boolean;
+  /** Answers whether more is wanted. */
+  readonly onText: (bytes: Buffer) => boolean;
+};
+
+/** Hands on a session's log, and with `follow` what is added to it until the session ends, or nobody reads it. */
+export async function passLog(
   orch: Orch,
   epic: EpicId,
   { id, value }: KnownSession,
-  follow: boolean,
-): Promise<number> {
+  { follow, onText }: LogReader,
+): Promise<void> {
   const path = logPath(orch.home, id);
   const found = readFrom(path, 0);
   if (found === null)
@@ -25,7 +30,7 @@ export async function printLog(
     });
   const older = readFrom(olderPart(path), 0);
   const before = older && older.inode !== found.inode ? older.bytes : Buffer.alloc(0);
-  let isRead = writeTo(1, before) && writeTo(1, found.bytes);
+  let isRead = onText(before) && onText(found.bytes);
   let place: Place = found;
   let holder: LiveRecord | null = null;
   let quietSince = orch.clock.elapsed();
@@ -34,13 +39,12 @@ export async function printLog(
     holder = readLive(orch.home, id) ?? holder;
     const isOver = holder === null || checkLive(holder) !== 'alive';
     const added = readAdded(path, place);
-    isRead = added.pieces.every((bytes) => writeTo(1, bytes));
+    isRead = added.pieces.every(onText);
     place = added.place;
     if (added.pieces.some((bytes) => bytes.length > 0)) quietSince = orch.clock.elapsed();
     if (isOver && (holder !== null || orch.clock.elapsed() - quietSince >= lastWords)) break;
     await sleep(100);
   }
-  return 0;
 }
 
 /** How long a log is watched whose session was over before anybody looked: who printed it cannot be asked any more. */

@@ -45,7 +45,11 @@ export function showOutcome(context: Context, epic: EpicId, outcome: Outcome, sa
 }
 
 /** Ends with 4 where the money is gone: what was recorded is, and that was all. */
-export function refuseOverBudget(epic: EpicId, { verdict }: Outcome): void {
+export function refuseOverBudget(
+  epic: EpicId,
+  { verdict }: Outcome,
+  more: Record<string, unknown> = {},
+): void {
   if (verdict.stop === null) return;
   const { spent, limit } = verdict.stop;
   throw new OrchError(
@@ -53,7 +57,7 @@ export function refuseOverBudget(epic: EpicId, { verdict }: Outcome): void {
     `recorded; the budget of ${epic} is used up: ${formatUsd(spent)} of ${formatUsd(limit)}`,
     {
       hint: `Stop here. A person can give it more with: orch cost budget +10 -e ${epic}`,
-      data: { epicId: epic, spentUsd: spent / 1_000_000, limitUsd: limit / 1_000_000 },
+      data: { epicId: epic, spentUsd: spent / 1_000_000, limitUsd: limit / 1_000_000, ...more },
     },
   );
 }

@@ -5,8 +5,8 @@ import { statIfThere, writeAtomically } from '../system/files.ts';
 import type { EpicId } from '../types.ts';
 
 /** Refuses a file that cannot become one, before hours of work end with nowhere to say so. */
-export function refuseUnwritable(file: string, option = '--result'): void {
-  const path = resolve(file);
+export function refuseUnwritable(cwd: string, file: string, option = '--result'): void {
+  const path = resolve(cwd, file);
   const folder = statIfThere(dirname(path));
   const isThere = statIfThere(path);
   const problem =

@@ -63,7 +63,7 @@ export const runSpec: CommandSpec = {
     const path = resolve(context.cwd, file);
     const plan = loadPlan(path, file);
     const reportFile = textOf(call, 'report');
-    if (reportFile !== undefined) refuseUnwritable(reportFile, '--report');
+    if (reportFile !== undefined) refuseUnwritable(context.cwd, reportFile, '--report');
     if (call.options['dry-run']) return dryRun(context, plan, jobs);
     return context.withOrch((orch) => runPlan(context, orch, call, { plan, path, file, wish, jobs }));
   },
@@ -152,7 +152,7 @@ async function runPlan(context: Context, orch: Orch, call: Call, wanted: Wanted)
     });
     show.close();
     const file = textOf(call, 'report');
-    if (file !== undefined) await writeReport(orch, file, plan, epic);
+    if (file !== undefined) await writeReport(orch, resolve(context.cwd, file), plan, epic);
     return report(context, outcome, { goOn, plan, took: orch.clock.elapsed() - began });
   } catch (error) {
     // What keeps it from beginning is an earlier run: that is its document.

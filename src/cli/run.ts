@@ -4,6 +4,7 @@ import { type Orch, openOrch } from '../orch.ts';
 import { readSettings, type Settings } from './environment.ts';
 import { type Output, openOutput } from './output.ts';
 import { type Call, type CommandSpec, type Globals, parseSimple, type Spec } from './spec.ts';
+import { ownWords } from './words.ts';
 
 /** What a command gets besides its own options. */
 export type Context = {
@@ -67,9 +68,10 @@ function currentFolder(): string {
 function showError(error: unknown, argv: readonly string[]): number {
   const known = isOrchError(error) ? error : (refusal(error) ?? bug(error));
   tellParent(known);
-  const out = openOutput(process.env, { color: !argv.includes('--no-color'), quiet: false });
+  const own = ownWords(argv);
+  const out = openOutput(process.env, { color: !own.includes('--no-color'), quiet: false });
   const { code, message, hint, data } = known;
-  if (argv.includes('--json')) out.tell(JSON.stringify({ error: { code, message, hint, data } }));
+  if (own.includes('--json')) out.tell(JSON.stringify({ error: { code, message, hint, data } }));
   else {
     out.tell(`${out.paint('red', 'error:')} ${message}`);
     if (hint) out.tell(`       ${hint}`);

@@ -1,12 +1,12 @@
 import { OrchError } from '../errors.ts';
-import type { EpicView } from '../session/context.ts';
+import { type EpicView, readView } from '../session/context.ts';
 import { describeSession, type KnownSession, listSessions } from '../session/fate.ts';
 import { readPlan } from '../session/orchestration.ts';
 import { describeEpic, mainSession } from '../session/status.ts';
 import { showList } from './checkpoint-view.ts';
 import { epicOption, viewEpic } from './choose.ts';
 import { listOrTell } from './listing.ts';
-import { formatTable } from './output.ts';
+import { formatTable, writeTo } from './output.ts';
 import { type Context, runCommands } from './run.ts';
 import { listSpec } from './session-list.ts';
 import { markOf, paintFate, showSessionFacts } from './session-view.ts';
@@ -116,9 +116,19 @@ const logs: CommandSpec = {
   run: (context, call) =>
     context.withOrch(async (orch) => {
       const view = await viewEpic(context, orch, textOf(call, 'epic'));
-      const { printLog } = await import('./logs.ts');
+      const { passLog } = await import('./logs.ts');
       const session = findSession(view, orch.home, call.argument);
-      return printLog(orch, view.epic, session, call.options.follow === true);
+      const pieces: Buffer[] = [];
+      const collect = (bytes: Buffer) => pieces.push(bytes) > 0;
+      const print = (bytes: Buffer) => writeTo(1, bytes);
+      const follow = call.options.follow === true;
+      await passLog(orch, view.epic, session, { follow, onText: context.json ? collect : print });
+      if (!context.json) return 0;
+      const known = await readView(orch, view.epic);
+      const now = findSession(known, orch.home, session.id);
+      const log = Buffer.concat(pieces).toString();
+      context.out.print(JSON.stringify({ session: describeSession(known, now), log }));
+      return 0;
     }),
 };
 

@@ -1,13 +1,15 @@
-import { basename } from 'node:path';
-import { hasCode, OrchError } from '../errors.ts';
+import { basename, resolve } from 'node:path';
+import { exitStatuses, hasCode, OrchError } from '../errors.ts';
 import { formatBaselineResult } from '../integration/baseline-view.ts';
 import type { Orch } from '../orch.ts';
 import { runBaseline } from '../session/baseline.ts';
+import { refuseOverBudget } from '../session/budget.ts';
 import { readView } from '../session/context.ts';
 import type { AgentPlan } from '../session/conversation.ts';
 import { endSession, type Started, type StartRequest, startSession } from '../session/lifecycle.ts';
 import { describeEpic } from '../session/status.ts';
 import type { End } from '../session/supervisor.ts';
+import { budgetOf } from '../state/current.ts';
 import { explainUnrunnable } from '../system/command.ts';
 import { catchSignals, type SignalWatch, statusOfSignal } from '../system/signals.ts';
 import { askYesNo, canAsk } from './ask.ts';
@@ -34,7 +36,7 @@ export async function runStart(context: Context, call: Call, resumes: boolean): 
       hint: 'Check its name; nothing was started',
     });
   const file = textOf(call, 'result');
-  if (file !== undefined) (await import('./result-file.ts')).refuseUnwritable(file);
+  if (file !== undefined) (await import('./result-file.ts')).refuseUnwritable(context.cwd, file);
   return context.withOrch(async (orch) => {
     const epic = await chooseEpic(context, orch, textOf(call, 'epic'), !resumes);
     // Which gates are skipped would else stand in the log alone.
@@ -111,9 +113,15 @@ async function workInForeground(
     for (const line of showStart(out, started, number)) out.tell(line);
     if (brief !== null && request.command === null) out.print(brief);
   }
+  const said: string[] = [];
   if (started.code) {
     const { offerCode } = await import('./start-code.ts');
-    await offerCode(context, orch, started.target, started.code, signals.aborted);
+    const tell = (text: string) => {
+      said.push(text);
+      out.tell(text);
+    };
+    const heard = { ...context, out: { ...out, tell } };
+    await offerCode(heard, orch, started.target, started.code, signals.aborted);
   }
   await rememberEpic(orch, epic);
   let end: End;
@@ -122,7 +130,7 @@ async function workInForeground(
     if (gates && call.options['require-green']) await requireGreen(context, orch, started, gates, signals);
     const document = { ...(await describeNow(orch, started)), baseline: null, brief };
     if (json) out.print(JSON.stringify(document));
-    tellStarted(document);
+    tellStarted(document, said);
     const isBeside = gates !== null && !call.options['require-green'];
     const beside = isBeside ? gates : null;
     const follower = request.command && (await follow(context, orch, started, call, plan));
@@ -138,9 +146,9 @@ async function workInForeground(
   return report(context, orch, end, { started, number, call, brief });
 }
 
-/** To the process that sent this one to the background. */
-function tellStarted(document: object): void {
-  if (process.connected) process.send?.({ started: document }, () => process.disconnect?.());
+/** To the process that sent this one to the background, for who waits there. */
+function tellStarted(document: object, said: readonly string[]): void {
+  if (process.connected) process.send?.({ started: document, said }, () => process.disconnect?.());
 }
 
 async function describeNow(orch: Orch, { target }: Started) {
@@ -185,7 +193,7 @@ async function requireGreen(
 }
 
 async function report(
-  { out, json }: Context,
+  { out, json, cwd }: Context,
   orch: Orch,
   end: End,
   around: {
@@ -205,7 +213,12 @@ async function report(
   const status = statusOf(end);
   if (file !== undefined) {
     const { writeResult } = await import('./result-file.ts');
-    await writeResult(orch, file, epic, { ...now, baseline: null, brief, exit: status });
+    await writeResult(orch, resolve(cwd, file), epic, { ...now, baseline: null, brief, exit: status });
+  }
+  // What happened is in words above it, where nobody asked for JSON.
+  if (json && status === exitStatuses.BUDGET_EXCEEDED) {
+    const { state } = await readView(orch, epic);
+    refuseOverBudget(epic, state, budgetOf(state));
   }
   return status;
 }

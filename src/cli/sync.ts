@@ -104,19 +104,19 @@ function clearProgress(context: Context): () => void {
 }
 
 function showResult({ out, json }: Context, synced: Synced): number {
+  const [first, ...others] = synced.errors;
   const text = json ? JSON.stringify(synced) : showSynced(out, synced);
-  if (text !== '') out.print(text);
+  if (text !== '' && !(json && first)) out.print(text);
   for (const { ref, reason } of json ? [] : synced.skipped) out.tell(`skipped ${ref}: ${reason}`);
   for (const { epicId, events } of json ? [] : synced.pending)
     out.tell(
       out.paint('dim', `${epicId}: ${count(events, 'event')} not in a checkpoint yet, so not sent yet`),
     );
-  const [first, ...others] = synced.errors;
   if (first === undefined) return 0;
   for (const { message } of json ? [] : others) out.tell(`${out.paint('red', 'error:')} ${message}`);
   throw new OrchError(first.code, first.message, {
     ...(first.hint !== null && { hint: first.hint }),
-    data: { remote: synced.remote, errors: synced.errors },
+    data: synced,
   });
 }
 

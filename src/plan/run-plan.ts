@@ -60,7 +60,6 @@ export async function workOnPlan(ports: PlanPorts, request: PlanRequest): Promis
     session: {
       epic,
       budget: request.budget,
-      newEpicBudget: config.budget,
       prices: config.prices,
       byAgent: request.byAgent,
       kind: 'supervised',

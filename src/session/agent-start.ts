@@ -6,10 +6,12 @@ import { lookUp } from '../keyed.ts';
 import { withLock } from '../system/lock.ts';
 import { identifyProcess } from '../system/process.ts';
 import type { EpicId, SessionId } from '../types.ts';
-import { formatAge } from '../units.ts';
+import { formatAge, toUsd } from '../units.ts';
 import { type AgentAnswer, type AgentPorts, type Around, nothingToSay } from './agent-call.ts';
 import { type AgentLink, emptyLink, findLink, readLink } from './agent-link.ts';
 import { type AgentConversation, joinConversation } from './agent-meter.ts';
+import { targetOf } from './agent-work.ts';
+import { firstBudget } from './budget.ts';
 import { type EpicView, readView } from './context.ts';
 import { listSessions } from './fate.ts';
 import { handOver } from './handover.ts';
@@ -17,6 +19,7 @@ import { makeSessionId } from './here.ts';
 import { journalFolder, readJournal } from './journal.ts';
 import { checkLive, listLive, writeLive } from './live.ts';
 import { readOrchestration, withFacts } from './orchestration.ts';
+import type { Target } from './pump-types.ts';
 import { describeRecovered, recoverInterrupted, type Settled, settleConversation } from './recover.ts';
 import { type EpicChoice, resolveEpic } from './resolve.ts';
 import type { SessionSettings } from './settings.ts';
@@ -49,9 +52,8 @@ export async function startAgent(
     return `Session ${dead.number} was interrupted ${age} ago: ${describeRecovered(dead)}.`;
   });
   const apart = lost.length > 0 ? await tellDisk(ports, link.epic) : null;
-  const message = [describeStart(view, link.session, choice), ...lost, ...(apart ? [`${apart}.`] : [])].join(
-    ' ',
-  );
+  const start = describeStart(view, await targetOf(ports, link), choice);
+  const message = [start, ...lost, ...(apart ? [`${apart}.`] : [])].join(' ');
   return { ...nothingToSay, context, message };
 }
 
@@ -179,11 +181,17 @@ const reasons: { readonly [B in EpicChoice['because']]?: string } = {
 };
 
 /** Where an agent's work goes, and what is left of the money. */
-export function describeStart(view: EpicView, session: SessionId, { epic, because }: EpicChoice): string {
+export function describeStart(
+  view: EpicView,
+  { session, settings }: Target,
+  { epic, because }: EpicChoice,
+): string {
   const { sessions } = view.state;
   const next = Math.max(0, ...Object.values(sessions).map(({ value }) => value.number)) + 1;
   const number = lookUp(sessions, session)?.value.number ?? next;
-  const { spentUsd, limitUsd } = describeMoney(view.state);
+  const { spentUsd, limitUsd: set } = describeMoney(view.state);
+  const [given] = firstBudget(view.state, settings);
+  const limitUsd = given?.kind === 'budget_set' && given.limit !== null ? toUsd(given.limit) : set;
   const spent = `$${spentUsd.toFixed(2)}`;
   const money =
     limitUsd === null

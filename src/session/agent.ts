@@ -34,7 +34,8 @@ export async function handleAgent(ports: AgentPorts, call: HookCall, around: Aro
       const said = answer({ ...worked, full: null }, current);
       if (current.session === link?.session || around.session) return said;
       // What is asked now goes elsewhere than the user was told at the start.
-      const message = [describeStart(view, current.session, current), said.message ?? ''].join(' ').trim();
+      const start = describeStart(view, await targetOf(ports, current), current);
+      const message = [start, said.message ?? ''].join(' ').trim();
       return { ...said, message };
     }
     case 'before_tool': {

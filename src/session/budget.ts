@@ -8,6 +8,7 @@ import type { Fact } from '../state/facts.ts';
 import type { State } from '../state/lists.ts';
 import type { EpicId, Micros } from '../types.ts';
 import { formatUsd } from '../units.ts';
+import type { SessionSettings } from './settings.ts';
 
 /** The fact that sets an epic's budget to what was typed: `20` in all, `+20` more than is spent, `none`. */
 export function setBudget(
@@ -21,6 +22,12 @@ export function setBudget(
   if (byAgent) refuseRaise(epic, budgetOf(state), limit);
   refuseUnpriced(epic, state, limit, prices);
   return { kind: 'budget_set', limit };
+}
+
+/** What the config gives an epic in which nothing has begun yet, whoever begins it. */
+export function firstBudget(state: State, { newEpicBudget: limit }: SessionSettings): Fact[] {
+  const isNew = Object.keys(state.sessions).length === 0;
+  return isNew && limit !== null && limit !== undefined ? [{ kind: 'budget_set', limit }] : [];
 }
 
 /** An agent that could give itself more money would have no budget at all. */

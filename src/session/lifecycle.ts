@@ -7,8 +7,8 @@ import { budgetOf } from '../state/current.ts';
 import type { Fact } from '../state/facts.ts';
 import type { State } from '../state/lists.ts';
 import { hasEnded } from '../state/transition.ts';
-import type { EpicId, Micros, SessionId } from '../types.ts';
-import { refuseOverBudget, refuseUnpriced, setBudget } from './budget.ts';
+import type { EpicId, SessionId } from '../types.ts';
+import { firstBudget, refuseOverBudget, refuseUnpriced, setBudget } from './budget.ts';
 import { claimEpic, isElsewhere } from './claim.ts';
 import { type EpicView, epicExists, readView } from './context.ts';
 import { isTakenOver, type KnownSession, listOwnJournals, listSessions } from './fate.ts';
@@ -28,8 +28,6 @@ export type StartRequest = {
   readonly agent: string | null;
   /** As it was typed: `20`, `+20`, `none`. */
   readonly budget: string | null;
-  /** What an epic gets that is new, where nothing was typed. */
-  readonly newEpicBudget: Micros | null;
   /** The prices the user set. */
   readonly prices?: Prices;
   /** Is it an agent that asks? It cannot raise its own budget. */
@@ -114,14 +112,9 @@ function findParent(ports: SessionPorts, view: EpicView, takeOver: boolean): Kno
 }
 
 function budgetFacts(request: StartRequest, state: State): Fact[] {
-  const { epic, budget, newEpicBudget, byAgent, prices = {} } = request;
-  const isNew = Object.keys(state.sessions).length === 0;
+  const { epic, budget, settings, byAgent, prices = {} } = request;
   const facts: Fact[] =
-    budget !== null
-      ? [setBudget(epic, state, budget, byAgent, prices)]
-      : isNew && newEpicBudget !== null
-        ? [{ kind: 'budget_set', limit: newEpicBudget }]
-        : [];
+    budget === null ? firstBudget(state, settings) : [setBudget(epic, state, budget, byAgent, prices)];
   const [set] = facts;
   const limit = set?.kind === 'budget_set' ? set.limit : budgetOf(state);
   refuseOverBudget(epic, state, limit);

@@ -4,6 +4,7 @@ import type { Event, Fact } from '../state/facts.ts';
 import { foldAll } from '../state/fold.ts';
 import type { State } from '../state/lists.ts';
 import type { EpicId, SessionId, WriterId } from '../types.ts';
+import { firstBudget } from './budget.ts';
 import { cleanFacts } from './clean.ts';
 import { beginJournal, journalFolder } from './journal.ts';
 import { liftedTime, type Pending, readPending, withJournal } from './pending.ts';
@@ -65,6 +66,7 @@ async function beginSession(
   const said: Fact[] = [
     { kind: 'session_started', number, agent, parentSessionId },
     { kind: 'session_running' },
+    ...(facts.some(setsBudget) ? [] : firstBudget(before, settings)),
     ...facts,
   ];
   const events = said.map((fact, index): Event => {
@@ -86,6 +88,11 @@ async function beginSession(
   const header = { epic, session, writer };
   const { durable } = await beginJournal(ports.disk, journalFolder(ports.home), header, records);
   return { durable, verdict };
+}
+
+/** Does it say what the epic may spend? Then nothing else does. */
+export function setsBudget({ kind }: Fact): boolean {
+  return kind === 'budget_set';
 }
 
 function nextNumber(state: State): number {

@@ -15,7 +15,7 @@ import { type EpicView, readView, viewFrom } from './context.ts';
 import { appendToJournal, journalFolder } from './journal.ts';
 import type { JournalRecord } from './journal-record.ts';
 import { keepTree, readAhead, type TreeSnapshot } from './keep-tree.ts';
-import { beginOnce, type Opening } from './open.ts';
+import { beginOnce, type Opening, setsBudget } from './open.ts';
 import { liftedTime, markOf, type Pending, readPending } from './pending.ts';
 import type { Ask, Outcome, SessionPorts, Target } from './pump-types.ts';
 import { cleanUp } from './upkeep.ts';
@@ -58,6 +58,7 @@ export async function recordInNew(
   const { epic, session } = opening;
   if (holdsSecret(epic) && (await ports.git.readRef(epicRef(epic))) === null) throw secretName();
   const clean = await cleanFacts(facts, ports.redact);
+  const isOwn = isOf(session, clean.some(setsBudget));
   const writer = await ports.identifyWriter();
   const beginOn = beginOnce(ports, writer, opening, clean);
   if (ask === null) {
@@ -65,7 +66,7 @@ export async function recordInNew(
     const { durable, verdict } = await beginOn(tip);
     await durable;
     const { pending, state } = viewFrom(ports, epic, tip);
-    return { session, events: pending.filter(isOf(session)), state, verdict, stored: null };
+    return { session, events: pending.filter(isOwn), state, verdict, stored: null };
   }
   if ((await ports.git.readRef(epicRef(epic))) === null) await refuseSameButForCase(ports.git, epic);
   const [snapshot] = await Promise.all([keepTree(ports, opening), readAhead(ports, opening)]);
@@ -81,13 +82,13 @@ export async function recordInNew(
     });
     if (stored === null) throw new Error('a draft was made, and no checkpoint of it');
     const { events, state } = stored.document;
-    return { session, events: events.filter(isOf(session)), state, verdict, stored };
+    return { session, events: events.filter(isOwn), state, verdict, stored };
   } catch (error) {
     if (!ask.orLater || recorded === null) throw error;
     await recorded;
     reportLater(ports, error);
     const { pending, state } = await readView(ports, epic);
-    return { session, events: pending.filter(isOf(session)), state, verdict, stored: null };
+    return { session, events: pending.filter(isOwn), state, verdict, stored: null };
   }
 }
 
@@ -97,8 +98,9 @@ function reportLater(ports: SessionPorts, error: unknown): void {
   ports.report(`recorded, but the checkpoint could not be made now: ${problem}`);
 }
 
-function isOf(session: SessionId): (event: Event) => boolean {
-  return (event) => event.session === session;
+/** What was said of a session; the budget that the config gives a new epic was not. */
+function isOf(session: SessionId, saysBudget: boolean): (event: Event) => boolean {
+  return (event) => event.session === session && (saysBudget || !setsBudget(event.fact));
 }
 
 async function append(

@@ -1,6 +1,6 @@
 import { defaultPolicy, type Policy } from '../checkpoint/policy.ts';
 import type { Config } from '../config.ts';
-import type { Millis } from '../types.ts';
+import type { Micros, Millis } from '../types.ts';
 
 /** How a session is kept; fixed at its start, so that an edited config changes the next one. */
 export type SessionSettings = {
@@ -13,6 +13,8 @@ export type SessionSettings = {
   readonly maxFileBytes: number;
   /** How long a command that is told to stop has for each signal. */
   readonly stopGrace: Millis;
+  /** What an epic gets that is new, where nobody says otherwise. */
+  readonly newEpicBudget: Micros | null;
 };
 
 export const defaultSettings: SessionSettings = {
@@ -21,12 +23,13 @@ export const defaultSettings: SessionSettings = {
   snapshot: true,
   maxFileBytes: 10 * 1024 * 1024,
   stopGrace: 5_000,
+  newEpicBudget: null,
 };
 
 /** What a repository's config says of its sessions. */
-export function settingsOf({ checkpoint, context }: Config): SessionSettings {
+export function settingsOf({ budget, checkpoint, context }: Config): SessionSettings {
   const { interval, on, cost, keep, snapshot, maxFileSize, stopGrace } = checkpoint;
   const { critical, emergency } = context;
   const policy = { interval, on, cost, context: { critical, emergency } };
-  return { policy, keep, snapshot, maxFileBytes: maxFileSize, stopGrace };
+  return { policy, keep, snapshot, maxFileBytes: maxFileSize, stopGrace, newEpicBudget: budget };
 }

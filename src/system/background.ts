@@ -8,15 +8,14 @@ export type FirstWord =
 
 /**
  * Starts this program again, apart from this process and its terminal, and waits for its first word.
- * What it prints goes to an open file.
+ * What it prints goes to an open file. It begins in the same folder: paths in its arguments are meant from there.
  */
 export function startInBackground(
   args: readonly string[],
-  options: { readonly cwd: string; readonly env: Environment; readonly output: number },
+  options: { readonly env: Environment; readonly output: number },
 ): Promise<FirstWord> {
-  const { cwd, env, output } = options;
+  const { env, output } = options;
   const child = spawn(process.execPath, [process.argv[1] ?? '', ...args], {
-    cwd,
     env: { ...process.env, ...env },
     detached: true,
     stdio: ['ignore', output, output, 'ipc'],

@@ -373,7 +373,11 @@ describe('orch batch', () => {
     expect(runOrch(repository, ['record', 'cost', '2', '-e', 'feat-auth']).status).toBe(4);
     const ran = runOrch(repository, ['batch', 'complete', '--json']);
     expect(ran.status).toBe(4);
-    expect(JSON.parse(ran.stdout)).toMatchObject({ completed: ['T001'] });
+    expect(ran.stdout).toBe('');
+    expect(errorOf(ran)).toMatchObject({
+      code: 'BUDGET_EXCEEDED',
+      data: { completed: { completed: ['T001'] } },
+    });
   });
 
   it('works in a worktree, without git, and before the first commit', () => {

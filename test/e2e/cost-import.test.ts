@@ -112,8 +112,14 @@ describe('importing transcripts', () => {
   it('ends with 4 past the budget, and counts nevertheless', () => {
     const { repository, path } = makeTranscripts();
     runOrch(repository, ['cost', 'budget', '1', '-e', 'x']);
-    expect(runOrch(repository, ['cost', 'import', path('a.jsonl'), '-e', 'x']).status).toBe(4);
+    const ran = runOrch(repository, ['cost', 'import', path('a.jsonl'), '-e', 'x', '--json']);
+    expect({ status: ran.status, stdout: ran.stdout }).toEqual({ status: 4, stdout: '' });
+    expect(errorOf(ran)).toMatchObject({ code: 'BUDGET_EXCEEDED', data: { imported: [{ costUsd: 3 }] } });
     expect(spent(repository)).toBe(3);
+    expect(importFiles(repository, path('a.jsonl'))).toMatchObject({
+      imported: [],
+      budget: { level: 'exceeded' },
+    });
   });
 
   it.each([

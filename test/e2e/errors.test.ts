@@ -17,6 +17,8 @@ const wrongCalls: { readonly [what: string]: readonly string[] } = {
   'a limit of none': ['checkpoint', 'list', '--limit', '0'],
   'a limit that is no number': ['checkpoint', 'list', '--limit', 'many'],
   'a limit past all numbers': ['checkpoint', 'list', '--limit', '9'.repeat(40)],
+  'two epics at once': ['log', 'x', '--epic', 'y'],
+  'two epics at once, to list': ['checkpoint', 'list', 'x', '--epic', 'y'],
   'a name that names nothing': ['checkpoint', 'show', 'no/such:name'],
   'an empty name': ['checkpoint', 'show', ''],
 };
@@ -40,6 +42,25 @@ describe('I10: a wrong call', () => {
     expect({ status: said.status, stdout: said.stdout }).toEqual({ status: 2, stdout: '' });
     expect(said.stderr.replace(/^epic x .*\n/, '')).toMatch(/^error: \S/);
     expect(said.stderr).not.toContain('    at ');
+  });
+
+  it('is told in words where --json is said to another program', () => {
+    const repository = makeRepositoryWithCommit();
+    const ran = runOrch(repository, ['start', '-e', 'x', '--', 'no-such-agent', '--json']);
+    expect({ status: ran.status, stdout: ran.stdout }).toEqual({ status: 2, stdout: '' });
+    expect(ran.stderr).toMatch(/^error: no-such-agent cannot be run/);
+  });
+
+  it('is a demo in JSON: it is told to people', () => {
+    expect(fail(makeRepositoryWithCommit(), ['demo'])).toMatchObject({ status: 2, code: 'USAGE' });
+  });
+
+  it('points to all epics where one is not there', async () => {
+    const repository = makeRepositoryWithCommit();
+    await save(repository, ['one']);
+    const error = fail(repository, ['log', 'nope']);
+    expect(error).toMatchObject({ status: 1, code: 'EPIC_NOT_FOUND' });
+    expect(error.hint).toContain('orch status');
   });
 
   it.each(Object.entries(wrongSettings))('(%s is %s) is USAGE, and names the variable', (name, value) => {

@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { makeAgent, wrote } from '../support/hooked-agent.ts';
 import { orchJson, runOrch } from '../support/orch.ts';
 import { makeRepositoryWithCommit, type TestRepository } from '../support/repository.ts';
+import { writeConfig } from '../support/supervised.ts';
 
 type Status = { session: { number: number; status: string; agent: string; costUsd: number }; epicId: string };
 
@@ -102,6 +103,19 @@ describe('an agent that runs by itself, with orch in its hooks', () => {
     });
     call('UserPromptSubmit', { prompt: 'Go on' }, 'agent-1-cleared');
     expect(statusOf(repository, 'x').session).toMatchObject({ number: 1, status: 'running', costUsd: 0.15 });
+  });
+
+  it('has the budget that the config gives a new epic, and is told so', () => {
+    const repository = makeRepositoryWithCommit();
+    repository.git('switch', '--quiet', '--create', 'feat/login');
+    writeConfig(repository, 'budget: 1\n');
+    const { call, spend } = makeAgent(repository);
+    expect(call('SessionStart', { source: 'startup' })).toEqual({
+      systemMessage: 'orch: feat-login (from the branch), session 1, $0.00 of $1.00.',
+    });
+    call('UserPromptSubmit', { prompt: 'Spend it' });
+    spend(100_000);
+    expect(call('PostToolUse', wrote(repository, 'login.ts'))).toMatchObject({ continue: false });
   });
 
   it('is halted at its budget after a checkpoint, and stays so until a person raises it', () => {

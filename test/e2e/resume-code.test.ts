@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { hasTmux, openTerminal } from '../agents/support/terminal.ts';
+import { endAfterwards } from '../support/background.ts';
 import { orchJson, runOrch } from '../support/orch.ts';
 import { cloneOf, makeHub, syncIn } from '../support/remotes.ts';
 import { cleanEnvironment, type TestRepository } from '../support/repository.ts';
@@ -37,6 +38,11 @@ describe('a session that goes on from another machine’s', () => {
       'Your files stay as they are, not as ckpt 2 has them (2 files). To get its code: orch restore 2 -e migrate\n',
     );
     expect(desk.git('status', '--porcelain')).toBe('');
+    const options = ['--background', '--no-baseline', '--checkpoint', '2'];
+    endAfterwards(desk, 'migrate');
+    const behind = runOrch(desk, ['resume', '-e', 'migrate', ...options]);
+    expect(behind.stderr).toContain('To get its code: orch restore 2 -e migrate\n');
+    runOrch(desk, ['session', 'pause', '-e', 'migrate']);
     expect(runOrch(desk, ['restore', '2', '-e', 'migrate', '-y']).status).toBe(0);
     expect(read(desk, 'pool.txt')).toBe('moved\n');
   });

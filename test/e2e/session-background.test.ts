@@ -1,7 +1,8 @@
 import { spawnSync } from 'node:child_process';
-import { readdirSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, readdirSync, statSync } from 'node:fs';
+import { join, relative } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { endAfterwards } from '../support/background.ts';
 import { errorOf, orchBin, orchJson, runOrch } from '../support/orch.ts';
 import { cleanEnvironment, makeRepositoryWithCommit } from '../support/repository.ts';
 import {
@@ -114,4 +115,21 @@ describe('two starts at the same instant', () => {
       expect(await winner?.ended).toBe(143);
     }
   });
+});
+
+it('works in the folder that -C names, and its files are meant from there', () => {
+  const repository = makeRepositoryWithCommit();
+  const { home: cwd } = repository;
+  const folder = relative(cwd, repository.folder);
+  endAfterwards(repository, 'x');
+  const ran = runOrch(repository, ['-C', folder, 'start', '-e', 'x', '--background'], { cwd });
+  expect({ status: ran.status, stderr: ran.stderr }).toMatchObject({ status: 0 });
+  runOrch(repository, ['session', 'pause', '-e', 'x']);
+  const result = ['--result', 'ended.json', '--', 'true'];
+  expect(runOrch(repository, ['-C', folder, 'start', '-e', 'x', ...result], { cwd }).status).toBe(0);
+  runOrch(repository, ['-C', folder, 'cleanup', '--report', 'cleaned.md'], { cwd });
+  repository.write('p.yaml', 'tasks: [{ id: a, run: "true" }]');
+  runOrch(repository, ['-C', folder, 'run', 'p.yaml', '-e', 'x', '--report', 'ran.md'], { cwd });
+  for (const file of ['ended.json', 'cleaned.md', 'ran.md'])
+    expect([file, existsSync(join(repository.folder, file))]).toEqual([file, true]);
 });

@@ -101,3 +101,51 @@ describe('I7: the budget', () => {
     expect(limit()).toBe(7.5);
   });
 });
+
+it('is an error for scripts, too, where it ends a session in the foreground', async () => {
+  const repository = makeRepositoryWithCommit();
+  const orch = startSupervisor(repository, ['start', '-e', 'a', '--budget', '1', '--json']);
+  await waitUntil(() => orch.stdout().endsWith('}\n'));
+  expect(runOrch(repository, ['record', 'cost', '2', '-e', 'a']).status).toBe(4);
+  const status = await orch.ended;
+  expect(status).toBe(4);
+  expect(errorOf({ status, stdout: orch.stdout(), stderr: orch.stderr() })).toMatchObject({
+    code: 'BUDGET_EXCEEDED',
+    hint: expect.stringContaining('orch resume -e a --budget +10'),
+  });
+});
+
+describe('the budget that the config gives a new epic', () => {
+  const makeConfigured = () => {
+    const repository = makeRepositoryWithCommit();
+    writeConfig(repository, 'budget: 2\ngates: [{ name: test, run: "true" }]\n');
+    return repository;
+  };
+
+  it('holds whoever begins it', () => {
+    const repository = makeConfigured();
+    const beginnings = { record: 'record note n', create: 'checkpoint create', gates: 'baseline' };
+    for (const [epic, words] of Object.entries({ ...beginnings, start: 'start --background' })) {
+      expect(runOrch(repository, [...words.split(' '), '-e', epic]).status).toBe(0);
+      expect(statusOf(repository, epic).budget).toMatchObject({ limitUsd: 2, spentUsd: 0 });
+      expect(runOrch(repository, ['record', 'cost', '3', '-e', epic]).status).toBe(4);
+    }
+  });
+
+  it('stops at the first cost, which is all that was recorded', () => {
+    const repository = makeConfigured();
+    const ran = runOrch(repository, ['record', 'cost', '3', '-e', 'a', '--json']);
+    expect(ran.status).toBe(4);
+    expect(errorOf(ran).code).toBe('BUDGET_EXCEEDED');
+    const said = JSON.parse(ran.stdout);
+    expect(said).toMatchObject({ event: { kind: 'cost' }, budget: { limitUsd: 2, level: 'exceeded' } });
+    expect(said.events).toBeUndefined();
+  });
+
+  it('gives way to what is typed, and comes to no epic that was there before', () => {
+    const repository = makeConfigured();
+    orchJson(repository, ['cost', 'budget', 'none', '-e', 'a']);
+    orchJson(repository, ['record', 'note', 'n', '-e', 'a']);
+    expect(statusOf(repository, 'a').budget).toMatchObject({ limitUsd: null });
+  });
+});

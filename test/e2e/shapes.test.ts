@@ -181,6 +181,23 @@ describe('the JSON of', () => {
       from: { id: 'string', number: 'number' },
       handedOverTo: 'null',
     });
+    const asJson = runOrch(repository, ['brief', '-e', 'x', '--format', 'json']);
+    expect(JSON.parse(asJson.stdout)).toEqual(orchJson(repository, ['brief', '-e', 'x']));
+  });
+
+  it('what a session in the background printed, the version, and a script for the shell', () => {
+    const repository = makeRepositoryWithCommit();
+    startInBackground(repository, 'x');
+    runOrch(repository, ['checkpoint', 'create', '-e', 'x']);
+    expect(shapeOf(orchJson(repository, ['session', 'logs']))).toEqual({ session, log: 'string' });
+    runOrch(repository, ['session', 'pause', '-e', 'x']);
+    const followed = orchJson(repository, ['session', 'logs', '-e', 'x', '--follow']);
+    expect(followed).toMatchObject({ session: { status: 'paused' }, log: expect.any(String) });
+    expect(shapeOf(orchJson(repository, ['--version']))).toEqual({ version: 'string' });
+    expect(shapeOf(orchJson(repository, ['completion', 'zsh']))).toEqual({
+      shell: 'string',
+      script: 'string',
+    });
   });
 
   it('run, and the list of runs', () => {

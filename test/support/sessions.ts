@@ -24,7 +24,6 @@ export function start(orch: Orch, more: Partial<StartRequest> = {}): Promise<Sta
     epic,
     agent: null,
     budget: null,
-    newEpicBudget: null,
     byAgent: false,
     kind: 'library',
     worktree: null,

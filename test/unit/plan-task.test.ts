@@ -56,7 +56,6 @@ it('I7: a task that used the budget up begins no effect; it counts as done, and 
       session: {
         epic,
         budget: '1',
-        newEpicBudget: null,
         byAgent: false,
         kind: 'supervised',
         worktree: cwd,
