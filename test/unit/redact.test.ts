@@ -40,7 +40,7 @@ describe('what is taken out', () => {
     'Bearer tokens are sent in the Authorization header',
     'a task-list, a disk-usage report and sk-something short',
     'refresh_token_expires_at: 2026-11-16T18:28:41.000Z',
-    'PWD=/home/somebody/work/shop2 OLDPWD=/tmp/a1b2/c3d4e5f6g7h8 pwd: "~/shop2/src"',
+    'PWD=/home/somebody/code/shop2 OLDPWD=/tmp/a1b2/c3d4e5f6g7h8 pwd: "~/shop2/src"',
     "resetPassword: '/auth/reset-password/v2', secret: prod-db-credentials-v2, token = 'hello-world-12345'",
     'Bearer token-based-authentication-v2; docker run -u 1000:1000 --password-stdin --token-file /run/t1/token',
     'add --public-key AAAAC3NzaC1lZDI1NTE5 --cache-key npm7f3a9c1e5b2d8f4a6 -unknown:somevalue1 -u 1000:1000',
