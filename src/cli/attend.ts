@@ -4,7 +4,7 @@ import { formatBaselineResult } from '../integration/baseline-view.ts';
 import type { Orch } from '../orch.ts';
 import type { Follower } from '../session/agent-follow.ts';
 import { runBaseline } from '../session/baseline.ts';
-import { findUntold } from '../session/changes.ts';
+import { makeUntold } from '../session/changes.ts';
 import { sessionMarker } from '../session/leftovers.ts';
 import type { Started } from '../session/lifecycle.ts';
 import { type End, type SupervisorEvent, supervise } from '../session/supervisor.ts';
@@ -66,7 +66,7 @@ export async function attend(
           },
     brief: { path, text: handover?.brief.markdown ?? '' },
     follower,
-    ...(call.rest.length > 0 && { readChanges: (view) => findUntold(orch, target, view) }),
+    ...(call.rest.length > 0 && { readChanges: makeUntold(orch, target) }),
     signals,
     hasTerminal,
     completes: call.options.complete === true,

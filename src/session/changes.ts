@@ -1,5 +1,7 @@
 import { type Change, listChanges } from '../git/changes.ts';
 import type { Repository } from '../git/repository.ts';
+import { lookUp } from '../keyed.ts';
+import { canonicalJson } from '../state/canonical.ts';
 import type { Fact } from '../state/facts.ts';
 import type { SessionId } from '../types.ts';
 import type { BaselinePorts } from './baseline.ts';
@@ -28,20 +30,30 @@ export async function listSessionChanges(ports: Ports, session: SessionId | null
 const mostTold = 100;
 
 /**
- * What changed since a session's newest checkpoint and nobody told: shells, say, and programs that no hook sees. Its
- * lines are those since then, so that what is told twice is not counted twice.
+ * Makes the function that finds what changed since it was last asked, or since the session began, and nobody told:
+ * shells, say, and programs that no hook sees.
  */
-export async function findUntold(
-  ports: Ports,
-  { session, settings }: Target,
-  { saved, pending }: EpicView,
-): Promise<Fact[]> {
-  const from = saved?.document.sessionId === session ? saved.document.snapshot : null;
-  const now = from === null ? null : await ports.readTree(settings.maxFileBytes);
-  if (from === null || now === null) return [];
-  const told = pending.flatMap(({ fact }) => (fact.kind === 'file' ? [fact.path] : []));
-  // What orch itself writes into it is nobody's work.
-  const known = new Set([...told, orchestrationFile]);
-  const changes = (await listChanges(ports.repository, from, now)).filter(({ path }) => !known.has(path));
-  return changes.slice(0, mostTold).map(({ path, ...change }) => fileFact(path, change));
+export function makeUntold(ports: Ports, { session, settings }: Target): (view: EpicView) => Promise<Fact[]> {
+  let from = readLive(ports.home, session)?.base ?? null;
+  let since = 0;
+  /** What was told here, as it then stands in the state. */
+  let ours = new Map<string, string>();
+  return async ({ state }) => {
+    const now = from === null ? null : await ports.readTree(settings.maxFileBytes);
+    if (from === null || now === null || now === from) return [];
+    const changes = await listChanges(ports.repository, from, now);
+    const isTold = (path: string) => {
+      const known = lookUp(state.files, path);
+      if (known?.value.session !== session || known.stamp[0] <= since) return false;
+      return ours.get(path) !== canonicalJson(known.value);
+    };
+    // What orch itself writes into the ORCHESTRATION.yaml is nobody's work.
+    const untold = changes.filter(({ path }) => path !== orchestrationFile && !isTold(path));
+    const facts = untold.slice(0, mostTold).map(({ path, ...change }) => fileFact(path, change));
+    [from, since] = [now, state.clock];
+    ours = new Map(
+      facts.map(({ kind: _, path, ...change }) => [path, canonicalJson({ ...change, session })]),
+    );
+    return facts;
+  };
 }

@@ -65,7 +65,10 @@ export function taskFact(text: string, isDone: boolean): Fact {
 }
 
 /** A file that changed, or should be read; its path is one within the repository. */
-export function fileFact(path: string, details: Partial<Omit<FileChange, 'session'>>): Fact {
+export function fileFact(
+  path: string,
+  details: Partial<Omit<FileChange, 'session'>>,
+): Fact & { readonly kind: 'file' } {
   const { change = 'modified', added = null, removed = null, priority = null, why = null } = details;
   return { kind: 'file', path, change, added, removed, priority, why };
 }

@@ -29,16 +29,30 @@ describe('a session around a command', () => {
     repository.write('ORCHESTRATION.yaml', 'workflow:\n  id: w\n');
     const script = `printf 'a\\nb\\nc\\n' > made.txt; echo two >> kept.txt; rm gone.txt; echo x > told.txt; '${process.execPath}' '${orchBin}' -q record file told.txt >/dev/null`;
     expect(runOrch(repository, ['start', '-e', 'a', '--', 'sh', '-c', script]).status).toBe(0);
-    const figures = repository.git('log', '-1', '--format=%b', 'orchestration/epics/a').split('\n')[0];
-    expect(figures).toBe('Session 1 · 4 files +4 −2');
+    const figuresOf = (epic: string) =>
+      repository.git('log', '-1', '--format=%b', `orchestration/epics/${epic}`).split('\n')[0];
+    expect(figuresOf('a')).toBe('Session 1 · 4 files +4 −2');
     const { brief } = orchJson<{ brief: string }>(repository, ['brief', '-e', 'a']);
     expect(brief).toContain('`made.txt` added +3 −0');
     expect(brief).not.toContain('`ORCHESTRATION.yaml`');
     // The next one is told of what it changes itself.
     const more = ['resume', '-e', 'a', '--', 'sh', '-c', 'echo d >> made.txt'];
     expect(runOrch(repository, more).status).toBe(0);
-    const next = repository.git('log', '-1', '--format=%b', 'orchestration/epics/a').split('\n')[0];
-    expect(next).toBe('Session 2 · 1 file +1 −0');
+    expect(figuresOf('a')).toBe('Session 2 · 1 file +1 −0');
+    // Also where a checkpoint has the files already.
+    const saves = `echo e >> made.txt; '${process.execPath}' '${orchBin}' -q checkpoint create >/dev/null`;
+    expect(runOrch(repository, ['resume', '-e', 'a', '--', 'sh', '-c', saves]).status).toBe(0);
+    expect(figuresOf('a')).toBe('Session 3 · 1 file +1 −0');
+  });
+
+  it('tells of a file again when it changes again after a checkpoint', () => {
+    const repository = makeRepositoryWithCommit();
+    writeConfig(repository, 'checkpoint: { interval: 1s }');
+    const saved = 'git rev-list --count orchestration/epics/a';
+    const script = `echo a > made.txt; until [ $(${saved}) -gt 1 ]; do sleep 0.05; done; printf 'b\\nc\\n' >> made.txt`;
+    expect(runOrch(repository, ['start', '-e', 'a', '--', 'sh', '-c', script]).status).toBe(0);
+    const figures = repository.git('log', '--format=%b', 'orchestration/epics/a').match(/1 file .*/g);
+    expect(figures).toEqual(['1 file +2 −0', '1 file +1 −0']);
   });
 
   it('is completed with --complete, and says how it ended in a file', () => {
