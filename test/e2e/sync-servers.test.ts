@@ -86,7 +86,8 @@ describe('a server that will not', () => {
     const { status, error, document } = await run(clone, 'sync', '-y');
     expect({ status, code: error.code }).toEqual({ status: 1, code: 'REMOTE_REFUSED' });
     expect(error.message).toContain('Checkpoints are not welcome here');
-    expect(document).toMatchObject({ pushed: [], errors: [{ epicId: 'x' }, { epicId: 'x' }] });
+    expect(document).toBeNull();
+    expect(error.data).toMatchObject({ pushed: [], errors: [{ epicId: 'x' }, { epicId: 'x' }] });
     expect(reasonsOf(list(clone))).toEqual(['one']);
   });
 
@@ -97,9 +98,9 @@ describe('a server that will not', () => {
     await save(clone, ['one']);
     await saveCheckpoint({ epicId: 'secret' }, { cwd: clone.folder });
     const { status, document, error } = await run(clone, 'sync', '-y', '--no-snapshots');
-    expect(status).toBe(1);
-    expect(document.pushed).toMatchObject([{ epicId: 'x' }]);
-    expect(document.errors).toMatchObject([{ epicId: 'secret', code: 'REMOTE_REFUSED' }]);
+    expect({ status, document }).toEqual({ status: 1, document: null });
+    expect(error.data.pushed).toMatchObject([{ epicId: 'x' }]);
+    expect(error.data.errors).toMatchObject([{ epicId: 'secret', code: 'REMOTE_REFUSED' }]);
     expect(error.message).toContain('no secrets');
   });
 
