@@ -1,6 +1,7 @@
 /*
  * Digests without node's own crypto: loading that takes longer than most of what a command does. A small WebAssembly
- * module (digest.wat) is ready in half a millisecond. What is long, and a node without WebAssembly, still goes to node.
+ * module (digest.wat) is ready in half a millisecond. What is long, a process that digests much, and a node without
+ * WebAssembly still go to node.
  */
 
 /** The module, assembled by the build. */
@@ -37,6 +38,10 @@ const beginnings: { readonly [A in Algorithm]: readonly number[] } = {
   sha256: [0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19],
 };
 
+/** Who has digested so much goes on for long enough to load node's own, which is several times as fast. */
+const worthLoading = 512 * 1_024;
+let digested = 0;
+
 /** Null where WebAssembly cannot be had, undefined while nobody asked. */
 let machine: Machine | null | undefined;
 
@@ -61,11 +66,12 @@ function tryToOpen(): Machine | null {
 /** The digest of bytes, or of a text in UTF-8, in hexadecimal. */
 export function hash(algorithm: Algorithm, input: string | Uint8Array): string {
   // No character takes more than three bytes.
-  const mayFit = (typeof input === 'string' ? 3 * input.length : input.length) <= mostBytes;
-  const opened = mayFit ? openMachine() : null;
+  const most = typeof input === 'string' ? 3 * input.length : input.length;
+  const opened = most <= mostBytes && digested <= worthLoading ? openMachine() : null;
   if (opened === null) return process.getBuiltinModule('node:crypto').hash(algorithm, input);
   const { bytes, state } = opened;
   const size = put(bytes, input);
+  digested += size;
   // A one, zeros, and the length in bits, up to the end of a block of 64 bytes.
   const end = start + ((size + 72) & ~63);
   bytes.fill(0, start + size, end);
