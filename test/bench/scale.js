@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import {
   generateResumeBrief,
   listCheckpoints,
@@ -80,6 +81,8 @@ export async function run() {
     await saveHistory(short, epicId, few);
     shorts.push(await open(short));
   }
+  // The system still writes hundreds of megabytes of the long history, and makes whoever is in that repository wait.
+  execFileSync('sync');
   const results = [];
   for (const [what, rounds, work] of works) {
     const sides = {
