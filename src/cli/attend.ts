@@ -66,7 +66,9 @@ export async function attend(
           },
     brief: { path, text: handover?.brief.markdown ?? '' },
     follower,
-    ...(call.rest.length > 0 && { readChanges: makeUntold(orch, target) }),
+    ...(call.rest.length > 0 && {
+      readChanges: makeUntold(orch, target, started.stored?.checkpoint.snapshot ?? null),
+    }),
     signals,
     hasTerminal,
     completes: call.options.complete === true,

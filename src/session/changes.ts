@@ -3,7 +3,7 @@ import type { Repository } from '../git/repository.ts';
 import { lookUp } from '../keyed.ts';
 import { canonicalJson } from '../state/canonical.ts';
 import type { Fact } from '../state/facts.ts';
-import type { SessionId } from '../types.ts';
+import type { Oid, SessionId } from '../types.ts';
 import type { BaselinePorts } from './baseline.ts';
 import type { EpicView } from './context.ts';
 import { fileFact } from './facts.ts';
@@ -30,18 +30,23 @@ export async function listSessionChanges(ports: Ports, session: SessionId | null
 const mostTold = 100;
 
 /**
- * Makes the function that finds what changed since it was last asked, or since the session began, and nobody told:
- * shells, say, and programs that no hook sees.
+ * Makes the function that finds what changed since it was last asked, or since the session's first snapshot, and nobody
+ * told: shells, say, and programs that no hook sees. Without a snapshot to begin with nothing is told at first: what
+ * stood there before is nobody's work.
  */
-export function makeUntold(ports: Ports, { session, settings }: Target): (view: EpicView) => Promise<Fact[]> {
-  let from = readLive(ports.home, session)?.base ?? null;
+export function makeUntold(
+  ports: Ports,
+  { session, settings }: Target,
+  first: Oid | null,
+): (view: EpicView) => Promise<Fact[]> {
+  let from = first;
   let since = 0;
   /** What was told here, as it then stands in the state. */
   let ours = new Map<string, string>();
   return async ({ state }) => {
-    const now = from === null ? null : await ports.readTree(settings.maxFileBytes);
-    if (from === null || now === null || now === from) return [];
-    const changes = await listChanges(ports.repository, from, now);
+    const now = settings.snapshot ? await ports.readTree(settings.maxFileBytes) : null;
+    if (now === null || now === from) return [];
+    const changes = from === null ? [] : await listChanges(ports.repository, from, now);
     const isTold = (path: string) => {
       const known = lookUp(state.files, path);
       if (known?.value.session !== session || known.stamp[0] <= since) return false;

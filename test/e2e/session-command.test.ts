@@ -45,6 +45,22 @@ describe('a session around a command', () => {
     expect(figuresOf('a')).toBe('Session 3 · 1 file +1 −0');
   });
 
+  it('tells of no file that was changed before, nor of any where no files are kept', () => {
+    const repository = makeRepositoryWithCommit();
+    repository.write('before.txt', 'mine\n');
+    const told = (epic: string) => {
+      const args = ['start', '-e', epic, '--', 'sh', '-c', `echo x > by-${epic}.txt`];
+      expect(runOrch(repository, args).status).toBe(0);
+      return repository.git('log', '--format=%b', `orchestration/epics/${epic}`).match(/\d+ files? .*/g);
+    };
+    writeConfig(repository, 'checkpoint: { on: [error] }');
+    expect(told('a')).toBeNull();
+    writeConfig(repository, 'checkpoint: { snapshot: false }');
+    expect(told('b')).toBeNull();
+    writeConfig(repository, 'checkpoint: { keep: 5 }');
+    expect(told('c')).toEqual(['1 file +1 −0']);
+  });
+
   it('tells of a file again when it changes again after a checkpoint', () => {
     const repository = makeRepositoryWithCommit();
     writeConfig(repository, 'checkpoint: { interval: 1s }');
