@@ -46,6 +46,14 @@ export function slugOf(text: string): EpicId | null {
   return slug !== '' && epicProblem(slug) === null ? (slug as EpicId) : null;
 }
 
+const shapes = {
+  session: /^sess-[a-z0-9]{4,32}$/,
+  writer: /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/,
+  // Fifteen digits are as far as a number counts exactly.
+  checkpoint: /^ckpt-\d{8,15}-[a-z0-9]{4,64}$/,
+  oid: /^([0-9a-f]{40}|[0-9a-f]{64})$/,
+};
+
 function parser<Id extends string>(what: string, shape: RegExp) {
   return (text: string): Id => {
     if (shape.test(text)) return text as Id; // the shape was just checked
@@ -56,10 +64,15 @@ function parser<Id extends string>(what: string, shape: RegExp) {
 /** Digits and letters that are not mistaken for one another when read aloud. */
 export const idAlphabet = '23456789abcdefghjkmnpqrstuvwxyz';
 
-export const parseSessionId = parser<SessionId>('a session id', /^sess-[a-z0-9]{4,32}$/);
-export const parseWriterId = parser<WriterId>('a writer id', /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/);
-export const parseCheckpointId = parser<CheckpointId>('a checkpoint id', /^ckpt-\d{8,}-[a-z0-9]{4,64}$/);
-export const parseOid = parser<Oid>('an object id', /^([0-9a-f]{40}|[0-9a-f]{64})$/);
+export const parseSessionId = parser<SessionId>('a session id', shapes.session);
+export const parseWriterId = parser<WriterId>('a writer id', shapes.writer);
+export const parseCheckpointId = parser<CheckpointId>('a checkpoint id', shapes.checkpoint);
+export const parseOid = parser<Oid>('an object id', shapes.oid);
+
+export const isSessionId = (text: string): boolean => shapes.session.test(text);
+export const isWriterId = (text: string): boolean => shapes.writer.test(text);
+export const isCheckpointId = (text: string): boolean => shapes.checkpoint.test(text);
+export const isOid = (text: string): boolean => shapes.oid.test(text);
 
 /** Is this the id of a plan's run? It is a file name on every system. */
 export function isRunId(text: string): boolean {

@@ -57,7 +57,7 @@ export {
   type StartedSession,
   startSession,
 } from './library/sessions.ts';
-export { previewSync, type Synced, type SyncOptions, sync } from './library/sync.ts';
+export { acceptBudget, previewSync, type Synced, type SyncOptions, sync } from './library/sync.ts';
 export type { Where } from './library/where.ts';
 export type { Orch, OrchOptions } from './orch.ts';
 export { openOrch } from './orch.ts';

@@ -1,5 +1,6 @@
 import { constants } from 'node:fs';
 import { join } from 'node:path';
+import type { OwnRows } from './checkpoint/set-back.ts';
 import { type Config, loadConfig, readLastConfig } from './config.ts';
 import type { GitEngine } from './git/engine.ts';
 import { type EngineChoice, openEngine } from './git/open.ts';
@@ -7,10 +8,10 @@ import { discoverRepository, discoverRepositoryFrom, type Repository } from './g
 import { type FindSecret, makeRedactor, presetRedactor, type Redactor } from './redact.ts';
 import type { BaselinePorts } from './session/baseline.ts';
 import { type SessionSettings, settingsOf } from './session/settings.ts';
-import { identifyWriter } from './session/writer.ts';
+import { identifyWriter, readOwnRows, renewWriter } from './session/writer.ts';
 import { type Clock, type Random, realClock, realRandom } from './system/clock.ts';
 import { type Disk, realDisk, statIfThere } from './system/files.ts';
-import type { WriterId } from './types.ts';
+import type { EpicId, WriterId } from './types.ts';
 
 export type OrchOptions = {
   /** A folder in the repository; the current one by default. */
@@ -38,6 +39,8 @@ export type Orch = BaselinePorts & {
   readonly readConfig: () => Promise<Config>;
   readonly readSettings: () => Promise<SessionSettings>;
   readonly findSecret: FindSecret;
+  readonly readOwnRows: (epic: EpicId) => Promise<OwnRows>;
+  readonly renewWriter: () => Promise<WriterId | null>;
   close(): void;
 };
 
@@ -58,6 +61,12 @@ export async function openOrch(options: OrchOptions = {}): Promise<Orch> {
     return config;
   };
   const writerOf = async () => options.writer ?? identifyWriter(disk, random, home, repository.commonDir);
+  const writers = {
+    identifyWriter: writerOf,
+    readOwnRows: async (epic: EpicId) => readOwnRows(home, await writerOf(), epic),
+    renewWriter: async () =>
+      options.writer === undefined ? renewWriter(disk, random, home, repository.commonDir) : null,
+  };
   let redactor = presetRedactor;
   let reading: Promise<Redactor> | null = null;
   // A session goes on while its config is being edited; and by the rules it had, for want of a better word.
@@ -101,10 +110,10 @@ export async function openOrch(options: OrchOptions = {}): Promise<Orch> {
       const { readWorkTree } = await import('./git/snapshot.ts');
       return (await readWorkTree(snapshotPorts, maxFileBytes)).tree;
     },
-    identifyWriter: writerOf,
+    ...writers,
     bringEpic: async (epic, isKnown) => {
       const { bringEpic } = await import('./checkpoint/arrive.ts');
-      const ports = { ...snapshotPorts, identifyWriter: writerOf };
+      const ports = { ...snapshotPorts, ...writers, readConfig };
       await bringEpic(ports, epic, { remote: (await readConfig()).sync.remote, isKnown });
     },
     report,

@@ -29,6 +29,15 @@ export function parseMicros(text: string): Micros | null {
   return /^\d{1,9}\.\d{6}$/.test(text) ? Number(text.replace('.', '')) : null;
 }
 
+/** 2126: what says it is of a later time is wrong, or made up. */
+export const latestTime: Millis = Date.UTC(2126, 0);
+
+/** The most of anything that is counted: as many as a number holds exactly, with room to add. */
+export const maxCount = 999_999_999_999_999;
+
+/** The highest number of a session. */
+export const maxSessionNumber = 1_000_000_000;
+
 /** The most a trailer can hold: nine digits of dollars. */
 export const maxMicros: Micros = 999_999_999_999_999;
 

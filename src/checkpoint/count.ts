@@ -1,8 +1,9 @@
-import { compactRow, rowIsLong } from '../cost/ledger.ts';
+import { compactRow, rowIsLong, withTotals } from '../cost/ledger.ts';
 import { lookUp } from '../keyed.ts';
 import { join } from '../state/join.ts';
 import type { State } from '../state/lists.ts';
 import type { CheckpointId, GateColour, Oid } from '../types.ts';
+import { latestTime, maxCount } from '../units.ts';
 import type { Draft } from './compose.ts';
 
 /** What the gates said of exactly this tree. */
@@ -15,25 +16,29 @@ export function colourOf(state: State, tree: Oid | null): GateColour {
 }
 
 /**
- * What making a checkpoint itself changes: its session has one more, a green one is remembered, and this writer's row
- * of the ledger is summed up when it got long.
+ * What making a checkpoint itself changes: its session has one more, a green one is remembered, this writer's row
+ * of the ledger is summed up when it got long, and what each writer has used is written down.
  */
 export function countCheckpoint(
   state: State,
   draft: Draft,
   { id, seq }: { readonly id: CheckpointId; readonly seq: number },
 ): State {
-  const stamp = [state.clock + 1, draft.writer, 0] as const;
+  const stamp = [Math.min(state.clock + 1, latestTime), draft.writer, 0] as const;
   const session = lookUp(state.sessions, draft.sessionId)?.value;
   const row = lookUp(state.ledger, draft.writer)?.value;
   const isOver = (other: string) => !draft.journals.some((journal) => journal === other);
   const tree = draft.snapshot?.tree ?? null;
-  return join(state, {
+  const counted = join(state, {
     clock: stamp[0],
     ...(session && {
       sessions: {
         [draft.sessionId]: {
-          value: { ...session, checkpoints: session.checkpoints + 1, latestCheckpointId: id },
+          value: {
+            ...session,
+            checkpoints: Math.min(session.checkpoints + 1, maxCount),
+            latestCheckpointId: id,
+          },
           stamp,
         },
       },
@@ -41,4 +46,5 @@ export function countCheckpoint(
     ...(colourOf(state, tree) === 'green' && { current: { lastGreen: { value: { id, seq, tree }, stamp } } }),
     ...(row && rowIsLong(row) && { ledger: { [draft.writer]: { value: compactRow(row, isOver), stamp } } }),
   });
+  return { ...counted, ledger: withTotals(counted.ledger) };
 }

@@ -8,6 +8,10 @@ import type { documentShape } from './shape.ts';
 const format = 1;
 /** The most a document takes, as it is stored. */
 export const maxDocumentBytes = 256 * 1024;
+/** The most that is read: money, marks and sessions are stored even where they take more than that. */
+export const maxReadBytes = 4 * maxDocumentBytes;
+/** How deep values may be nested; orch's own never go past ten. */
+const maxDepth = 64;
 
 /** A checkpoint, as it is stored. */
 export type CheckpointDocument = Omit<Infer<typeof documentShape>, 'state'> & {
@@ -45,6 +49,9 @@ export async function parseDocument(
       data: { where },
       cause,
     });
+  if (bytes.length > maxReadBytes)
+    throw broken(`it has ${bytes.length} bytes; at most ${maxReadBytes} are read`);
+  if (!isOurs && depthOf(bytes) > maxDepth) throw broken('its values are nested too deep');
   let parsed: unknown;
   try {
     parsed = JSON.parse(bytes.toString('utf8'));
@@ -60,6 +67,22 @@ export async function parseDocument(
   const problem = (await import('./shape.ts')).findProblem(content);
   if (problem !== null) throw broken(problem);
   return parsed as CheckpointDocument; // checked just above; the parsed copy would lack the unknown fields
+}
+
+/** How deep JSON is nested, before anything is made of it: what walks through values does so by recursion. */
+function depthOf(json: Uint8Array): number {
+  const [quote, backslash] = [0x22, 0x5c];
+  let [depth, deepest, inText] = [0, 0, false];
+  for (let at = 0; at < json.length; at++) {
+    const byte = json[at];
+    if (inText) {
+      if (byte === backslash) at++;
+      else if (byte === quote) inText = false;
+    } else if (byte === quote) inText = true;
+    else if (byte === 0x5b || byte === 0x7b) deepest = Math.max(deepest, ++depth);
+    else if (byte === 0x5d || byte === 0x7d) depth--;
+  }
+  return deepest;
 }
 
 function tooNew(where: string, found: number): OrchError {

@@ -7,7 +7,7 @@ import { join } from '../state/join.ts';
 import { emptyState, type State } from '../state/lists.ts';
 import type { EpicId, Oid } from '../types.ts';
 import { listRunPaths } from './beside.ts';
-import { type CheckpointDocument, parseDocument } from './document.ts';
+import { type CheckpointDocument, maxReadBytes, parseDocument } from './document.ts';
 import { parseMessage } from './message.ts';
 import { documentName, epicFolder, parseDocumentName } from './tree.ts';
 
@@ -80,7 +80,7 @@ async function readDocument(
 ): Promise<CheckpointDocument> {
   const last = lastRead.get(git);
   if (last?.oid === entry.oid) return last.document;
-  const { bytes } = await git.readObject(entry.oid);
+  const { bytes } = await git.readObject(entry.oid, maxReadBytes);
   const document = await parseDocument(bytes, `${entry.name} in ${commit.slice(0, 12)}`, isOurs);
   lastRead.set(git, { oid: entry.oid, document });
   return document;
@@ -169,4 +169,14 @@ function damageOf(commit: Oid, part: Damage['part'], error: unknown): Damage {
     problem: error.message,
     object: typeof object === 'string' ? parseOid(object) : null,
   };
+}
+
+/** What one line of the history says at its end. A commit there that is not orch's stays, with what its parents say. */
+export async function readEnd(git: GitEngine, epic: EpicId, oid: Oid): Promise<Saved> {
+  const { parents, saved, state, seq, damage } = await readBase(git, epic, oid);
+  const [commit] = parents;
+  // What cannot be read must not be joined as if it were not there: reading it again says what is wrong.
+  if (commit === undefined || saved === null || damage.length > 0)
+    return readCommitAndDocument(git, epic, oid);
+  return { commit, document: { ...saved.document, state, seq } };
 }

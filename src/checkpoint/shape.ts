@@ -1,49 +1,61 @@
 import * as z from 'zod/mini';
+import { amount } from '../cost/shape.ts';
+import { isEpicId } from '../ids.ts';
+import { factShape, findFactProblem } from '../state/fact-shape.ts';
 import type { Event } from '../state/facts.ts';
-import { stateShape } from '../state/shape.ts';
-import {
-  type CheckpointId,
-  type EpicId,
-  type Oid,
-  type SessionId,
-  triggers,
-  type WriterId,
-} from '../types.ts';
-
-const id = <Id extends string>() => z.custom<Id>((value) => typeof value === 'string');
+import { checkpointId, oid, sessionId, sessionNumber, stateShape, time, writerId } from '../state/shape.ts';
+import { type EpicId, triggers } from '../types.ts';
 
 const event = z.object({
-  at: z.number(),
-  by: id<WriterId>(),
-  session: id<SessionId>(),
-  offset: z.number(),
-  end: z.number(),
-  // Facts of later versions of orch are kept as they are.
-  fact: z.custom<Event['fact']>((value) => typeof value === 'object' && value !== null && 'kind' in value),
+  at: time,
+  by: writerId,
+  session: sessionId,
+  offset: amount,
+  end: amount,
+  fact: z.custom<Event['fact']>(isFact),
 });
+
+const kinds = new Set<unknown>(factShape.def.options.map(({ shape }) => shape.kind.def.values[0]));
+
+/** Facts of later versions of orch are kept as they are; of a known kind, they are as they should be. */
+function isFact(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null || !('kind' in value)) return false;
+  return kinds.has(value.kind) ? findFactProblem(value) === null : typeof value.kind === 'string';
+}
+
+/** Far more than anybody makes checkpoints, and few enough that numbers and names can be counted on from there. */
+const maxSeq = 1_000_000_000_000;
+
+const instant = z
+  .string()
+  .check(
+    z.refine(
+      (text) => /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/.test(text) && !Number.isNaN(Date.parse(text)),
+    ),
+  );
 
 /** What a stored document must look like, without its checksum. */
 export const documentShape = z.object({
   format: z.literal(1),
-  id: id<CheckpointId>(),
-  seq: z.int().check(z.positive()),
-  epicId: id<EpicId>(),
-  sessionId: id<SessionId>(),
-  sessionNumber: z.number(),
-  writer: id<WriterId>(),
+  id: checkpointId,
+  seq: z.int().check(z.positive(), z.maximum(maxSeq)),
+  epicId: z.custom<EpicId>((value) => typeof value === 'string' && isEpicId(value)),
+  sessionId,
+  sessionNumber,
+  writer: writerId,
   /** ISO 8601, UTC. */
-  timestamp: z.string(),
+  timestamp: instant,
   trigger: z.enum(triggers),
   reason: z.nullable(z.string()),
   summary: z.string(),
   /** The user's HEAD, and the branch it was on. */
-  gitCommit: z.nullable(id<Oid>()),
+  gitCommit: z.nullable(oid),
   branch: z.nullable(z.string()),
-  snapshot: z.nullable(id<Oid>()),
+  snapshot: z.nullable(oid),
   /** What is not in the snapshot, and why. */
   leftOut: z.optional(z.array(z.object({ path: z.string(), reason: z.string() }))),
   /** All that the epic has cost up to here. */
-  costUsd: z.number(),
+  costUsd: z.number().check(z.nonnegative()),
   /** What was folded into this checkpoint. */
   events: z.array(event),
   state: stateShape,

@@ -2,15 +2,20 @@ import { hasCode } from '../errors.ts';
 import { listRemoteRefs, type Remote } from '../git/remote.ts';
 import type { Repository } from '../git/repository.ts';
 import { lookUp } from '../keyed.ts';
-import type { Oid, WriterId } from '../types.ts';
+import type { EpicId, Oid, WriterId } from '../types.ts';
 import { readForgotten } from './forgotten.ts';
 import { sharedPrefix, trackedPrefix } from './remote-refs.ts';
+import type { OwnRows } from './set-back.ts';
 import type { Difference, Refs, SyncFacts } from './sync-plan.ts';
 import { readTip, type StorePorts } from './tip.ts';
 
 export type SyncPorts = StorePorts & {
   readonly repository: Repository;
   readonly identifyWriter: () => Promise<WriterId>;
+  readonly readOwnRows: (epic: EpicId) => Promise<OwnRows>;
+  /** Gives this clone a new name; null where the user pinned it. */
+  readonly renewWriter: () => Promise<WriterId | null>;
+  readonly readConfig: () => Promise<{ readonly sync: { readonly budgets: 'ask' | 'accept' } }>;
 };
 
 /** A remote, and the name under which its refs are kept here. */

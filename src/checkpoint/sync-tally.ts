@@ -2,8 +2,9 @@ import type { ErrorCode, OrchError } from '../errors.ts';
 import { countCommits } from '../git/reachable.ts';
 import type { Repository } from '../git/repository.ts';
 import type { EpicId, Oid } from '../types.ts';
-import type { Merged } from './merge.ts';
+import type { RaisedBudget } from './held-budgets.ts';
 import { parseSharedRef } from './remote-refs.ts';
+import type { JoinedEpic } from './sync-join.ts';
 import type { Difference, Skipped } from './sync-plan.ts';
 import type { Sending } from './sync-send.ts';
 
@@ -28,6 +29,8 @@ export type SyncResult = {
   readonly snapshots: { readonly pushed: number; readonly fetched: number };
   /** Deleted here once, and back because others went on with them. */
   readonly returned: readonly EpicId[];
+  /** Budgets that others raised: they count here once the user agrees. */
+  readonly raised: readonly RaisedBudget[];
   readonly skipped: readonly Skipped[];
   readonly errors: readonly SyncProblem[];
 };
@@ -37,7 +40,9 @@ type Arrival = { readonly before: Oid | null; readonly theirs: readonly Oid[]; r
 export type Tally = {
   skip(skipped: readonly Skipped[]): void;
   fetched(refs: readonly Difference[]): void;
-  joined(joined: Merged & { readonly epic: EpicId; readonly before: Oid | null; readonly theirs: Oid }): void;
+  joined(
+    joined: JoinedEpic & { readonly epic: EpicId; readonly before: Oid | null; readonly theirs: Oid },
+  ): void;
   return(refs: readonly string[]): void;
   sent(refs: readonly Sending[]): void;
   fail(error: OrchError, epic: EpicId | null): void;
@@ -51,6 +56,7 @@ export function openTally(): Tally {
   const departures = new Map<EpicId, { readonly from: Oid[]; readonly to: Oid }>();
   const snapshots = { pushed: new Set<string>(), fetched: new Set<string>() };
   const returned = new Set<EpicId>();
+  const raised = new Map<EpicId, RaisedBudget>();
   const skipped = new Map<string, Skipped>();
   const errors = new Map<string, SyncProblem>();
   return {
@@ -60,7 +66,8 @@ export function openTally(): Tally {
     fetched: (refs) => {
       for (const { ref, session } of refs) if (session !== null) snapshots.fetched.add(ref);
     },
-    joined: ({ epic, before, theirs, tip, how }) => {
+    joined: ({ epic, before, theirs, tip, how, raised: budget }) => {
+      if (budget !== null) raised.set(epic, budget);
       if (how === 'contained') return;
       const known = arrivals.get(epic);
       arrivals.set(epic, {
@@ -110,6 +117,7 @@ export function openTally(): Tally {
         merged: [...merged].map(([epicId, commit]) => ({ epicId, commit })),
         snapshots: { pushed: snapshots.pushed.size, fetched: snapshots.fetched.size },
         returned: [...returned],
+        raised: [...raised.values()],
         skipped: [...skipped.values()],
         errors: [...errors.values()],
       };

@@ -145,8 +145,8 @@ async function joinOne(ports: SyncPorts, difference: Difference, tally: Tally): 
   if (theirs === null) return null;
   const { joinEpic } = await import('./sync-join.ts');
   try {
-    const { tip, how } = await joinEpic(ports, epic, theirs);
-    tally.joined({ epic, before: ours, theirs, tip, how });
+    const { tip, ...joined } = await joinEpic(ports, epic, theirs);
+    tally.joined({ ...joined, epic, before: ours, theirs, tip });
     return tip === theirs ? null : { ...difference, ours: tip };
   } catch (error) {
     if (!isOrchError(error)) throw error;

@@ -45,6 +45,6 @@ export const artifactsFolder = 'artifacts';
 
 /** The checkpoint a file in that folder holds, or null where it is some other file. */
 export function parseDocumentName(name: string): CheckpointId | null {
-  const id = /^\d{8,}-(ckpt-\d{8,}-[a-z0-9]{4,64})\.json$/.exec(name)?.[1];
+  const id = /^\d{8,15}-(ckpt-\d{8,15}-[a-z0-9]{4,64})\.json$/.exec(name)?.[1];
   return id !== undefined && documentName(parseCheckpointId(id)) === name ? parseCheckpointId(id) : null;
 }

@@ -1,3 +1,4 @@
+import { findRaised } from '../checkpoint/held-budgets.ts';
 import { describeEstimate } from '../cost/budget.ts';
 import { parseSince } from '../cost/since.ts';
 import { listUnpriced } from '../cost/unpriced.ts';
@@ -7,6 +8,7 @@ import { readView } from '../session/context.ts';
 import { recordIn } from '../session/here.ts';
 import { readCostReport, readCostStatus } from '../session/spending.ts';
 import { describeMoney } from '../session/status.ts';
+import { foldAll } from '../state/fold.ts';
 import type { Millis } from '../types.ts';
 import { toUsd } from '../units.ts';
 import { choosePlace, epicOption, rememberEpic, viewEpic } from './choose.ts';
@@ -15,6 +17,7 @@ import { showOutcome } from './outcome.ts';
 import { runCommands } from './run.ts';
 import { showMoney } from './session-view.ts';
 import { type CommandSpec, type GroupSpec, textOf } from './spec.ts';
+import { budgetCommand, describeRaised } from './sync-view.ts';
 
 const status: CommandSpec = {
   name: 'status',
@@ -36,6 +39,8 @@ const status: CommandSpec = {
         );
         const unpriced = listUnpriced(view.state.ledger, prices);
         out.print(showCost(out, view.epic, budget, { ...found, unpriced }, orch.clock.now()));
+        const raised = findRaised(orch.home, view.epic, foldAll(view.tip.state, view.pending));
+        if (raised) out.tell(`${describeRaised(raised)} To apply it: ${budgetCommand(raised)}`);
       }
       return 0;
     }),

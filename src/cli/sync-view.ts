@@ -48,6 +48,18 @@ export function showSynced(out: Output, synced: Synced): string {
   return formatTable(rows, [{ paint }, {}, {}, {}], out.columns);
 }
 
+type Raised = { readonly epicId: string; readonly fromUsd: number; readonly toUsd: number | null };
+
+/** A budget that others raised, and what counts until the user agrees. */
+export function describeRaised({ epicId, fromUsd, toUsd }: Raised): string {
+  const raised = toUsd === null ? 'lifted the budget' : `raised the budget to $${toUsd.toFixed(2)}`;
+  return `${epicId}: another clone ${raised}. Here the limit is still $${fromUsd.toFixed(2)}.`;
+}
+
+export function budgetCommand({ epicId, toUsd }: Raised): string {
+  return `orch cost budget ${toUsd ?? 'none'} -e ${epicId}`;
+}
+
 function describeEpic({ pushed, fetched, merged, returned }: SyncResult, epicId: string): string[] {
   const isIt = (moved: { readonly epicId: string }) => moved.epicId === epicId;
   const [up, down] = [pushed.find(isIt), fetched.find(isIt)];

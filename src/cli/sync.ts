@@ -1,6 +1,13 @@
 import { resolve } from 'node:path';
 import { OrchError } from '../errors.ts';
-import { type Publication, previewSync, type Synced, type SyncOptions, sync } from '../index.ts';
+import {
+  acceptBudget,
+  type Publication,
+  previewSync,
+  type Synced,
+  type SyncOptions,
+  sync,
+} from '../index.ts';
 import type { Orch } from '../orch.ts';
 import { statIfThere } from '../system/files.ts';
 import { catchSignals, type SignalWatch, statusOfSignal } from '../system/signals.ts';
@@ -10,7 +17,7 @@ import { epicOption } from './choose.ts';
 import { makeShowable, writeTo } from './output.ts';
 import { type Context, runCommands } from './run.ts';
 import { type Call, type CommandSpec, textOf } from './spec.ts';
-import { showPreview, showSynced, sumUp } from './sync-view.ts';
+import { budgetCommand, describeRaised, showPreview, showSynced, sumUp } from './sync-view.ts';
 
 export const syncSpec: CommandSpec = {
   name: 'sync',
@@ -67,7 +74,22 @@ async function runSync(context: Context, orch: Orch, call: Call, signals: Signal
     out.tell('Nothing was published, and your epics are as they were.');
     return 1;
   }
+  for (const raised of synced.raised) await settleBudget(context, orch, raised, signals);
   return showResult(context, synced);
+}
+
+/** A budget that another clone raised counts here after a yes, and never by an agent's word. */
+async function settleBudget(
+  { out, json, settings }: Context,
+  orch: Orch,
+  raised: Synced['raised'][number],
+  signals: SignalWatch,
+): Promise<void> {
+  if (json) return;
+  out.tell(describeRaised(raised));
+  if (canAsk() && !settings.byAgent && (await askYesNo('Apply it here?', signals.aborted)))
+    await acceptBudget(raised.epicId, orch);
+  else out.tell(`To apply it: ${budgetCommand(raised)}`);
 }
 
 /** A path is meant from where it was typed. */

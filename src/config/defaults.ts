@@ -19,6 +19,9 @@ export type OptionalTrigger = (typeof optionalTriggers)[number];
 export const contextActions = ['checkpoint', 'log', 'stop'] as const;
 export type ContextAction = (typeof contextActions)[number];
 
+/** What becomes of a higher budget that comes from another clone. */
+export const budgetConsents = ['ask', 'accept'] as const;
+
 /** A shell line, or a program and its arguments, for which no shell is started. */
 export type CommandLine = string | readonly string[];
 
@@ -61,7 +64,12 @@ export type Config = {
     /** Sources of regular expressions. */
     readonly patterns: readonly string[];
   };
-  readonly sync: { readonly remote: string; readonly snapshots: boolean };
+  readonly sync: {
+    readonly remote: string;
+    readonly snapshots: boolean;
+    /** Does a budget that another clone raised count here at once, or after a yes? */
+    readonly budgets: (typeof budgetConsents)[number];
+  };
   /** By model, over orch's own list. */
   readonly prices: { readonly [model: string]: ModelPrice };
   /** How long things are kept; null is for ever. */
@@ -93,7 +101,7 @@ export const defaultConfig: Config = {
   gates: 'auto',
   context: { window: 'auto', critical: 'checkpoint', emergency: 'checkpoint' },
   redact: { presets: true, patterns: [] },
-  sync: { remote: 'origin', snapshots: true },
+  sync: { remote: 'origin', snapshots: true, budgets: 'ask' },
   prices: {},
   retention: { failed: 7 * day, snapshots: 30 * day, trash: 30 * day },
 };

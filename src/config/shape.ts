@@ -21,6 +21,7 @@ import {
   value,
 } from '../yaml-values.ts';
 import {
+  budgetConsents,
   type Config,
   contextActions,
   defaultConfig,
@@ -188,6 +189,7 @@ const sections = {
   sync: section({
     remote: z._default(remote, sync.remote),
     snapshots: z._default(trueOrFalse, sync.snapshots),
+    budgets: z._default(oneOf(budgetConsents), sync.budgets),
   }),
   prices: z._default(prices, {}),
   retention: section({

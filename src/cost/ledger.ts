@@ -1,7 +1,7 @@
 import type { infer as Infer } from 'zod/mini';
-import { type Keyed, mergeKeyed } from '../keyed.ts';
+import { type Keyed, lookUp, mergeKeyed } from '../keyed.ts';
 import type { SessionId } from '../types.ts';
-import { maxMicros } from '../units.ts';
+import { maxCount, maxMicros } from '../units.ts';
 import type { ledgerRow, usage } from './shape.ts';
 
 /** What was used up so far: a meter reading. Readings only grow. */
@@ -49,7 +49,7 @@ function combineUsage(a: Usage, b: Usage, combine: (x: number, y: number) => num
 }
 
 export function addUsage(a: Usage, b: Usage): Usage {
-  return combineUsage(a, b, (x, y) => x + y);
+  return combineUsage(a, b, (x, y) => Math.min(x + y, maxCount));
 }
 
 /** What a meter went on by between two readings. */
@@ -57,13 +57,106 @@ export function subtractUsage(later: Usage, earlier: Usage): Usage {
   return combineUsage(later, earlier, (x, y) => Math.max(0, x - y));
 }
 
-/** The later generation, or part by part the larger. Commutative, associative, idempotent. */
+/**
+ * The later generation, or part by part the larger; of the totals always the larger, so that no generation, honest or
+ * forged, lowers what was spent. Commutative, associative, idempotent.
+ */
 export function mergeRows(a: LedgerRow, b: LedgerRow): LedgerRow {
-  if (a.generation !== b.generation) return a.generation > b.generation ? a : b;
+  const total = a.total && b.total ? largerUsage(a.total, b.total) : (a.total ?? b.total);
+  const newer = a.generation >= b.generation ? a : b;
+  const isSame = a.generation === b.generation;
   return {
-    generation: a.generation,
-    folded: mergeKeyed(a.folded, b.folded, Math.max),
-    meters: mergeKeyed(a.meters, b.meters, (x, y) => combineUsage(x, y, Math.max)),
+    generation: newer.generation,
+    folded: isSame ? mergeKeyed(a.folded, b.folded, Math.max) : newer.folded,
+    meters: isSame ? mergeKeyed(a.meters, b.meters, largerUsage) : newer.meters,
+    ...(total && { total }),
+  };
+}
+
+function largerUsage(a: Usage, b: Usage): Usage {
+  return combineUsage(a, b, Math.max);
+}
+
+function sumMeters(row: LedgerRow): Usage {
+  return Object.values(row.meters).reduce(addUsage, noUsage);
+}
+
+/** What a writer has used: what its meters add up to, and never less than a checkpoint once said. */
+export function usedBy(row: LedgerRow): Usage {
+  return row.total ? largerUsage(row.total, sumMeters(row)) : sumMeters(row);
+}
+
+/** Writes down what each writer has used so far. Every stored ledger says it, and from then on it cannot fall. */
+export function withTotals<E extends { readonly value: LedgerRow }>(ledger: Keyed<E>): Keyed<E> {
+  const entries = Object.entries(ledger).map(([writer, entry]) => {
+    const value = { ...entry.value, total: usedBy(entry.value) };
+    return [writer, { ...entry, value }] as const;
+  });
+  return Object.fromEntries(entries);
+}
+
+/** Every meter of every writer, and what a total knows beyond them. */
+export function listReadings(ledger: Ledger): { session: string; model: string; usage: Usage }[] {
+  return Object.values(ledger).flatMap(({ value }) => {
+    const readings = Object.entries(value.meters).map(([name, usage]) => ({
+      ...splitMeterName(name),
+      usage,
+    }));
+    const rest = subtractUsage(usedBy(value), sumMeters(value));
+    return exceeds(rest, noUsage)
+      ? [...readings, { session: earlier, model: byHand, usage: rest }]
+      : readings;
+  });
+}
+
+/**
+ * Does a row that came from elsewhere hold anything that this clone, its only writer, never wrote? Then this clone was
+ * set back to an older copy of itself, or the row is forged.
+ */
+export function isAhead(theirs: LedgerRow, ours: LedgerRow): boolean {
+  if (theirs.generation > ours.generation || exceeds(usedBy(theirs), usedBy(ours))) return true;
+  if (theirs.generation < ours.generation) return false;
+  return (
+    Object.entries(theirs.folded).some(([session, mark]) => mark > (lookUp(ours.folded, session) ?? 0)) ||
+    Object.entries(theirs.meters).some(([name, usage]) =>
+      exceeds(usage, lookUp(ours.meters, name) ?? noUsage),
+    )
+  );
+}
+
+/** Is any part of one reading larger than in the other? */
+export function exceeds(a: Usage, b: Usage): boolean {
+  return Object.values(subtractUsage(a, b)).some((amount = 0) => amount > 0);
+}
+
+/**
+ * The row of a clone that was set back: what it has counted since `base`, and what its former life had counted since
+ * then. Its marks stay its own, because they are about the journals that are here.
+ */
+export function reconcileRow(base: LedgerRow, ours: LedgerRow, theirs: LedgerRow): LedgerRow {
+  const isSame = base.generation === ours.generation && ours.generation === theirs.generation;
+  const sumUp = (row: LedgerRow) => {
+    const sums = new Map<string, Usage>();
+    for (const { session, model, usage } of listReadings({ row: { value: row } })) {
+      const name = `${isSame ? session : earlier}/${model}`;
+      sums.set(name, addUsage(sums.get(name) ?? noUsage, usage));
+    }
+    return sums;
+  };
+  const before = sumUp(base);
+  const meters = new Map(Object.entries(ours.meters));
+  let total = usedBy(ours);
+  for (const [name, usage] of sumUp(theirs)) {
+    const more = subtractUsage(usage, before.get(name) ?? noUsage);
+    if (!exceeds(more, noUsage)) continue;
+    meters.set(name, addUsage(meters.get(name) ?? noUsage, more));
+    total = addUsage(total, more);
+  }
+  return {
+    generation: Math.max(ours.generation, theirs.generation) + 1,
+    folded: ours.folded,
+    meters: Object.fromEntries(meters),
+    total: largerUsage(total, usedBy(theirs)),
   };
 }
 
@@ -76,7 +169,7 @@ export function compactRow(row: LedgerRow, isOver: (session: string) => boolean)
     const target = session === earlier || isOver(session) ? `${earlier}/${model}` : name;
     meters[target] = addUsage(meters[target] ?? noUsage, usage);
   }
-  return { generation: row.generation + 1, folded, meters };
+  return { ...row, generation: row.generation + 1, folded, meters };
 }
 
 /** Entries past which a row is worth summing up: a few kilobytes. */
@@ -86,10 +179,8 @@ export const rowIsLong = (row: LedgerRow): boolean =>
 /** Everything the epic has used, over all writers and sessions. More money than a trailer can hold reads as the most. */
 export function totalUsage(ledger: Ledger, matches: (meter: string) => boolean = () => true): Usage {
   let total = noUsage;
-  for (const { value } of Object.values(ledger)) {
-    for (const [name, usage] of Object.entries(value.meters))
-      if (matches(name)) total = addUsage(total, usage);
-  }
+  for (const { session, model, usage } of listReadings(ledger))
+    if (matches(`${session}/${model}`)) total = addUsage(total, usage);
   // A checkpoint whose cost its own message cannot say would not be found again.
   return { ...total, micros: Math.min(total.micros, maxMicros) };
 }

@@ -1,5 +1,5 @@
 import type { Micros, Millis } from '../types.ts';
-import { addUsage, type Ledger, noUsage, splitMeterName, subtractUsage, type Usage } from './ledger.ts';
+import { addUsage, type Ledger, listReadings, noUsage, subtractUsage, type Usage } from './ledger.ts';
 
 /** A checkpoint as its commit's message tells of it. */
 export type Point = {
@@ -119,12 +119,8 @@ function sum(amounts: readonly Micros[]): Micros {
 
 function sumByModel(ledger: Ledger): Map<string, Usage> {
   const sums = new Map<string, Usage>();
-  for (const { value } of Object.values(ledger)) {
-    for (const [name, usage] of Object.entries(value.meters)) {
-      const { model } = splitMeterName(name);
-      sums.set(model, addUsage(sums.get(model) ?? noUsage, usage));
-    }
-  }
+  for (const { model, usage } of listReadings(ledger))
+    sums.set(model, addUsage(sums.get(model) ?? noUsage, usage));
   return sums;
 }
 

@@ -1,4 +1,4 @@
-import { type Ledger, splitMeterName } from './ledger.ts';
+import { type Ledger, listReadings } from './ledger.ts';
 import { findPrice, type Prices } from './pricing.ts';
 
 /** A model that was used and that nobody knows the price of. */
@@ -10,12 +10,9 @@ export type UnpricedModel = { readonly model: string; readonly tokens: number };
  */
 export function listUnpriced(ledger: Ledger, prices: Prices): UnpricedModel[] {
   const sums = new Map<string, number>();
-  for (const { value } of Object.values(ledger)) {
-    for (const [name, { unpriced }] of Object.entries(value.meters)) {
-      const { model } = splitMeterName(name);
-      if (unpriced > 0 && findPrice(model, prices) === null)
-        sums.set(model, (sums.get(model) ?? 0) + unpriced);
-    }
+  for (const { model, usage } of listReadings(ledger)) {
+    if (usage.unpriced > 0 && findPrice(model, prices) === null)
+      sums.set(model, (sums.get(model) ?? 0) + usage.unpriced);
   }
   return [...sums].map(([model, tokens]) => ({ model, tokens })).sort((a, b) => (a.model < b.model ? -1 : 1));
 }

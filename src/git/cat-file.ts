@@ -1,12 +1,14 @@
 import type { Child } from '../system/spawn.ts';
 import type { Oid } from '../types.ts';
-import { damaged, type GitObject, type ObjectKind } from './engine.ts';
+import { damaged, type GitObject, type ObjectKind, tooLarge } from './engine.ts';
 import { gitFailed, gitNotStarted } from './spawn.ts';
 
-type Request = { readonly oid: Oid; resolve(object: GitObject): void; reject(error: Error): void };
-
-/** Nothing orch writes comes near this; a foreign object that does is not read into memory. */
-const maxObjectBytes = 64 * 1024 * 1024;
+type Request = {
+  readonly oid: Oid;
+  readonly most: number;
+  resolve(object: GitObject): void;
+  reject(error: Error): void;
+};
 
 /**
  * One `git cat-file --batch`, started at the first question and kept for the next.
@@ -20,14 +22,16 @@ export class CatFile {
   #size = 0;
   #needed = 0;
   #stderr = '';
+  /** Why it was ended by us. */
+  #refusal: Error | null = null;
 
   constructor(start: () => Child) {
     this.#start = start;
   }
 
-  read(oid: Oid): Promise<GitObject> {
+  read(oid: Oid, most: number): Promise<GitObject> {
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ oid, resolve, reject });
+      this.#waiting.push({ oid, most, resolve, reject });
       this.#child ??= this.#open();
       if (this.#waiting.length === 1) this.#hold(true);
       this.#child.stdin.write(`${oid}\n`);
@@ -85,7 +89,9 @@ export class CatFile {
     const [, kind, length] = bytes.toString('latin1', 0, newline).split(' ');
     const size = length === undefined ? 0 : Number(length);
     const end = length === undefined ? newline + 1 : newline + 1 + size + 1;
-    if (size > maxObjectBytes) {
+    const [asked] = this.#waiting;
+    if (asked && size > asked.most) {
+      this.#refusal = tooLarge(asked.oid, asked.most);
       this.#child?.kill();
       return false;
     }
@@ -115,7 +121,8 @@ export class CatFile {
       for (const request of [first, ...rest]) request.reject(reason);
       return;
     }
-    first.reject(damaged(first.oid, 'damaged', new Error(this.#stderr.trim())));
-    for (const request of rest) this.read(request.oid).then(request.resolve, request.reject);
+    first.reject(this.#refusal ?? damaged(first.oid, 'damaged', new Error(this.#stderr.trim())));
+    this.#refusal = null;
+    for (const { oid, most, resolve, reject } of rest) this.read(oid, most).then(resolve, reject);
   }
 }

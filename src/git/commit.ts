@@ -1,5 +1,6 @@
-import { parseOid } from '../ids.ts';
+import { isOid, parseOid } from '../ids.ts';
 import type { Millis, Oid } from '../types.ts';
+import { latestTime } from '../units.ts';
 import { type Commit, damaged, type GitObject } from './engine.ts';
 
 /**
@@ -42,11 +43,13 @@ export function parseCommit(oid: Oid, { kind, bytes }: GitObject): Commit {
     fields.set(name, [...(fields.get(name) ?? []), line.slice(space + 1)]);
   }
   const [tree] = fields.get('tree') ?? [];
+  const parents = fields.get('parent') ?? [];
   if (kind !== 'commit' || tree === undefined) throw damaged(oid, `not a commit but a ${kind}`);
+  if (![tree, ...parents].every(isOid)) throw damaged(oid, 'a commit with a name in it that is no object id');
   return {
     oid,
     tree: parseOid(tree),
-    parents: (fields.get('parent') ?? []).map(parseOid),
+    parents: parents.map(parseOid),
     authoredAt: timeOf(fields.get('author')),
     committedAt: timeOf(fields.get('committer')),
     message: split < 0 ? '' : text.slice(split + 2),
@@ -55,5 +58,10 @@ export function parseCommit(oid: Oid, { kind, bytes }: GitObject): Commit {
 
 /** `A Name <address> 1700000000 +0000` → its time. */
 function timeOf([line = '']: readonly string[] = []): Millis {
-  return (Number(line.slice(line.lastIndexOf('>') + 2).split(' ')[0]) || 0) * 1_000;
+  return toInstant(line.slice(line.lastIndexOf('>') + 2).split(' ')[0]);
+}
+
+/** Seconds since 1970, as git writes them. Git takes any number; what no calendar has becomes the nearest it has. */
+export function toInstant(seconds: string | undefined): Millis {
+  return Math.min(Math.max(0, (Number(seconds) || 0) * 1_000), latestTime);
 }

@@ -31,7 +31,8 @@ export type GitEngine = {
   readRef(ref: string): Promise<Oid | null>;
   /** The refs below a prefix that ends with a slash. */
   listRefs(prefix: string): Promise<ReadonlyMap<string, Oid>>;
-  readObject(oid: Oid): Promise<GitObject>;
+  /** One of more than `most` bytes is `INTEGRITY` too, and is not read into memory where that can be avoided. */
+  readObject(oid: Oid, most?: number): Promise<GitObject>;
   /** From a commit back, newest first, `most` of them or all. Ends the work when the caller stops asking. */
   walk(from: Oid, most?: number): AsyncIterable<Commit>;
   /** Can one commit be reached from another? Every commit can be reached from itself. */
@@ -50,6 +51,13 @@ export type GitEngine = {
   /** Lets go of what it holds open. */
   close(): void;
 };
+
+/** Nothing orch writes comes near this; a foreign object that does is not read into memory. */
+export const maxObjectBytes = 64 * 1024 * 1024;
+
+export function tooLarge(oid: Oid, most: number): OrchError {
+  return damaged(oid, `larger than the ${most} bytes that orch reads of its kind`);
+}
 
 export function damaged(oid: Oid, problem: string, cause?: unknown): OrchError {
   return new OrchError('INTEGRITY', `git object ${oid} is ${problem}`, {

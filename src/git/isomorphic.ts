@@ -39,9 +39,9 @@ export function openIsomorphicEngine({ repository, disk, random }: EnginePorts):
   const cache = {};
   const store = { folder, format, disk, random };
 
-  const memory = rememberObjects(async (oid: Oid): Promise<GitObject> => {
+  const memory = rememberObjects(async (oid, most) => {
     for (const place of folders) {
-      const loose = readLooseObject(place, oid);
+      const loose = readLooseObject(place, oid, most);
       if (loose) return checkObject(oid, loose, format);
     }
     for (const place of folders) {

@@ -3,7 +3,8 @@ import { parseOid } from '../ids.ts';
 import { startDetached } from '../system/spawn.ts';
 import type { Oid } from '../types.ts';
 import { CatFile } from './cat-file.ts';
-import { type Commit, type Head, type RefUpdate, refConflict, refLocked } from './engine.ts';
+import { toInstant } from './commit.ts';
+import { type Commit, damaged, type Head, type RefUpdate, refConflict, refLocked } from './engine.ts';
 import type { Repository } from './repository.ts';
 import { finished, gitEnvironment, gitFailed, gitNotStarted, runGit, startGit, workFolder } from './spawn.ts';
 
@@ -97,6 +98,8 @@ export async function updateRefs(
   throw gitFailed(['update-ref'], result);
 }
 
+/** A message of orch's has a few kilobytes. */
+const longestRecord = 8 * 1024 * 1024;
 const logFormat = '%H%n%T%n%P%n%at%n%ct%n%B';
 
 /** Streams `git log`; a caller that stops early ends it. */
@@ -130,6 +133,7 @@ export async function* walkLog(repository: Repository, from: Oid, most?: number)
     for await (const chunk of child.stdout) {
       const records = (rest + chunk).split('\0');
       rest = records.pop() ?? '';
+      if (rest.length > longestRecord) throw damaged(from, 'followed by a commit too large to read');
       for (const record of records) yield parseRecord(record);
     }
     finishedReading = true;
@@ -149,8 +153,8 @@ function parseRecord(record: string): Commit {
     oid: parseOid(oid),
     tree: parseOid(tree),
     parents: parents === '' ? [] : parents.split(' ').map(parseOid),
-    authoredAt: Number(authored) * 1_000,
-    committedAt: Number(committed) * 1_000,
+    authoredAt: toInstant(authored),
+    committedAt: toInstant(committed),
     message,
   };
 }

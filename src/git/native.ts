@@ -33,13 +33,13 @@ export function openNativeEngine({ repository, disk, random }: EnginePorts): Git
   const git = () => import('./native-process.ts');
   let catFile: CatFile | null = null;
 
-  const readPacked = async (oid: Oid): Promise<GitObject> => {
+  const readPacked = async (oid: Oid, most: number): Promise<GitObject> => {
     const { openCatFile } = await git();
     catFile ??= openCatFile(repository);
-    return catFile.read(oid);
+    return catFile.read(oid, most);
   };
-  const memory = rememberObjects(async (oid) =>
-    checkObject(oid, readLooseObject(objects.folder, oid) ?? (await readPacked(oid)), format),
+  const memory = rememberObjects(async (oid, most) =>
+    checkObject(oid, readLooseObject(objects.folder, oid, most) ?? (await readPacked(oid, most)), format),
   );
   const readRef = async (ref: string): Promise<Oid | null> =>
     inFiles ? readFileRef(commonDir, ref) : ((await (await git()).askRefs(repository, ref)).get(ref) ?? null);

@@ -16,7 +16,10 @@ import {
   writeAll,
 } from '../system/files.ts';
 import type { Oid } from '../types.ts';
-import { damaged, type GitObject, type ObjectFormat } from './engine.ts';
+import { damaged, type GitObject, maxObjectBytes, type ObjectFormat, tooLarge } from './engine.ts';
+
+/** `commit 12345678\0` and the like. */
+const longestHeader = 64;
 
 function frame({ kind, bytes }: GitObject): Buffer {
   return Buffer.concat([Buffer.from(`${kind} ${bytes.length}\0`), bytes]);
@@ -89,11 +92,21 @@ function isWhole(path: string, object: GitObject): boolean {
   return found !== null && inflateIfWhole(found)?.equals(frame(object)) === true;
 }
 
-function inflateIfWhole(bytes: Buffer): Buffer | null {
+function inflateIfWhole(bytes: Buffer, most = maxObjectBytes): Buffer | null {
   try {
-    return readStored(bytes) ?? inflate(bytes);
+    return readStored(bytes) ?? inflate(bytes, most);
   } catch (error) {
     if (systemCode(error)?.startsWith('Z_')) return null; // torn: the caller writes it again
+    throw error;
+  }
+}
+
+/** A few bytes can say that they become gigabytes. */
+function inflateBounded(bytes: Buffer, oid: Oid, most: number): Buffer | null {
+  try {
+    return inflateIfWhole(bytes, most + longestHeader);
+  } catch (error) {
+    if (systemCode(error) === 'ERR_BUFFER_TOO_LARGE') throw tooLarge(oid, most);
     throw error;
   }
 }
@@ -144,9 +157,13 @@ function readStored(bytes: Buffer): Buffer | null {
 }
 
 /** A loose object of this id, or null where it is packed or not there. */
-export function readLooseObject(folder: string, oid: Oid): GitObject | null {
-  const bytes = readIfThere(join(folder, oid.slice(0, 2), oid.slice(2)));
-  const whole = bytes && inflateIfWhole(bytes);
+export function readLooseObject(folder: string, oid: Oid, most = maxObjectBytes): GitObject | null {
+  const path = join(folder, oid.slice(0, 2), oid.slice(2));
+  // Zlib adds little to what it cannot compress; what is larger on disk than allowed is so inside too.
+  const isHuge = (statIfThere(path)?.size ?? 0) > most * 1.01 + longestHeader;
+  if (isHuge) throw tooLarge(oid, most);
+  const bytes = readIfThere(path);
+  const whole = bytes && inflateBounded(bytes, oid, most);
   const header = whole && /^(blob|tree|commit|tag) (\d+)\0/.exec(whole.toString('latin1', 0, 32));
   if (!whole || !header) return null;
   const body = whole.subarray(header[0].length);
@@ -197,7 +214,7 @@ export function checkObject(oid: Oid, object: GitObject, format: ObjectFormat): 
 
 export type ObjectMemory = {
   /** An object that is remembered, or else is read, and is from then on. */
-  get(oid: Oid): Promise<GitObject>;
+  get(oid: Oid, most?: number): Promise<GitObject>;
   add(oid: Oid, object: GitObject): void;
 };
 
@@ -205,7 +222,7 @@ export type ObjectMemory = {
  * The objects read or written last, by id: they never change, and one checkpoint reads the same few again and again,
  * most of them what the one before wrote.
  */
-export function rememberObjects(read: (oid: Oid) => Promise<GitObject>): ObjectMemory {
+export function rememberObjects(read: (oid: Oid, most: number) => Promise<GitObject>): ObjectMemory {
   const known = new Map<Oid, GitObject>();
   const add = (oid: Oid, object: GitObject) => {
     if (object.bytes.length <= 65_536) known.set(oid, object);
@@ -213,10 +230,11 @@ export function rememberObjects(read: (oid: Oid) => Promise<GitObject>): ObjectM
     if (oldest !== undefined) known.delete(oldest);
   };
   return {
-    get: async (oid) => {
+    get: async (oid, most = maxObjectBytes) => {
       const found = known.get(oid);
       if (found) return found;
-      const object = await read(oid);
+      const object = await read(oid, most);
+      if (object.bytes.length > most) throw tooLarge(oid, most);
       add(oid, object);
       return object;
     },

@@ -3,12 +3,15 @@ import { parseCommit } from './commit.ts';
 import { type Commit, damaged, type GitEngine } from './engine.ts';
 import { folderMode, type NameEncoding, parseTree, type TreeEntry } from './tree.ts';
 
+const maxCommitBytes = 1024 * 1024;
+const maxTreeBytes = 16 * 1024 * 1024;
+
 export async function readCommit(git: GitEngine, oid: Oid): Promise<Commit> {
-  return parseCommit(oid, await git.readObject(oid));
+  return parseCommit(oid, await git.readObject(oid, maxCommitBytes));
 }
 
 export async function readTree(git: GitEngine, oid: Oid, encoding?: NameEncoding): Promise<TreeEntry[]> {
-  const { kind, bytes } = await git.readObject(oid);
+  const { kind, bytes } = await git.readObject(oid, maxTreeBytes);
   if (kind !== 'tree') throw damaged(oid, `not a tree but a ${kind}`);
   return parseTree(bytes, git.format, encoding);
 }

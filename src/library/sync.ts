@@ -1,3 +1,4 @@
+import * as held from '../checkpoint/held-budgets.ts';
 import type { Publication } from '../checkpoint/publication.ts';
 import { type SyncResult, syncWith } from '../checkpoint/sync.ts';
 import type { SyncPreview } from '../checkpoint/sync-preview.ts';
@@ -47,6 +48,11 @@ export function sync(
     const result = await syncWith(orch, opened, { ...(await readWish(orch, options)), mayPublish });
     return { ...result, pending: await listUnsaved(orch) };
   });
+}
+
+/** Lets a budget that another clone raised count in this clone too. */
+export function acceptBudget(epicId: string, where: Where = {}): Promise<void> {
+  return using(where, async (orch) => held.acceptBudget(orch, parseEpicId(epicId)));
 }
 
 /** What a sync would publish and fetch now. Nothing is changed. */

@@ -1,4 +1,6 @@
+import { withHeldBudget } from '../checkpoint/held-budgets.ts';
 import type { View } from '../checkpoint/policy.ts';
+import type { Saved } from '../checkpoint/read.ts';
 import { readTip, type Tip } from '../checkpoint/tip.ts';
 import { foldAll } from '../state/fold.ts';
 import type { EpicId } from '../types.ts';
@@ -20,7 +22,15 @@ export async function readView(ports: SessionPorts, epic: EpicId): Promise<EpicV
 /** The view on a tip that was read already. */
 export function viewFrom({ home }: SessionPorts, epic: EpicId, tip: Tip): EpicView {
   const { events, journals } = readPending(journalFolder(home), epic, tip.state);
-  return { epic, tip, saved: tip.saved, pending: events, journals, state: foldAll(tip.state, events) };
+  const state = withHeldBudget(home, epic, foldAll(tip.state, events));
+  return { epic, tip, saved: withHeldSave(home, epic, tip.saved), pending: events, journals, state };
+}
+
+/** The newest checkpoint, with the budget that counted here when it was made. */
+export function withHeldSave(home: string, epic: EpicId, saved: Saved | null): Saved | null {
+  if (saved === null) return null;
+  const state = withHeldBudget(home, epic, saved.document.state);
+  return state === saved.document.state ? saved : { ...saved, document: { ...saved.document, state } };
 }
 
 /** Is there such an epic here? It exists from its first journal. */

@@ -1,11 +1,14 @@
+import { withHeldBudget } from '../checkpoint/held-budgets.ts';
 import { decide, type Verdict } from '../checkpoint/policy.ts';
 import type { Tip } from '../checkpoint/tip.ts';
 import type { Event, Fact } from '../state/facts.ts';
 import { foldAll } from '../state/fold.ts';
 import type { State } from '../state/lists.ts';
 import type { EpicId, SessionId, WriterId } from '../types.ts';
+import { maxSessionNumber } from '../units.ts';
 import { firstBudget } from './budget.ts';
 import { cleanFacts } from './clean.ts';
+import { withHeldSave } from './context.ts';
 import { beginJournal, journalFolder } from './journal.ts';
 import { liftedTime, type Pending, readPending, withJournal } from './pending.ts';
 import type { SessionPorts } from './record.ts';
@@ -60,7 +63,7 @@ async function beginSession(
   pending: Pending,
 ): Promise<Begun> {
   const { epic, session, agent, parentSessionId, settings, endsWith } = opening;
-  const before = foldAll(tip.state, pending.events);
+  const before = withHeldBudget(ports.home, epic, foldAll(tip.state, pending.events));
   const at = liftedTime(ports.clock.now(), tip.state, pending.events);
   const number = nextNumber(before);
   const said: Fact[] = [
@@ -75,7 +78,7 @@ async function beginSession(
   const verdict = decide(
     settings.policy,
     {
-      saved: tip.saved,
+      saved: withHeldSave(ports.home, epic, tip.saved),
       pending: [...pending.events, ...events],
       state: foldAll(before, events),
       seen: before,
@@ -96,5 +99,6 @@ export function setsBudget({ kind }: Fact): boolean {
 }
 
 function nextNumber(state: State): number {
-  return Math.max(0, ...Object.values(state.sessions).map(({ value }) => value.number)) + 1;
+  const highest = Math.max(0, ...Object.values(state.sessions).map(({ value }) => value.number));
+  return Math.min(highest + 1, maxSessionNumber);
 }

@@ -5,6 +5,7 @@ import { hasEnded, transition } from '../state/transition.ts';
 import type { Random } from '../system/clock.ts';
 import type { Disk } from '../system/files.ts';
 import type { EpicId, Millis, SessionId, Status } from '../types.ts';
+import { latestTime } from '../units.ts';
 import { listAllJournals, readJournal, releaseJournal, restoreHalfReleased } from './journal.ts';
 import type { JournalHeader } from './journal-record.ts';
 
@@ -85,7 +86,8 @@ export function withJournal(pending: Pending, folder: string, session: SessionId
 
 /** A time above everything this writer has seen: its last word wins, even when its clock was set back. */
 export function liftedTime(now: Millis, { clock }: State, events: readonly Event[]): Millis {
-  return events.reduce((latest, { at }) => Math.max(latest, at + 1), Math.max(now, clock + 1));
+  const lifted = events.reduce((latest, { at }) => Math.max(latest, at + 1), Math.max(now, clock + 1));
+  return Math.min(lifted, latestTime);
 }
 
 /** Has the session ended, by the state, or, where that forgot it, by its own journal? */

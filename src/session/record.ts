@@ -1,4 +1,5 @@
 import type { Draft } from '../checkpoint/compose.ts';
+import { withHeldBudget } from '../checkpoint/held-budgets.ts';
 import { describeCommit } from '../checkpoint/list.ts';
 import { decide, type Verdict } from '../checkpoint/policy.ts';
 import { checkRunFiles, type RunFile } from '../checkpoint/run-files.ts';
@@ -44,7 +45,7 @@ export async function record(
     view = viewFrom(ports, epic, before.tip);
   }
   const stored = await saveWhereCalledFor(ports, target, view, verdict, ask);
-  const state = stored?.document.state ?? view.state;
+  const state = stored ? withHeldBudget(ports.home, epic, stored.document.state) : view.state;
   return { session, events: findEvents(view, session, recorded), state, verdict, stored };
 }
 
@@ -81,7 +82,8 @@ export async function recordInNew(
       return { ...begun, why, runFiles: ask.runFiles ?? [] };
     });
     if (stored === null) throw new Error('a draft was made, and no checkpoint of it');
-    const { events, state } = stored.document;
+    const { events } = stored.document;
+    const state = withHeldBudget(ports.home, epic, stored.document.state);
     return { session, events: events.filter(isOwn), state, verdict, stored };
   } catch (error) {
     if (!ask.orLater || recorded === null) throw error;

@@ -2,7 +2,7 @@ import { describeCommit, walkReadable } from '../checkpoint/list.ts';
 import { readCommitAndDocument } from '../checkpoint/read.ts';
 import { describeEstimate } from '../cost/budget.ts';
 import { burnPerHour, lastsUntil } from '../cost/forecast.ts';
-import { addUsage, type Ledger, noUsage, splitMeterName, totalUsage, type Usage } from '../cost/ledger.ts';
+import { addUsage, type Ledger, listReadings, noUsage, totalUsage, type Usage } from '../cost/ledger.ts';
 import { type CostReport, makeReport, type Point } from '../cost/report.ts';
 import { parseOid } from '../ids.ts';
 import { lookUp } from '../keyed.ts';
@@ -79,15 +79,11 @@ export async function readCostStatus(ports: SessionPorts, view: EpicView): Promi
 
 function sumMeters(
   ledger: Ledger,
-  keyOf: (meter: ReturnType<typeof splitMeterName>) => string,
+  keyOf: (meter: { readonly session: string; readonly model: string }) => string,
 ): [key: string, usage: Usage][] {
   const sums = new Map<string, Usage>();
-  for (const { value } of Object.values(ledger)) {
-    for (const [name, usage] of Object.entries(value.meters)) {
-      const key = keyOf(splitMeterName(name));
-      sums.set(key, addUsage(sums.get(key) ?? noUsage, usage));
-    }
-  }
+  for (const { usage, ...meter } of listReadings(ledger))
+    sums.set(keyOf(meter), addUsage(sums.get(keyOf(meter)) ?? noUsage, usage));
   return [...sums];
 }
 

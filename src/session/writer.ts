@@ -1,16 +1,21 @@
 import { basename, join } from 'node:path';
+import type { OwnRows } from '../checkpoint/set-back.ts';
 import { systemCode, writeFailed } from '../errors.ts';
 import { parseWriterId } from '../ids.ts';
+import { foldAll } from '../state/fold.ts';
 import type { Random } from '../system/clock.ts';
 import { type Disk, readTextIfThere, realPath, statIfThere, writeAtomically } from '../system/files.ts';
 import { machineId } from '../system/process.ts';
-import type { SessionId, WriterId } from '../types.ts';
-import { journalFolder, readJournal } from './journal.ts';
+import type { EpicId, SessionId, WriterId } from '../types.ts';
+import { journalFolder, listJournals, readJournal } from './journal.ts';
+import { readPending } from './pending.ts';
 
 type WriterFile = {
   readonly id: string;
   readonly machine: string;
   readonly path: string;
+  /** Its id before it was found to be restored from an older copy of itself. */
+  readonly restoredFrom?: string;
   /** The clones this one was copied from. */
   readonly copiedFrom?: readonly string[];
 };
@@ -31,30 +36,69 @@ export async function identifyWriter(
   const here = { machine: machineId(), path: realPath(commonDir) };
   const known = readWriter(file);
   if (known && known.machine === here.machine && known.path === here.path) return parseWriterId(known.id);
+  return writeNewId(disk, random, home, here);
+}
+
+/** Goes on under a new id: this clone was restored from an older copy of itself, which may have written since. */
+export async function renewWriter(
+  disk: Disk,
+  random: Random,
+  home: string,
+  commonDir: string,
+): Promise<WriterId> {
+  const here = { machine: machineId(), path: realPath(commonDir) };
+  const was = readWriter(join(home, fileName))?.id;
+  return writeNewId(disk, random, home, { ...here, ...(was !== undefined && { restoredFrom: was }) });
+}
+
+async function writeNewId(
+  disk: Disk,
+  random: Random,
+  home: string,
+  fields: Omit<WriterFile, 'id' | 'copiedFrom'>,
+): Promise<WriterId> {
   const id = parseWriterId(`w-${random.id(8)}`);
   const others = [...listOthers(home)];
-  const written = { id, ...here, ...(others.length > 0 && { copiedFrom: others }) };
+  const written: WriterFile = { id, ...fields, ...(others.length > 0 && { copiedFrom: others }) };
+  const bytes = Buffer.from(`${JSON.stringify(written)}\n`);
   try {
-    await writeAtomically(disk, file, Buffer.from(`${JSON.stringify(written)}\n`), random.id(8));
+    await writeAtomically(disk, join(home, fileName), bytes, random.id(8));
   } catch (error) {
     throw systemCode(error) ? writeFailed('the writer id could not be stored', error) : error;
   }
   return id;
 }
 
+/** What only this clone writes: under its own id, and under those its journals were begun with. */
+export function readOwnRows(home: string, current: WriterId, epic: EpicId): OwnRows {
+  const folder = journalFolder(home);
+  const begun = listJournals(folder).flatMap((session) => readJournal(folder, session)?.header.writer ?? []);
+  const others = listOthers(home);
+  return {
+    writers: new Set([current, ...begun].filter((writer) => !others.has(writer))),
+    complete: (state) => foldAll(state, readPending(folder, epic, state).events),
+  };
+}
+
 /** Who this clone says it is; nothing is written. */
 export type WriterFound =
   | { readonly kind: 'none' }
   /** `own` where it was made on this machine, for this folder. */
-  | { readonly kind: 'own' | 'copied' | 'moved'; readonly id: string; readonly path: string };
+  | {
+      readonly kind: 'own' | 'copied' | 'moved';
+      readonly id: string;
+      readonly path: string;
+      readonly restoredFrom: string | null;
+    };
 
 /** Looks at the writer id; one from another machine, or for another folder, is replaced by the next command that writes. */
 export function lookAtWriter(home: string, commonDir: string): WriterFound {
   const known = readWriter(join(home, fileName));
   if (known === null) return { kind: 'none' };
-  const { id, machine, path } = known;
-  if (machine === machineId() && path === realPath(commonDir)) return { kind: 'own', id, path };
-  return { kind: isCopy(home, known) ? 'copied' : 'moved', id, path };
+  const { id, machine, path, restoredFrom = null } = known;
+  const found = { id, path, restoredFrom };
+  if (machine === machineId() && path === realPath(commonDir)) return { kind: 'own', ...found };
+  return { kind: isCopy(home, known) ? 'copied' : 'moved', ...found };
 }
 
 /**

@@ -1,5 +1,5 @@
 import * as z from 'zod/mini';
-import { usage } from '../cost/shape.ts';
+import { amount, usage } from '../cost/shape.ts';
 import type { SessionId } from '../types.ts';
 import {
   decision,
@@ -15,16 +15,6 @@ import {
 const text = z.string();
 const key = z.string().check(z.minLength(1), z.maxLength(1_024));
 const reason = z.nullable(text);
-const amount = z.int().check(z.nonnegative());
-const usageNow = z.extend(usage, {
-  micros: amount,
-  input: amount,
-  output: amount,
-  cacheRead: amount,
-  cacheWrite: amount,
-  unpriced: amount,
-  estimated: z.optional(amount),
-});
 
 /** One thing that happened in a session. Everything else is derived from these. */
 export const factShape = z.discriminatedUnion('kind', [
@@ -53,9 +43,9 @@ export const factShape = z.discriminatedUnion('kind', [
   z.extend(z.omit(issueUpdate, { session: true }), { kind: z.literal('issue'), id: key }),
   z.extend(z.omit(gateResult, { session: true }), { kind: z.literal('gate'), name: key }),
   /** Adds to the session's own meter. */
-  z.object({ kind: z.literal('cost'), model: z.nullable(key), usage: usageNow }),
+  z.object({ kind: z.literal('cost'), model: z.nullable(key), usage: usage }),
   /** A cumulative reading of somebody else's meter: the larger wins, so reading twice costs nothing. */
-  z.object({ kind: z.literal('meter'), model: key, usage: usageNow }),
+  z.object({ kind: z.literal('meter'), model: key, usage: usage }),
   z.extend(z.omit(runHead, { at: true }), { kind: z.literal('run'), run: key }),
   z.extend(z.omit(taskRecord, { at: true }), { kind: z.literal('task'), run: key, id: key }),
   z.extend(z.omit(effectRecord, { at: true }), { kind: z.literal('effect'), run: key, id: key }),

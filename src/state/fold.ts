@@ -9,6 +9,7 @@ import {
 } from '../cost/ledger.ts';
 import { lookUp } from '../keyed.ts';
 import type { Millis } from '../types.ts';
+import { latestTime, maxCount } from '../units.ts';
 import { type Event, type Fact, stampOf } from './facts.ts';
 import { join } from './join.ts';
 import {
@@ -72,7 +73,7 @@ function entry<L extends ListName>(
  */
 function lastWord<T>(known: Entry<T> | undefined, event: Event, value: T): Entry<T> {
   const at = known ? Math.max(event.at, known.stamp[0] + 1) : event.at;
-  return { value, stamp: [at, event.by, event.offset] };
+  return { value, stamp: [Math.min(at, latestTime), event.by, event.offset] };
 }
 
 function sessionEntry(known: Entry<Session> | undefined, event: Event): { sessions?: List<Session> } {
@@ -125,7 +126,7 @@ function sessionAfter(known: Session | undefined, { fact, at, by }: Event): Sess
   const status = transition(known.status, fact) ?? known.status;
   const ends = status !== known.status && hasEnded(status);
   const reason = ends && 'reason' in fact && fact.reason ? fact.reason : known.reason;
-  const worked = known.worked + (isLifecycle(fact) ? 0 : 1);
+  const worked = Math.min(known.worked + (isLifecycle(fact) ? 0 : 1), maxCount);
   return { ...known, status, reason, worked, endedAt: ends ? at : known.endedAt, seenAt: at };
 }
 

@@ -19,7 +19,8 @@ export function compareStamps(a: Stamp, b: Stamp): number {
 
 type Merge<T> = (a: Entry<T>, b: Entry<T>) => Entry<T>;
 
-function newest<T>(a: Entry<T>, b: Entry<T>): Entry<T> {
+/** Of two words under one key the one that counts. */
+export function newest<T>(a: Entry<T>, b: Entry<T>): Entry<T> {
   return (compareStamps(a.stamp, b.stamp) || compareJson(a.value, b.value)) >= 0 ? a : b;
 }
 

@@ -3,43 +3,57 @@
  * in from outside. Only that needs zod, which is why they stand apart: loading it costs more than the check.
  */
 import * as z from 'zod/mini';
-import { ledgerRow } from '../cost/shape.ts';
+import { amount, ledgerRow } from '../cost/shape.ts';
+import { isCheckpointId, isOid, isRunId, isSessionId, isWriterId } from '../ids.ts';
+import { lookUp } from '../keyed.ts';
 import { type CheckpointId, type Oid, type SessionId, statuses, type WriterId } from '../types.ts';
+import { latestTime, maxSessionNumber } from '../units.ts';
 import type { State } from './lists.ts';
 
 const text = z.string();
 const textOrNull = z.nullable(text);
 const number = z.number();
 const numberOrNull = z.nullable(number);
-const id = <Id extends string>() => z.custom<Id>((value) => typeof value === 'string');
+/** Milliseconds since 1970. */
+export const time = z.number().check(z.nonnegative(), z.maximum(latestTime));
+const timeOrNull = z.nullable(time);
+/** Sessions are counted from 1; a number that could not be counted on from is wrong, or made up. */
+export const sessionNumber = z.int().check(z.nonnegative(), z.maximum(maxSessionNumber));
+
+const idOf = <Id extends string>(isId: (text: string) => boolean) =>
+  z.custom<Id>((value) => typeof value === 'string' && isId(value));
+export const sessionId = idOf<SessionId>(isSessionId);
+export const writerId = idOf<WriterId>(isWriterId);
+export const checkpointId = idOf<CheckpointId>(isCheckpointId);
+export const oid = idOf<Oid>(isOid);
 
 export const session = z.object({
-  number,
+  number: sessionNumber,
   status: z.enum(statuses),
-  writer: id<WriterId>(),
+  writer: writerId,
   agent: textOrNull,
-  parentSessionId: z.nullable(id<SessionId>()),
-  startedAt: number,
-  endedAt: numberOrNull,
+  parentSessionId: z.nullable(sessionId),
+  startedAt: time,
+  endedAt: timeOrNull,
   /** Why it ended, in a person's words. */
   reason: textOrNull,
   /** When it last recorded anything. */
-  seenAt: number,
+  seenAt: time,
   /** How much it recorded besides its own coming and going: 0 is a session in which nothing happened. */
-  worked: number,
-  checkpoints: number,
-  latestCheckpointId: z.nullable(id<CheckpointId>()),
+  worked: amount,
+  checkpoints: amount,
+  latestCheckpointId: z.nullable(checkpointId),
 });
 
 /** A note, a blocker, or something that was tried and failed. */
 export const note = z.object({
   text,
-  session: id<SessionId>(),
+  session: sessionId,
   /** When a blocker was resolved; null while it stands. */
-  resolvedAt: numberOrNull,
+  resolvedAt: timeOrNull,
 });
 
-export const decision = z.object({ text, rationale: textOrNull, session: id<SessionId>() });
+export const decision = z.object({ text, rationale: textOrNull, session: sessionId });
 
 export const fileChange = z.object({
   change: z.enum(['added', 'modified', 'deleted', 'read']),
@@ -48,7 +62,7 @@ export const fileChange = z.object({
   /** 1 is read first; null where nobody said. */
   priority: numberOrNull,
   why: textOrNull,
-  session: id<SessionId>(),
+  session: sessionId,
 });
 
 export const issueUpdate = z.object({
@@ -56,28 +70,28 @@ export const issueUpdate = z.object({
   status: z.enum(['open', 'in_progress', 'done', 'deferred']),
   severity: z.nullable(z.enum(['critical', 'high', 'medium', 'low'])),
   location: textOrNull,
-  session: id<SessionId>(),
+  session: sessionId,
 });
 
 export const gateResult = z.object({
   status: z.enum(['passed', 'failed', 'timed_out', 'skipped']),
   durationMs: number,
   /** The tree it ran on: the result is true of no other. */
-  tree: z.nullable(id<Oid>()),
+  tree: z.nullable(oid),
   /** The end of what it printed. */
   output: text,
   /** It failed in the same way before this session began. */
   knownBefore: z.boolean(),
-  session: id<SessionId>(),
+  session: sessionId,
 });
 
 export const taskRecord = z.object({
   status: z.enum(['running', 'succeeded', 'failed', 'skipped']),
-  attempts: number,
+  attempts: amount,
   /** Digest of the task as it was written, so that a changed one is noticed. */
   digest: text,
-  artifacts: z.array(z.object({ path: text, sha256: text, bytes: number })),
-  at: number,
+  artifacts: z.array(z.object({ path: text, sha256: text, bytes: amount })),
+  at: time,
 });
 
 export const effectRecord = z.object({
@@ -91,21 +105,21 @@ export const effectRecord = z.object({
   digest: text,
   /** What it does, for people: bounded, without what must not be kept. */
   what: text,
-  at: number,
+  at: time,
 });
 
 export const runHead = z.object({
   plan: text,
   digest: text,
   status: z.enum(['running', 'succeeded', 'failed', 'resume_needed', 'blocked']),
-  session: id<SessionId>(),
+  session: sessionId,
   /** The run this one goes on from (`--resume-step`). */
   from: textOrNull,
   /** Where its plan is, from the top of the working tree; left out where no file was named. */
   file: z.optional(text),
-  startedAt: number,
-  endedAt: numberOrNull,
-  at: number,
+  startedAt: time,
+  endedAt: timeOrNull,
+  at: time,
 });
 
 export const runPart = z.object({
@@ -114,14 +128,26 @@ export const runPart = z.object({
   effects: z.record(text, effectRecord),
 });
 
-const list = (value: z.ZodMiniType) =>
-  z.record(text, z.object({ value, stamp: z.tuple([number, id<WriterId>(), number]) }));
+const list = (value: z.ZodMiniType, key: (text: string) => boolean = () => true) =>
+  z.record(text.check(z.refine(key)), z.object({ value, stamp: z.tuple([time, writerId, amount]) }));
+
+/** `<run>@<session>`: both are names of files. */
+function isRunKey(key: string): boolean {
+  const [run = '', session = '', ...rest] = key.split('@');
+  return isRunId(run) && isSessionId(session) && rest.length === 0;
+}
+
+/** A budget that is no amount of money would read as none. */
+const isCurrent = (current: { readonly [key: string]: { readonly value: unknown } }) => {
+  const budget = lookUp(current, 'budget')?.value ?? null;
+  return budget === null || z.safeParse(amount, budget).success;
+};
 
 /** What a stored state must look like; what it holds beyond that is left alone. */
 export const stateShape = z.object({
-  clock: number,
-  current: list(z.json()),
-  sessions: list(session),
+  clock: time,
+  current: list(z.json()).check(z.refine(isCurrent, 'the budget is no amount')),
+  sessions: list(session, isSessionId),
   notes: list(note),
   blockers: list(note),
   tried: list(note),
@@ -129,6 +155,6 @@ export const stateShape = z.object({
   files: list(fileChange),
   issues: list(issueUpdate),
   gates: list(gateResult),
-  runs: list(runPart),
-  ledger: list(ledgerRow),
+  runs: list(runPart, isRunKey),
+  ledger: list(ledgerRow, isWriterId),
 } satisfies { [K in keyof State]: z.ZodMiniType });

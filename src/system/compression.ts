@@ -7,7 +7,10 @@ export function deflate(bytes: Uint8Array): Buffer {
   return zlib().deflateSync(bytes, { level: 1 });
 }
 
-/** The reverse; an error whose code begins with `Z_` where the bytes are torn. */
-export function inflate(bytes: Uint8Array): Buffer {
-  return zlib().inflateSync(bytes);
+/**
+ * The reverse; an error whose code begins with `Z_` where the bytes are torn, and `ERR_BUFFER_TOO_LARGE` where they
+ * become more than `most`.
+ */
+export function inflate(bytes: Uint8Array, most: number): Buffer {
+  return zlib().inflateSync(bytes, { maxOutputLength: most });
 }

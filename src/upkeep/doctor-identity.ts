@@ -19,7 +19,12 @@ const identity: Check = {
       return ok(`pinned: ORCH_WRITER=${caller.pinnedWriter}; no other clone that lives may have the same`);
     const found = lookAtWriter(home, repository.commonDir);
     if (found.kind === 'none') return ok('none yet; the first thing recorded makes one');
-    if (found.kind === 'own') return ok(found.id);
+    if (found.kind === 'own')
+      return ok(
+        found.restoredFrom === null
+          ? found.id
+          : `${found.id}; it was ${found.restoredFrom} until a sync showed that this clone was restored from an older copy`,
+      );
     const evidence =
       found.kind === 'copied'
         ? `${found.id} belongs to ${found.path}: this clone is a copy of it`

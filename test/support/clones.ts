@@ -7,6 +7,7 @@ import { parseWriterId } from '../../src/ids.ts';
 import type { Orch } from '../../src/orch.ts';
 import { presetRedactor } from '../../src/redact.ts';
 import { defaultSettings } from '../../src/session/settings.ts';
+import { readOwnRows } from '../../src/session/writer.ts';
 import { realClock, realRandom } from '../../src/system/clock.ts';
 import { realDisk } from '../../src/system/files.ts';
 import { type MemoryRepository, makeMemoryRepository, openMemoryEngine } from './memory-engine.ts';
@@ -20,7 +21,7 @@ export function makeClone(name: string, skew: number): Clone {
   const repository = makeMemoryRepository();
   const home = join(makeFolder(), 'orchestration');
   mkdirSync(home);
-  let tick = 0;
+  let [tick, writer, renewed] = [0, parseWriterId(name), 0];
   const git = openMemoryEngine(repository);
   const orch: Orch = {
     git,
@@ -35,7 +36,12 @@ export function makeClone(name: string, skew: number): Clone {
     readTree: async () => null,
     readConfig: async () => defaultConfig,
     readSettings: async () => defaultSettings,
-    identifyWriter: async () => parseWriterId(name),
+    identifyWriter: async () => writer,
+    readOwnRows: async (epicId) => readOwnRows(home, writer, epicId),
+    renewWriter: async () => {
+      writer = parseWriterId(`${name}-${++renewed}`);
+      return writer;
+    },
     repository: {
       gitDir: home,
       commonDir: home,
@@ -54,5 +60,6 @@ export async function fetchAndMerge(from: Clone, to: Clone): Promise<void> {
   const theirs = from.repository.refs.get(epicRef(epic));
   if (theirs === undefined || from === to) return;
   for (const [oid, object] of from.repository.objects) to.repository.objects.set(oid, object);
-  await mergeHistory(to.orch.git, epic, theirs);
+  const { setBack } = await mergeHistory(to.orch.git, epic, theirs, await to.orch.readOwnRows(epic));
+  if (setBack.length > 0) await to.orch.renewWriter();
 }

@@ -56,7 +56,7 @@ gates:
   - { name: lint, run: [npx, lint], fix: npx lint --fix, timeout: 90s }
 context: { window: 200000, critical: log, emergency: stop }
 redact: { presets: false, patterns: ['ACME-[0-9]{8}'] }
-sync: { remote: upstream, snapshots: false }
+sync: { remote: upstream, snapshots: false, budgets: accept }
 prices:
   my/model: { input: 3, output: 15.5, cacheRead: 0.3 }
 retention: { failed: off, snapshots: 1d, trash: 36500d }
@@ -79,7 +79,7 @@ retention: { failed: off, snapshots: 1d, trash: 36500d }
       ],
       context: { window: 200_000, critical: 'log', emergency: 'stop' },
       redact: { presets: false, patterns: ['ACME-[0-9]{8}'] },
-      sync: { remote: 'upstream', snapshots: false },
+      sync: { remote: 'upstream', snapshots: false, budgets: 'accept' },
       prices: {
         'my/model': { input: 3, output: 15.5, cacheRead: 0.3, cacheWrite5m: null, cacheWrite1h: null },
       },

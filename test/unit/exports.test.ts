@@ -5,6 +5,7 @@ import { exitStatuses } from '../../src/index.ts';
 it('the library exports exactly this', () => {
   expect(Object.keys(library).sort()).toEqual([
     'OrchError',
+    'acceptBudget',
     'baselinePassed',
     'batchStatus',
     'checkCheckpointTrigger',

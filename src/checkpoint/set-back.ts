@@ -1,0 +1,88 @@
+import { emptyRow, isAhead, type LedgerRow, reconcileRow } from '../cost/ledger.ts';
+import { hasCode } from '../errors.ts';
+import type { GitEngine } from '../git/engine.ts';
+import { readCommit } from '../git/read.ts';
+import { lookUp } from '../keyed.ts';
+import { join } from '../state/join.ts';
+import { type Entry, emptyState, type State } from '../state/lists.ts';
+import type { EpicId, Oid } from '../types.ts';
+import { readEnd, type Saved } from './read.ts';
+
+/*
+ * A clone that was restored from a backup writes on under its old name, and counts again from where the backup was.
+ * It finds out when another clone has more in its rows of the ledger than it ever wrote.
+ */
+
+/** What this clone alone writes of an epic's ledger. */
+export type OwnRows = {
+  /** The names it writes under. */
+  readonly writers: ReadonlySet<string>;
+  /** A state with all that its journals hold beyond it: a copy of this clone may have counted that too. */
+  readonly complete: (state: State) => State;
+};
+
+export const noRows: OwnRows = { writers: new Set(), complete: (state) => state };
+
+/**
+ * What is to stand in the ledger for the writers of this clone of which another line has more than this clone
+ * ever wrote: what both of its lives counted.
+ */
+export async function reconcileOwn(
+  git: GitEngine,
+  epic: EpicId,
+  { mine, other, own }: { readonly mine: Saved; readonly other: Saved; readonly own: OwnRows },
+): Promise<State['ledger']> {
+  const rows: [writer: string, entry: Entry<LedgerRow>][] = [];
+  let base: State | null = null;
+  const written = own.complete(mine.document.state);
+  for (const writer of [...own.writers].sort()) {
+    const entry = lookUp(other.document.state.ledger, writer);
+    const ours = rowOf(mine.document.state, writer);
+    if (entry === undefined || !mayBeAhead(entry.value, rowOf(written, writer))) continue;
+    base ??= await readFork(git, epic, mine.commit.oid, other.commit.oid);
+    const before = rowOf(base, writer);
+    // Past where the lines parted nobody but this clone could add to its row.
+    if (isAhead(entry.value, before))
+      rows.push([writer, { ...entry, value: reconcileRow(before, ours, entry.value) }]);
+  }
+  return Object.fromEntries(rows);
+}
+
+function rowOf({ ledger }: State, writer: string): LedgerRow {
+  return lookUp(ledger, writer)?.value ?? emptyRow;
+}
+
+/** Of a row that was summed up since, its parts no longer tell whether another has more. */
+function mayBeAhead(theirs: LedgerRow, ours: LedgerRow): boolean {
+  return isAhead(theirs, ours) || theirs.generation < ours.generation;
+}
+
+/** What was known where two lines parted; nothing, where they never were one or that can no longer be read. */
+async function readFork(git: GitEngine, epic: EpicId, ours: Oid, theirs: Oid): Promise<State> {
+  let known = emptyState;
+  try {
+    for (const oid of await findForks(git, ours, theirs))
+      known = join(known, (await readEnd(git, epic, oid)).document.state);
+  } catch (error) {
+    if (!hasCode(error, 'INTEGRITY')) throw error;
+  }
+  return known;
+}
+
+/** The commits of our history that the other line stands on. */
+async function findForks(git: GitEngine, ours: Oid, theirs: Oid): Promise<Oid[]> {
+  const known = new Set<Oid>();
+  for await (const { oid } of git.walk(ours)) known.add(oid);
+  const forks: Oid[] = [];
+  const [seen, left] = [new Set([theirs]), [theirs]];
+  for (let oid = left.pop(); oid !== undefined; oid = left.pop()) {
+    if (known.has(oid)) {
+      forks.push(oid);
+      continue;
+    }
+    const fresh = (await readCommit(git, oid)).parents.filter((parent) => !seen.has(parent));
+    for (const parent of fresh) seen.add(parent);
+    left.push(...fresh);
+  }
+  return forks;
+}
