@@ -52,7 +52,7 @@ async function tellSetBack(ports: SyncPorts, epic: EpicId): Promise<void> {
   const writer = await ports.renewWriter();
   const name = writer === null ? 'its name is pinned' : `it now writes as ${writer}`;
   ports.report(
-    `${epic}: the remote has costs of this clone that are not here, so this clone was restored from an older copy; the costs of both are added up, and ${name}`,
+    `${epic}: the remote has costs under this clone's name that are not here: this clone was restored from an older copy, or another clone changed the record. Both are added up, and ${name}.`,
   );
 }
 
