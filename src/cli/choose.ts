@@ -4,7 +4,14 @@ import type { Orch } from '../orch.ts';
 import { type EpicView, epicExists, readView } from '../session/context.ts';
 import type { Place } from '../session/here.ts';
 import { rememberUsed } from '../session/last-used.ts';
-import { type EpicChoice, findOwn, findRunning, resolveEpic, resolvePlace } from '../session/resolve.ts';
+import {
+  type EpicChoice,
+  findOwn,
+  findRunning,
+  resolveEpic,
+  resolvePlace,
+  type UnreadableEpic,
+} from '../session/resolve.ts';
 import type { EpicId } from '../types.ts';
 import type { Context } from './run.ts';
 import { type Call, type OptionSpec, textOf } from './spec.ts';
@@ -92,6 +99,12 @@ export async function viewEpic(context: Context, orch: Orch, given: string | und
   if (!epicExists(view)) throw epicNotFound(view.epic);
   tellDamage(context, view);
   return view;
+}
+
+/** Says which epics could not be read at all, and why. */
+export function tellUnreadable({ out, json }: Context, unreadable: readonly UnreadableEpic[]): void {
+  if (json) return;
+  for (const { epicId, message } of unreadable) out.tell(`orch: ${epicId} cannot be read: ${message}`);
 }
 
 /** Says what of an epic could not be read, and is missing from what is shown of it. */

@@ -1,8 +1,7 @@
-import { type EpicView, readView } from '../session/context.ts';
 import { describeSession, listSessions } from '../session/fate.ts';
-import { listAllEpics } from '../session/resolve.ts';
+import { readAllViews } from '../session/resolve.ts';
 import { parseLimit, showList } from './checkpoint-view.ts';
-import { epicOption, viewEpic } from './choose.ts';
+import { epicOption, tellUnreadable, viewEpic } from './choose.ts';
 import { listOrTell } from './listing.ts';
 import { formatTable } from './output.ts';
 import { costCell, markOf, showWhen } from './session-view.ts';
@@ -30,8 +29,8 @@ export const listSpec: CommandSpec = {
         out.print(json ? JSON.stringify(found) : showList(out, found, now));
         return 0;
       }
-      const views: EpicView[] = [];
-      for (const epic of await listAllEpics(orch)) views.push(await readView(orch, epic));
+      const { views, unreadable } = await readAllViews(orch);
+      tellUnreadable(context, unreadable);
       const known = views
         .flatMap((view) => listSessions(view, orch.home).map((session) => ({ view, session })))
         .sort((a, b) => b.session.value.startedAt - a.session.value.startedAt)

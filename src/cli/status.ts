@@ -1,12 +1,12 @@
 import { countUnpushed, mostUnpushed } from '../checkpoint/unpushed.ts';
 import { type Orch, reportLogPath } from '../orch.ts';
-import { type EpicView, readView } from '../session/context.ts';
+import type { EpicView } from '../session/context.ts';
 import { type HookFault, readHookFaults } from '../session/hook-faults.ts';
-import { listAllEpics } from '../session/resolve.ts';
+import { readAllViews, type UnreadableEpic } from '../session/resolve.ts';
 import { describeEpic, type EpicStatus, listElsewhere, mainSession } from '../session/status.ts';
 import type { EpicId, Oid } from '../types.ts';
 import { count } from '../units.ts';
-import { tellDamage } from './choose.ts';
+import { tellDamage, tellUnreadable } from './choose.ts';
 import { type Standpoint, suggestNext } from './next.ts';
 import { type Column, formatTable, type Output } from './output.ts';
 import { type Context, runCommands } from './run.ts';
@@ -30,8 +30,7 @@ export const statusSpec: CommandSpec = {
   run: (context) =>
     context.withOrch(async (orch) => {
       const { out, json } = context;
-      const views: EpicView[] = [];
-      for (const epic of await listAllEpics(orch)) views.push(await readView(orch, epic));
+      const { views, unreadable } = await readAllViews(orch);
       views.sort((a, b) => b.state.clock - a.state.clock);
       const unpushed = await countUnpushed(orch, tipsOf(views));
       const epics = views.map((view) => ({
@@ -39,14 +38,18 @@ export const statusSpec: CommandSpec = {
         ...(unpushed && { unpushed: unpushed.get(view.epic) ?? 0 }),
       }));
       const faults = readHookFaults(orch.home, orch.clock.now());
-      if (json) out.print(JSON.stringify({ epics, faults }));
-      else if (views.length === 0) {
+      if (json) out.print(JSON.stringify({ epics, faults, ...(unreadable.length > 0 && { unreadable }) }));
+      else if (views.length + unreadable.length === 0) {
         out.tell(
           'no epics yet. Agents that orch init hooked into begin one; by hand: orch start --epic my-feature',
         );
-      } else out.print([showEpics(context, orch, views, epics), ...showUnpushed(out, epics)].join('\n'));
+      } else
+        out.print(
+          [showEpics(context, orch, { views, epics, unreadable }), ...showUnpushed(out, epics)].join('\n'),
+        );
       if (!json && faults.length > 0) out.print(showFaults(out, orch, faults));
       for (const view of views) tellDamage(context, view);
+      tellUnreadable(context, unreadable);
       return 0;
     }),
 };
@@ -54,12 +57,13 @@ export const statusSpec: CommandSpec = {
 /** Below this many columns there is no room for bars. */
 const narrow = 72;
 
-function showEpics(
-  { out, cwd }: Context,
-  orch: Orch,
-  views: readonly EpicView[],
-  epics: readonly EpicStatus[],
-): string {
+type Shown = {
+  readonly views: readonly EpicView[];
+  readonly epics: readonly EpicStatus[];
+  readonly unreadable: readonly UnreadableEpic[];
+};
+
+function showEpics({ out, cwd }: Context, orch: Orch, { views, epics, unreadable }: Shown): string {
   const now = orch.clock.now();
   const sessions = views.map((view) => mainSession(view, orch.home));
   const states = views.map((view, index) => {
@@ -81,6 +85,8 @@ function showEpics(
       checkpoint ? `${checkpoint.seq}  ${showWhen(checkpoint.timestamp, now)}` : 'nothing saved yet',
     ];
   });
+  for (const { epicId, code } of unreadable)
+    rows.push([epicId, code === 'INTEGRITY' ? '✗ damaged' : '✗ needs a newer orch', '–']);
   // A cell is painted by what it says: cut or padded, it is still found in its row.
   const paintState = (text: string) => {
     const at = rows.findIndex(([, state = '']) => state === text);

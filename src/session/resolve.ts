@@ -1,12 +1,13 @@
 import { epicNotFound } from '../checkpoint/list.ts';
 import { listEpics } from '../checkpoint/tip.ts';
-import { OrchError } from '../errors.ts';
+import { type ErrorCode, hasCode, OrchError } from '../errors.ts';
 import { branchInProgress, isDefaultBranch } from '../git/refs.ts';
 import type { Repository } from '../git/repository.ts';
 import { parseEpicId, slugOf } from '../ids.ts';
 import { isAbove } from '../system/process.ts';
 import type { EpicId, SessionId } from '../types.ts';
 import { holdsSecret } from './clean.ts';
+import { type EpicView, readView } from './context.ts';
 import type { Place } from './here.ts';
 import { journalFolder, listJournals, readJournal } from './journal.ts';
 import { lastUsedOn } from './last-used.ts';
@@ -49,6 +50,26 @@ export async function listAllEpics(ports: SessionPorts): Promise<EpicId[]> {
     (session) => readJournal(journalFolder(ports.home), session)?.header.epic ?? [],
   );
   return [...new Set([...(await listEpics(ports.git)), ...begun])].sort();
+}
+
+/** An epic that cannot be read at all: it is damaged, or of a newer orch. */
+export type UnreadableEpic = { readonly epicId: EpicId; readonly code: ErrorCode; readonly message: string };
+
+/** Every epic there is, and those that cannot be read beside them: one that is broken hides no other. */
+export async function readAllViews(
+  ports: SessionPorts,
+): Promise<{ views: EpicView[]; unreadable: UnreadableEpic[] }> {
+  const views: EpicView[] = [];
+  const unreadable: UnreadableEpic[] = [];
+  for (const epic of await listAllEpics(ports)) {
+    try {
+      views.push(await readView(ports, epic));
+    } catch (error) {
+      if (!hasCode(error, 'INTEGRITY', 'FORMAT_UNSUPPORTED')) throw error;
+      unreadable.push({ epicId: epic, code: error.code, message: error.message });
+    }
+  }
+  return { views, unreadable };
 }
 
 /** Which epic a command means: the one named, else config's, the branch's, the last one used here, the only one. */

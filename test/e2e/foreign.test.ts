@@ -17,6 +17,7 @@ import {
   verify,
 } from '../support/checkpoints.ts';
 import { damage } from '../support/damage.ts';
+import { orchJson, runOrch } from '../support/orch.ts';
 import { makeRepositoryWithCommit, type TestRepository } from '../support/repository.ts';
 
 /** Puts another document, with a checksum that holds, in the place of the newest one's. */
@@ -37,6 +38,24 @@ function replaceDocument(
 
 describe.each(engines)('a document of a newer format (%s)', (engine) => {
   const env = { ORCH_ENGINE: engine };
+
+  it('is a row of its own in status, and hides no other epic', async () => {
+    const repository = makeRepositoryWithCommit();
+    const [, two] = await save(repository, ['one', 'two']);
+    replaceDocument(repository, two, (document) => ({ ...document, format: 2 }));
+    orchJson(repository, ['record', 'note', 'mine', '-e', 'good'], { env });
+    const shown = runOrch(repository, ['status'], { env });
+    expect(shown).toMatchObject({ status: 0, stderr: expect.stringContaining('x cannot be read: ') });
+    expect(shown.stdout).toMatch(/^good +‖ paused/m);
+    expect(shown.stdout).toMatch(/^x +✗ needs a newer orch/m);
+    expect(orchJson(repository, ['status'], { env })).toMatchObject({
+      epics: [{ epicId: 'good' }],
+      unreadable: [{ epicId: 'x', code: 'FORMAT_UNSUPPORTED' }],
+    });
+    expect(orchJson(repository, ['session', 'list'], { env })).toMatchObject({
+      sessions: [{ epicId: 'good' }],
+    });
+  });
 
   it('is refused, not half-read, and nothing is written over it', async () => {
     const repository = makeRepositoryWithCommit();
