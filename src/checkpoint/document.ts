@@ -59,6 +59,8 @@ export async function parseDocument(
   if (integrity !== integrityOf(content)) throw broken('its checksum does not match');
   const problem = (await import('./shape.ts')).findProblem(content);
   if (problem !== null) throw broken(problem);
+  const badId = (await import('./document-ids.ts')).findIdProblem(content as DocumentContent); // its shape was just checked
+  if (badId !== null) throw broken(badId);
   return parsed as CheckpointDocument; // checked just above; the parsed copy would lack the unknown fields
 }
 

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { hasCode, OrchError } from '../errors.ts';
 import { waitForRefLock } from '../git/ref-wait.ts';
+import { nameFile } from '../ids.ts';
 import { withLock } from '../system/lock.ts';
 import type { EpicId, Oid } from '../types.ts';
 import { type Merged, mergeHistory } from './merge.ts';
@@ -15,7 +16,7 @@ export async function joinEpic(ports: StorePorts, epic: EpicId, theirs: Oid): Pr
   const { saved, damage } = await readBase(ports.git, epic, theirs);
   const problem = damage[0]?.problem ?? (saved === null ? 'there is no checkpoint in it' : null);
   if (problem !== null) throw notTaken(epic, theirs, problem);
-  const lock = join(ports.home, 'locks', `${epic}.lock`);
+  const lock = join(ports.home, 'locks', nameFile(epic, '.lock'));
   return withLock(ports, lock, () => mergePatiently(ports, epic, theirs));
 }
 

@@ -250,6 +250,7 @@ Background only; await instructions.
     expect(sections.find(({ name }) => name === 'notes')?.items[0]).toEqual({
       key: 'n39',
       text: '10:00 note 39',
+      from: null,
     });
   });
 
