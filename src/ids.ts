@@ -123,6 +123,20 @@ export function seqOf(id: CheckpointId): number {
   return Number(id.split('-')[1]);
 }
 
+/**
+ * A path below the top of a working tree, as a document gives it, or null where it leads anywhere else, would be read as
+ * an option, or cannot be typed.
+ */
+export function readInnerPath(text: unknown): string | null {
+  if (
+    typeof text !== 'string' ||
+    text.length > 1_024 ||
+    /^[-/\\]|^[A-Za-z]:|[\p{Control}\u2028-\u202e\u2066-\u2069]/u.test(text)
+  )
+    return null;
+  return text.split(/[/\\]/).some((part) => part === '' || part === '.' || part === '..') ? null : text;
+}
+
 const taskIdShape = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
 /** May a task or an effect be called so? It is a file's name on every system, and a word on a command line. */
