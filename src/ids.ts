@@ -134,7 +134,7 @@ export function readInnerPath(text: unknown): string | null {
     /^[-/\\]|^[A-Za-z]:|[\p{Control}\u2028-\u202e\u2066-\u2069]/u.test(text)
   )
     return null;
-  return text.split(/[/\\]/).some((part) => part === '' || part === '.' || part === '..') ? null : text;
+  return text.split(/[/\\]/).includes('..') ? null : text;
 }
 
 const taskIdShape = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;

@@ -1,4 +1,4 @@
-import { isCheckpointId, isEpicId, isOid, isSessionId, isWriterId } from '../ids.ts';
+import { isCheckpointId, isEpicId, isOid, isRunId, isSessionId, isWriterId } from '../ids.ts';
 import type { Entry, State } from '../state/lists.ts';
 import { runOf } from '../state/run.ts';
 import type { DocumentContent } from './document.ts';
@@ -51,6 +51,7 @@ function* listStateIds(state: State): Generator<Claim> {
     for (const session of Object.keys(value.folded)) yield ['state.ledger.folded', session, isSessionId];
   }
   for (const [key, { value }] of Object.entries(runs)) {
+    yield ['state.runs', runOf(key), (text) => typeof text === 'string' && isRunId(text)];
     yield ['state.runs', key.slice(runOf(key).length + 1), isSessionId];
     if (value.head) yield ['state.runs.head.session', value.head.session, isSessionId];
   }

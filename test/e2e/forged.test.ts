@@ -45,7 +45,6 @@ function listNames(folder: string): string[] {
 }
 
 /** What a terminal would obey, or show as another text. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
 const obeyed = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/;
 
 function expectHarmless({ status, stdout, stderr }: Ran, command: string): void {

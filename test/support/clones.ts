@@ -34,6 +34,9 @@ export function makeClone(name: string, skew: number): Clone {
     takeSnapshot: null,
     readTree: async () => null,
     readConfig: async () => defaultConfig,
+    listUnapproved: async () => [],
+    approveClaims: async () => {},
+    mayUseAddress: async () => false,
     readSettings: async () => defaultSettings,
     identifyWriter: async () => parseWriterId(name),
     repository: {
