@@ -28,6 +28,9 @@ export async function settleConfig({ out, json, settings }: Context, orch: Orch)
     const isYes = await askYesNo('Use these settings in this clone?', signals.aborted).finally(
       signals.release,
     );
+    const caught = signals.caught();
+    // Nobody listens here any more: it ends the command as it would anywhere else.
+    if (caught !== null) process.kill(process.pid, caught.signal);
     if (isYes) return orch.approveClaims(claims);
   }
   if (!json) out.tell(`orch: ${names} in ${configFile} is not used until you approve it: ${approveCommand}`);

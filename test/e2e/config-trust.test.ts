@@ -1,10 +1,11 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { hasTmux, openTerminal } from '../agents/support/terminal.ts';
 import { save } from '../support/checkpoints.ts';
-import { orchJson, runOrch } from '../support/orch.ts';
+import { orchBin, orchJson, runOrch } from '../support/orch.ts';
 import { cloneOf, makeHub } from '../support/remotes.ts';
-import { makeRepositoryWithCommit, type TestRepository } from '../support/repository.ts';
+import { cleanEnvironment, makeRepositoryWithCommit, type TestRepository } from '../support/repository.ts';
 
 const approval = ['init', '-y', '--no-claude', '--no-codex'];
 const trust = { env: { ORCH_TRUST: '1' } };
@@ -86,5 +87,24 @@ describe('what else the user decides', () => {
     expect(runOrch(repository, approval).status).toBe(0);
     expect(asked('config')).toMatchObject({ status: 'ok' });
     expect(runOrch(repository, ['start', '-e', 'x', '--', 'true']).stderr).not.toContain(notice);
+  });
+});
+
+describe.runIf(hasTmux)('asked on a terminal', () => {
+  it.each([
+    ['y', ['y', 'Enter'], 0, 0],
+    ['n', ['n', 'Enter'], 0, 1],
+    ['Ctrl+C', ['C-c'], 130, 1],
+  ])('%s is the answer, and a yes is remembered', async (_, keys, status, waiting) => {
+    const repository = makeRepositoryWithCommit();
+    writeConfig(repository, 'redact: { presets: false }\n');
+    const script = `'${process.execPath}' '${orchBin}' start -e x -- true; echo "ended with $?"; exec cat`;
+    const env = { ...cleanEnvironment(repository.home), TERM: 'xterm-256color', LANG: 'C.UTF-8' };
+    const terminal = openTerminal(repository, 'sh', ['-c', script], env);
+    await terminal.shows('Use these settings in this clone? [y/N]');
+    terminal.press(...keys);
+    await terminal.shows(`ended with ${status}`);
+    const again = runOrch(repository, ['start', '-e', 'x', '--', 'true']).stderr;
+    expect(again.split('is not used until you approve it').length - 1).toBe(waiting);
   });
 });
