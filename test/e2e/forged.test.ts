@@ -153,33 +153,24 @@ describe("a stranger's document", () => {
     );
   });
 
-  it('never names the conversation that is resumed', async () => {
+  it.each([
+    `--settings=/../${'../'.repeat(4)}repository/evil`,
+    '../../../repository/evil',
+    '3f0c3a1e-0000-4000-8000-000000000001',
+  ])('never names the conversation that is resumed: %s', (session) => {
     const repository = makeRepositoryWithCommit();
     const agent = makeDumpingAgent(repository);
-    const agentSession: Place = { path: ['state', 'current', 'agent', 'value', 'session'], isKey: false };
-    const projects = join(
-      repository.home,
-      '.claude',
-      'projects',
-      repository.folder.replace(/[^a-zA-Z0-9]/g, '-'),
-    );
-    mkdirSync(projects, { recursive: true });
-    for (const session of [
-      `--settings=/../${'../'.repeat(4)}repository/evil`,
-      `../../../repository/evil`,
-      '3f0c3a1e-0000-4000-8000-000000000001',
-    ]) {
-      const transcript = join(projects, `${session}.jsonl`);
-      mkdirSync(dirname(transcript), { recursive: true });
-      writeFileSync(transcript, '{}\n');
-      plantForged(repository, putAt(strangersContent, agentSession, session));
-      agent.forget();
-      const ran = runOrch(repository, ['resume', '-e', 'x', '--', agent.program, '-p', 'Go']);
-      expect(ran.status, ran.stderr).toBe(0);
-      const { argv } = agent.read();
-      expect(argv.join('\n')).not.toContain(session);
-      expect(argv.filter((word) => /resume|settings/.test(word))).toEqual([]);
-    }
+    const place: Place = { path: ['state', 'current', 'agent', 'value', 'session'], isKey: false };
+    const project = repository.folder.replace(/[^a-zA-Z0-9]/g, '-');
+    const transcript = join(repository.home, '.claude', 'projects', project, `${session}.jsonl`);
+    mkdirSync(dirname(transcript), { recursive: true });
+    writeFileSync(transcript, '{}\n');
+    plantForged(repository, putAt(strangersContent, place, session));
+    const ran = runOrch(repository, ['resume', '-e', 'x', '--', agent.program, '-p', 'Go']);
+    expect(ran.status, ran.stderr).toBe(0);
+    const { argv } = agent.read();
+    expect(argv.join('\n')).not.toContain(session);
+    expect(argv.filter((word) => /resume|settings/.test(word))).toEqual([]);
   });
 
   it('is set aside by a sync and named, and the rest arrives', async () => {
