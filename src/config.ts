@@ -13,6 +13,7 @@ import {
 } from './system/files.ts';
 import type { Millis } from './types.ts';
 
+export { type Claim, findClaims, withoutClaims } from './config/authority.ts';
 export {
   type CommandLine,
   type Config,

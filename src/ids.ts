@@ -1,5 +1,5 @@
 import { OrchError } from './errors.ts';
-import type { CheckpointId, EpicId, Oid, SessionId, WriterId } from './types.ts';
+import type { AgentSessionId, CheckpointId, EpicId, Oid, SessionId, WriterId } from './types.ts';
 
 const epicShape = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 /** Names Windows keeps for devices, with any extension. */
@@ -46,14 +46,6 @@ export function slugOf(text: string): EpicId | null {
   return slug !== '' && epicProblem(slug) === null ? (slug as EpicId) : null;
 }
 
-const shapes = {
-  session: /^sess-[a-z0-9]{4,32}$/,
-  writer: /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/,
-  // Fifteen digits are as far as a number counts exactly.
-  checkpoint: /^ckpt-\d{8,15}-[a-z0-9]{4,64}$/,
-  oid: /^([0-9a-f]{40}|[0-9a-f]{64})$/,
-};
-
 function parser<Id extends string>(what: string, shape: RegExp) {
   return (text: string): Id => {
     if (shape.test(text)) return text as Id; // the shape was just checked
@@ -64,19 +56,57 @@ function parser<Id extends string>(what: string, shape: RegExp) {
 /** Digits and letters that are not mistaken for one another when read aloud. */
 export const idAlphabet = '23456789abcdefghjkmnpqrstuvwxyz';
 
-export const parseSessionId = parser<SessionId>('a session id', shapes.session);
-export const parseWriterId = parser<WriterId>('a writer id', shapes.writer);
-export const parseCheckpointId = parser<CheckpointId>('a checkpoint id', shapes.checkpoint);
-export const parseOid = parser<Oid>('an object id', shapes.oid);
+const sessionShape = /^sess-[a-z0-9]{4,32}$/;
+const writerShape = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
+// Fifteen digits are as far as a number counts exactly.
+const checkpointShape = /^ckpt-\d{8,15}-[a-z0-9]{4,64}$/;
+const oidShape = /^([0-9a-f]{40}|[0-9a-f]{64})$/;
 
-export const isSessionId = (text: string): boolean => shapes.session.test(text);
-export const isWriterId = (text: string): boolean => shapes.writer.test(text);
-export const isCheckpointId = (text: string): boolean => shapes.checkpoint.test(text);
-export const isOid = (text: string): boolean => shapes.oid.test(text);
+export const parseSessionId = parser<SessionId>('a session id', sessionShape);
+export const parseWriterId = parser<WriterId>('a writer id', writerShape);
+export const parseCheckpointId = parser<CheckpointId>('a checkpoint id', checkpointShape);
+export const parseOid = parser<Oid>('an object id', oidShape);
+
+/** What an id read from a document is checked against before it counts as one. */
+export const isSessionId = (text: unknown): text is SessionId => hasShape(text, sessionShape);
+export const isWriterId = (text: unknown): text is WriterId => hasShape(text, writerShape);
+export const isCheckpointId = (text: unknown): text is CheckpointId => hasShape(text, checkpointShape);
+export const isOid = (text: unknown): text is Oid => hasShape(text, oidShape);
+
+function hasShape(text: unknown, shape: RegExp): boolean {
+  return typeof text === 'string' && shape.test(text);
+}
+
+const uuidShape = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/**
+ * An agent's own name for a conversation, or null where the text is anything but a UUID. It becomes an argument of the
+ * agent and part of a path, so nothing else may ever stand in its place.
+ */
+export function readAgentSession(text: unknown): AgentSessionId | null {
+  return typeof text === 'string' && uuidShape.test(text) ? (text as AgentSessionId) : null; // checked just here
+}
 
 /** Is this the id of a plan's run? It is a file name on every system. */
 export function isRunId(text: string): boolean {
   return /^run-[a-z0-9]{4,32}$/.test(text);
+}
+
+/** Longer names are refused by some file systems, and a lock or a temporary file adds to them. */
+const longestFileName = 200;
+
+/**
+ * The name of the file that belongs to an id: the only way an id becomes part of a path. A plain name stays in its
+ * folder, so anything else is refused: a separator, a leading dot, a control character, nothing at all.
+ */
+export function nameFile(id: string, suffix = ''): string {
+  const name = `${id}${suffix}`;
+  if (/^[A-Za-z0-9][A-Za-z0-9._@-]*$/.test(id) && !name.includes('..') && name.length <= longestFileName)
+    return name;
+  throw new OrchError('INTEGRITY', `${JSON.stringify(id.slice(0, 80))} cannot be the name of a file`, {
+    hint: 'Nothing was changed. See which checkpoint it comes from: orch checkpoint verify',
+    data: { name: id.slice(0, 200) },
+  });
 }
 
 /** `58`, `k3f9qz` → `ckpt-00000058-k3f9qz`. */
@@ -92,6 +122,20 @@ export function formatSeq(seq: number): string {
 /** The number in a checkpoint id. */
 export function seqOf(id: CheckpointId): number {
   return Number(id.split('-')[1]);
+}
+
+/**
+ * A path below the top of a working tree, as a document gives it, or null where it leads anywhere else, would be read as
+ * an option, or cannot be typed.
+ */
+export function readInnerPath(text: unknown): string | null {
+  if (
+    typeof text !== 'string' ||
+    text.length > 1_024 ||
+    /^[-/\\]|^[A-Za-z]:|[\p{Control}\u2028-\u202e\u2066-\u2069]/u.test(text)
+  )
+    return null;
+  return text.split(/[/\\]/).includes('..') ? null : text;
 }
 
 const taskIdShape = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;

@@ -1,10 +1,11 @@
 import { constants } from 'node:fs';
 import { join } from 'node:path';
 import type { OwnRows } from './checkpoint/set-back.ts';
-import { type Config, loadConfig, readLastConfig } from './config.ts';
+import { type Claim, type Config, findClaims, loadConfig, readLastConfig } from './config.ts';
 import type { GitEngine } from './git/engine.ts';
 import { type EngineChoice, openEngine } from './git/open.ts';
 import { discoverRepository, discoverRepositoryFrom, type Repository } from './git/repository.ts';
+import { listRemotes } from './git/surroundings.ts';
 import { type FindSecret, makeRedactor, presetRedactor, type Redactor } from './redact.ts';
 import type { BaselinePorts } from './session/baseline.ts';
 import { type SessionSettings, settingsOf } from './session/settings.ts';
@@ -13,12 +14,16 @@ import { type Clock, type Random, realClock, realRandom } from './system/clock.t
 import { type Disk, realDisk, statIfThere } from './system/files.ts';
 import type { EpicId, WriterId } from './types.ts';
 
+export type { Claim };
+
 export type OrchOptions = {
   /** A folder in the repository; the current one by default. */
   readonly cwd?: string;
   /** The folder the caller began in: where `cwd` is in no repository or in another, this one's counts. */
   readonly beganIn?: string | undefined;
   readonly engine?: EngineChoice;
+  /** Do the settings of the repository count without the user's approval? */
+  readonly trusted?: boolean;
   /** Pins the writer id, for machines that are made anew for every run. */
   readonly writer?: WriterId;
   /** How sessions are kept, where it is not as the repository's config says. */
@@ -35,8 +40,14 @@ export type OrchOptions = {
 /** An open repository: every port, wired. */
 export type Orch = BaselinePorts & {
   readonly repository: Repository;
-  /** The repository's settings; read when they are first asked for. */
+  /** The repository's settings as far as they count here; read when they are first asked for. */
   readonly readConfig: () => Promise<Config>;
+  /** Those that wait for the user's yes, and until then are orch's defaults. */
+  readonly listUnapproved: () => Promise<readonly Claim[]>;
+  /** Remembers the user's yes to exactly these; they count from now on. */
+  readonly approveClaims: (claims: readonly Claim[]) => Promise<void>;
+  /** May an address that only the config names be talked to? */
+  readonly mayUseAddress: (address: string) => Promise<boolean>;
   readonly readSettings: () => Promise<SessionSettings>;
   readonly findSecret: FindSecret;
   readonly readOwnRows: (epic: EpicId) => Promise<OwnRows>;
@@ -56,9 +67,24 @@ export async function openOrch(options: OrchOptions = {}): Promise<Orch> {
   // Only git itself knows what the user ignores, filters and checks out.
   const canSnapshot = git.name === 'native' && repository.worktree !== null;
   let config: Promise<Config> | null = null;
+  const { worktree } = repository;
+  const trust = { home, isTrusted: options.trusted === true };
+  const loadAll = async () => (await loadConfig({ disk, clock, worktree, home })).config;
+  const honour = async (found: Config) =>
+    // Most configs claim nothing, and what knows of approvals need not be loaded.
+    findClaims(found).length === 0
+      ? found
+      : (await import('./session/config-trust.ts')).honourConfig(trust, found);
   const readConfig = () => {
-    config ??= loadConfig({ disk, clock, worktree: repository.worktree, home }).then((found) => found.config);
+    config ??= loadAll().then(honour);
     return config;
+  };
+  const listUnapproved = async () => {
+    const found = await loadAll();
+    if (findClaims(found, () => false).length === 0) return [];
+    const remotes = git.name === 'native' ? await listRemotes(repository) : [];
+    const { listUnapproved: list } = await import('./session/config-trust.ts');
+    return list(trust, found, (name) => remotes.includes(name));
   };
   const writerOf = async () => options.writer ?? identifyWriter(disk, random, home, repository.commonDir);
   const writers = {
@@ -72,7 +98,7 @@ export async function openOrch(options: OrchOptions = {}): Promise<Orch> {
   // A session goes on while its config is being edited; and by the rules it had, for want of a better word.
   const readRedactor = () => {
     reading ??= readConfig()
-      .catch(() => readLastConfig({ worktree: repository.worktree, home }))
+      .catch(() => honour(readLastConfig({ worktree, home })))
       .then(async (found) => {
         redactor = await makeRedactor(found.redact);
         return redactor;
@@ -94,6 +120,14 @@ export async function openOrch(options: OrchOptions = {}): Promise<Orch> {
     random,
     home,
     readConfig,
+    listUnapproved,
+    approveClaims: async (claims) => {
+      const { approveClaims } = await import('./session/config-trust.ts');
+      await approveClaims({ disk, home, random }, claims);
+      [config, reading] = [null, null];
+    },
+    mayUseAddress: async (address) =>
+      !(await listUnapproved()).some(({ key, value }) => key === 'sync.remote' && value === address),
     readSettings: async () => ({ ...settingsOf(await readConfig()), ...options.settings }),
     readPrices: async () => (await readConfig()).prices,
     redact,

@@ -11,6 +11,8 @@ export type WriterId = Brand<string, 'WriterId'>;
 export type CheckpointId = Brand<string, 'CheckpointId'>;
 /** The id of a git object, 40 or 64 hexadecimal digits. Made by `parseOid`. */
 export type Oid = Brand<string, 'Oid'>;
+/** An agent's own name for a conversation, a UUID. Made by `readAgentSession`. */
+export type AgentSessionId = Brand<string, 'AgentSessionId'>;
 
 /** Milliseconds since 1970. */
 export type Millis = number;

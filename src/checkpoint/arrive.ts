@@ -62,7 +62,13 @@ export async function bringSnapshot(
 /** Fetches a ref where the remote has it; says why not where it cannot be asked. */
 async function fetchTold(ports: SyncPorts, configured: string, ref: string): Promise<void> {
   try {
-    const { remote, key } = await openSyncRemote(ports, { given: null, configured, timeout: patience });
+    const { remote, key } = await openSyncRemote(ports, {
+      given: null,
+      configured,
+      // Nobody asked for a fetch: it talks to what the user told git of, and to nothing else.
+      mayUseAddress: () => false,
+      timeout: patience,
+    });
     if (!(await listRemoteRefs(remote, ref)).has(ref)) return;
     await fetchRefs(remote, [{ from: ref, to: trackedRef(key, ref) }]);
   } catch (error) {

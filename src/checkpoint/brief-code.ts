@@ -1,3 +1,4 @@
+import { isCheckpointId, isOid } from '../ids.ts';
 import { readCurrent } from '../state/current.ts';
 import type { FileChange, State } from '../state/lists.ts';
 import { count } from '../units.ts';
@@ -72,11 +73,12 @@ export function gatherCode({ epicId, state, checkpoint }: BriefSubject): Gathere
     texts.push(`what changed since the commit it stood on: \`git diff ${shortOid(gitCommit)}\``);
   }
   const green = readCurrent(state, 'lastGreen');
+  // What stands in `current` came from outside: nothing but an id may become part of a command.
   if (
     green !== null &&
     green.id !== checkpoint.id &&
     isOid(green.tree) &&
-    isCheckpoint(green.id) &&
+    isCheckpointId(green.id) &&
     Number.isInteger(green.seq)
   ) {
     // Two machines may have given its number to two checkpoints.
@@ -87,20 +89,11 @@ export function gatherCode({ epicId, state, checkpoint }: BriefSubject): Gathere
     const files = snapshot === null ? '' : `; its files are commit \`${shortOid(snapshot)}\``;
     texts.push(`it stood on commit \`${shortOid(gitCommit)}\`${on}${files}`);
   }
-  return { items: texts.map((text) => ({ key: null, text })), leftOut: 0 };
+  return { items: texts.map((text) => ({ key: null, text, by: null })), leftOut: 0 };
 }
 
 /** A recovery has no files of its own: what its session saved last is meant. */
 function nameCode({ seq, snapshot, trigger, sessionNumber }: BriefCheckpoint): string | null {
   if (snapshot !== null) return String(seq);
   return trigger === 'recovery' ? `s${sessionNumber}` : null;
-}
-
-/** What stands in `current` came from outside: nothing but an id may become part of a command. */
-function isOid(text: unknown): boolean {
-  return typeof text === 'string' && /^[0-9a-f]{40,64}$/.test(text);
-}
-
-function isCheckpoint(text: unknown): boolean {
-  return typeof text === 'string' && /^ckpt-\d{8,}-[a-z0-9]{4,64}$/.test(text);
 }

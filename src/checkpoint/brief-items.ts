@@ -3,13 +3,21 @@ import type { Entry, List, State } from '../state/lists.ts';
 import type { CheckpointId, EpicId, GateColour, Oid, Trigger } from '../types.ts';
 
 /** One thing a brief says: a line of Markdown, and the key it has in the state's list, where it has one. */
-export type BriefItem = { readonly key: string | null; readonly text: string };
+export type BriefItem = {
+  readonly key: string | null;
+  readonly text: string;
+  /** The clone that recorded it, where that is another than the reader's. */
+  readonly from: string | null;
+};
+
+/** The same before anything is known of who reads it: `by` is the clone that recorded it; null where orch itself says it. */
+export type SaidItem = { readonly key: string | null; readonly text: string; readonly by: string | null };
 
 /** What a section has to say, the most important first, and how much more there would be. */
 export type Gathered = {
   /** Said before the items, of all of them. */
   readonly lead?: string;
-  readonly items: readonly BriefItem[];
+  readonly items: readonly SaidItem[];
   readonly leftOut: number;
 };
 
@@ -51,18 +59,18 @@ export function sayFirst<T>(
   most: number,
   say: (entry: Keyed<T>) => string,
 ): Gathered {
-  const items: BriefItem[] = [];
+  const items: SaidItem[] = [];
   let seen = 0;
   for (const entry of entries) {
     if (items.length >= most) break;
     seen++;
     const text = say(entry);
-    if (text !== '') items.push({ key: entry.key, text });
+    if (text !== '') items.push({ key: entry.key, text, by: entry.stamp[1] });
   }
   return { items, leftOut: entries.length - seen };
 }
 
 /** One thing without a key, or nothing. */
-export function sayOnce(text: string | null): Gathered {
-  return { items: text === null || text === '' ? [] : [{ key: null, text }], leftOut: 0 };
+export function sayOnce(text: string | null, by: string | null = null): Gathered {
+  return { items: text === null || text === '' ? [] : [{ key: null, text, by }], leftOut: 0 };
 }

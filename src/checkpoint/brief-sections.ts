@@ -12,6 +12,7 @@ import {
   sayOnce,
   sortNewest,
 } from './brief-items.ts';
+import type { Origins } from './brief-origin.ts';
 import { findBriefSource } from './brief-source.ts';
 import { formatMoment, plainText } from './brief-text.ts';
 import { gatherDone, gatherFailing, gatherLeft, gatherRuns } from './brief-work.ts';
@@ -109,16 +110,12 @@ export type BriefSection = {
 export type FullSection = BriefSection & Pick<SectionKind, 'noun' | 'style'>;
 
 /** Everything a state has to say, section by section, without those that have nothing. */
-export function gatherSections(subject: BriefSubject): FullSection[] {
+export function gatherSections(subject: BriefSubject, origins: Origins): FullSection[] {
   return kinds
-    .map(({ name, label, noun, style, gather }) => ({
-      name,
-      label,
-      noun,
-      style,
-      lead: null,
-      ...gather(subject),
-    }))
+    .map(({ name, label, noun, style, gather }) => {
+      const { lead = null, items, leftOut } = gather(subject);
+      return { name, label, noun, style, lead, items: items.map(origins.mark), leftOut };
+    })
     .filter(({ items }) => items.length > 0);
 }
 
@@ -144,14 +141,15 @@ function sayWithTime(
   maxBytes: number,
 ): Gathered {
   const text = plainText(readCurrent(state, key)?.text ?? '', maxBytes);
-  const at = lookUp(state.current, key)?.stamp[0];
-  return sayOnce(text === '' || at === undefined ? null : `${text} (${formatMoment(at, state.clock)})`);
+  const [at, by] = lookUp(state.current, key)?.stamp ?? [];
+  return sayOnce(text === '' || at === undefined ? null : `${text} (${formatMoment(at, state.clock)})`, by);
 }
 
 function gatherNow({ state }: BriefSubject): Gathered {
   const task = readCurrent(state, 'currentTask');
   const text = plainText(task?.text ?? '', 400);
-  return sayOnce(text === '' ? null : `${text}${task?.status === 'done' ? ' (done)' : ''}`);
+  const by = lookUp(state.current, 'currentTask')?.stamp[1];
+  return sayOnce(text === '' ? null : `${text}${task?.status === 'done' ? ' (done)' : ''}`, by);
 }
 
 /** Past this a plan may no longer be what is worked on. */
@@ -175,7 +173,8 @@ function gatherPlan({ state }: BriefSubject): Gathered {
     age === null || plan.at === null
       ? 'of unknown age'
       : `of ${formatMoment(plan.at, state.clock)}${age > staleAfter ? ', stale' : ''}`;
-  return sayOnce(`${parts.join('; ')} (ORCHESTRATION.yaml ${when})`);
+  const by = lookUp(state.current, 'resumptionState')?.stamp[1];
+  return sayOnce(`${parts.join('; ')} (ORCHESTRATION.yaml ${when})`, by);
 }
 
 function gatherDecided({ state }: BriefSubject): Gathered {

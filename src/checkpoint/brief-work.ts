@@ -1,8 +1,9 @@
+import { lookUp } from '../keyed.ts';
 import { readCurrent } from '../state/current.ts';
 import type { GateResult, IssueUpdate, State } from '../state/lists.ts';
 import { type RunPart, runOf } from '../state/run.ts';
 import { count } from '../units.ts';
-import { type BriefItem, type Gathered, type Keyed, sayFirst, sortNewest } from './brief-items.ts';
+import { type Gathered, type Keyed, type SaidItem, sayFirst, sortNewest } from './brief-items.ts';
 import { codeText, plainText } from './brief-text.ts';
 
 const severities: readonly (string | null)[] = ['critical', 'high', 'medium', 'low', null];
@@ -55,25 +56,26 @@ export function gatherFailing(state: State, most: number): Gathered {
   return { items, leftOut: all.length - items.length };
 }
 
-function sayGate({ key, value }: Keyed<GateResult>): BriefItem {
+function sayGate({ key, value, stamp }: Keyed<GateResult>): SaidItem {
   const how = value.status === 'timed_out' ? 'timed out' : 'failed';
   const before = value.knownBefore ? ', as it did before this session' : '';
   const lines = value.output.split('\n').filter((line) => line.trim() !== '');
   const end = plainText(lines.slice(-3).join(' / '), 240);
-  return { key, text: `${codeText(key, 80)} ${how}${before}${end ? `: ${end}` : ''}` };
+  return { key, text: `${codeText(key, 80)} ${how}${before}${end ? `: ${end}` : ''}`, by: stamp[1] };
 }
 
-function sayTests(state: State): (() => BriefItem)[] {
+function sayTests(state: State): (() => SaidItem)[] {
   const tests = readCurrent(state, 'testState');
   if (tests?.status !== 'failed') return [];
+  const by = lookUp(state.current, 'testState')?.stamp[1] ?? null;
   const names = tests.failing.filter((name) => typeof name === 'string');
   const isNumber = (amount: unknown) => typeof amount === 'number';
   const of = isNumber(tests.total) ? ` of ${count(Number(tests.total), 'test')}` : '';
   const figure = isNumber(tests.failed) ? `${tests.failed}${of} failed` : 'tests failed';
   const said = typeof tests.text === 'string' ? plainText(tests.text, 200) : '';
   return [
-    () => ({ key: null, text: `${figure}${said ? `: ${said}` : ''}` }),
-    ...names.map((name) => () => ({ key: null, text: `test ${codeText(name, 160)}` })),
+    () => ({ key: null, text: `${figure}${said ? `: ${said}` : ''}`, by }),
+    ...names.map((name) => () => ({ key: null, text: `test ${codeText(name, 160)}`, by })),
   ];
 }
 

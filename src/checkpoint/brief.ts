@@ -1,14 +1,16 @@
 import { totalUsage } from '../cost/ledger.ts';
+import { lookUp } from '../keyed.ts';
 import { budgetOf } from '../state/current.ts';
 import type { Session, State } from '../state/lists.ts';
 import { hasEnded } from '../state/transition.ts';
 import { cleanLine } from '../text.ts';
-import type { EpicId, Status } from '../types.ts';
+import type { EpicId, Status, WriterId } from '../types.ts';
 import { formatUsd } from '../units.ts';
 import { type Brief, fitBrief } from './brief-fit.ts';
 import type { BriefCheckpoint, BriefSubject } from './brief-items.ts';
+import { findOrigins, type Origins } from './brief-origin.ts';
 import { type BriefSection, gatherSections } from './brief-sections.ts';
-import { findBriefSource, listSessions } from './brief-source.ts';
+import { findBriefSource, type KnownSession, listSessions } from './brief-source.ts';
 import { formatMoment, plainText } from './brief-text.ts';
 import type { Checkpoint } from './list.ts';
 
@@ -19,6 +21,8 @@ export type BriefInput = {
   readonly checkpoint: BriefCheckpoint | null;
   /** What only the caller can know when handing over: files on disk that differ from the snapshot. */
   readonly disk?: { readonly differing: number } | null;
+  /** The clone it is for: what others recorded is shown as theirs. Without one, every line names its clone, once several recorded. */
+  readonly reader?: WriterId | null;
 };
 
 /**
@@ -26,15 +30,17 @@ export type BriefInput = {
  * The same state gives the same brief: it knows no clock, and times are shown beside the newest event's.
  */
 export function generateResumeBrief(input: BriefInput, options: { readonly maxTokens?: number } = {}): Brief {
-  const { epicId, state, checkpoint, disk = null } = input;
+  const { epicId, state, checkpoint, disk = null, reader = null } = input;
+  const origins = findOrigins(state, reader);
   const subject: BriefSubject = { epicId, state, checkpoint, disk };
   const sessions = listSessions(state);
-  const session = findBriefSource(state)?.value ?? sessions[0]?.value ?? null;
+  const source = findBriefSource(state) ?? sessions[0] ?? null;
+  const session = source?.value ?? null;
   return fitBrief(
     {
       title: `# Brief: ${epicId}${nameSessions(session, sessions[0]?.value ?? null, sessions)}`,
-      ended: describeEnd(session, subject),
-      sections: gatherSections(subject),
+      ended: describeEnd(source, subject, origins),
+      sections: gatherSections(subject, origins),
     },
     options.maxTokens,
   );
@@ -62,9 +68,15 @@ const endings: { readonly [S in Status]: string } = {
 };
 
 /** How the session ended and where the epic stands. A person's words come last, so that they cannot pass for ours. */
-function describeEnd(session: Session | null, { state, checkpoint }: BriefSubject): BriefSection {
-  const agent = plainText(session?.agent ?? '', 60);
-  const reason = plainText(session?.reason ?? '', 240);
+function describeEnd(
+  source: KnownSession | null,
+  { state, checkpoint }: BriefSubject,
+  origins: Origins,
+): BriefSection {
+  const session = source?.value ?? null;
+  const by = source && (lookUp(state.sessions, source.session)?.stamp[1] ?? null);
+  const agent = origins.quote(by, plainText(session?.agent ?? '', 60));
+  const reason = origins.quote(by, plainText(session?.reason ?? '', 240));
   const said = [
     session === null
       ? 'no session yet'
@@ -76,7 +88,7 @@ function describeEnd(session: Session | null, { state, checkpoint }: BriefSubjec
   ].filter((part) => part);
   const label = session === null ? 'Not begun' : hasEnded(session.status) ? 'Ended' : 'Not ended';
   const text = `${said.join('. ')}.${reason && ` Reason: ${reason}`}`;
-  return { name: 'ended', label, lead: null, items: [{ key: null, text }], leftOut: 0 };
+  return { name: 'ended', label, lead: null, items: [{ key: null, text, from: origins.of(by) }], leftOut: 0 };
 }
 
 function describeMoney(state: State): string | null {

@@ -48,10 +48,13 @@ export function formatMessage(content: MessageContent, figures: string): string 
     ['Gates', content.gates],
     ['Head', content.head],
     ['Snapshot', content.snapshot],
-    ['Agent', content.agent === null ? null : cleanLine(content.agent, 200) || null],
+    ['Agent', content.agent === null ? null : cleanLine(content.agent) || null],
     ['Reason', content.reason === null ? null : foldText(content.reason)],
   ];
-  const lines = trailers.flatMap(([name, value]) => (value === null ? [] : [`Orch-${name}: ${value}`]));
+  const lines = trailers.flatMap(([name, value]) =>
+    // Only the reason has lines of its own, each of them indented.
+    value === null ? [] : [`Orch-${name}: ${name === 'Reason' ? value : cleanLine(value, 200)}`],
+  );
   const subject = `ckpt ${seqOf(content.id)}: ${cutColumns(cleanLine(content.summary), subjectColumns)}`;
   return `${subject}\n\n${cleanLine(figures)}\n\n${lines.join('\n')}\n`;
 }

@@ -3,6 +3,7 @@ import { hasCode, OrchError, systemCode, writeFailed } from '../errors.ts';
 import { append } from '../git/append.ts';
 import type { GitEngine } from '../git/engine.ts';
 import { waitForRefLock } from '../git/ref-wait.ts';
+import { nameFile } from '../ids.ts';
 import { withLock } from '../system/lock.ts';
 import type { EpicId, Oid } from '../types.ts';
 import { formatInstant } from '../units.ts';
@@ -36,7 +37,7 @@ export async function save(
   epic: EpicId,
   makeDraft: (tip: Tip) => Promise<Draft | null>,
 ): Promise<Stored[]> {
-  const lock = joinPath(ports.home, 'locks', `${epic}.lock`);
+  const lock = joinPath(ports.home, 'locks', nameFile(epic, '.lock'));
   try {
     return await withLock(ports, lock, () => saveLocked(ports, epic, makeDraft));
   } catch (error) {

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { hasCode, OrchError } from '../errors.ts';
 import { waitForRefLock } from '../git/ref-wait.ts';
+import { nameFile } from '../ids.ts';
 import { withLock } from '../system/lock.ts';
 import type { EpicId, Millis, Oid } from '../types.ts';
 import { holdIfRaised, type RaisedBudget } from './held-budgets.ts';
@@ -21,7 +22,7 @@ export async function joinEpic(ports: SyncPorts, epic: EpicId, theirs: Oid): Pro
   const problem = damage[0]?.problem ?? (saved === null ? 'there is no checkpoint in it' : null);
   if (problem !== null) throw notTaken(epic, theirs, problem);
   const own = await ports.readOwnRows(epic);
-  const lock = join(ports.home, 'locks', `${epic}.lock`);
+  const lock = join(ports.home, 'locks', nameFile(epic, '.lock'));
   return withLock(ports, lock, async () => {
     const ours = await readTip(ports, epic);
     const leap = findLeap(ours.seq, seq, state.clock, ports.clock.now());

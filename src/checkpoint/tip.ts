@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { GitEngine } from '../git/engine.ts';
-import { isEpicId, parseEpicId, parseOid } from '../ids.ts';
+import { isEpicId, nameFile, parseEpicId, parseOid } from '../ids.ts';
 import type { Clock, Random } from '../system/clock.ts';
 import { type Disk, readTextIfThere, statIfThere, writeAll } from '../system/files.ts';
 import type { EpicId, Oid } from '../types.ts';
@@ -45,7 +45,7 @@ export async function readTip(ports: StorePorts, epic: EpicId): Promise<Tip> {
 }
 
 function rememberedPath({ home }: StorePorts, epic: EpicId): string {
-  return join(home, 'tips', epic);
+  return join(home, 'tips', nameFile(epic));
 }
 
 /** Where an epic's ref stood lately, the newest first, as far as this clone remembers. */

@@ -1,4 +1,4 @@
-import { formatSeq, isEpicId, parseCheckpointId, parseEpicId, seqOf } from '../ids.ts';
+import { formatSeq, isEpicId, nameFile, parseCheckpointId, parseEpicId, seqOf } from '../ids.ts';
 import type { CheckpointId, EpicId, Millis } from '../types.ts';
 
 const refPrefix = 'refs/orchestration/epics/';
@@ -34,7 +34,7 @@ export function epicFolder(epic: EpicId): string[] {
 
 /** `00000058-ckpt-00000058-k3f9qz.json` */
 export function documentName(id: CheckpointId): string {
-  return `${formatSeq(seqOf(id))}-${id}.json`;
+  return nameFile(`${formatSeq(seqOf(id))}-${id}`, '.json');
 }
 
 /** The brief beside the documents, for people who look with git. */

@@ -1,10 +1,10 @@
-import { join } from 'node:path';
 import { exitStatuses } from '../errors.ts';
 import { formatBaselineResult } from '../integration/baseline-view.ts';
 import type { Orch } from '../orch.ts';
 import type { Follower } from '../session/agent-follow.ts';
 import { runBaseline } from '../session/baseline.ts';
 import { makeUntold } from '../session/changes.ts';
+import { briefPath } from '../session/handover.ts';
 import { sessionMarker } from '../session/leftovers.ts';
 import type { Started } from '../session/lifecycle.ts';
 import { type End, type SupervisorEvent, supervise } from '../session/supervisor.ts';
@@ -51,7 +51,7 @@ export async function attend(
     // A program that draws on the terminal would be drawn over.
     if (text !== null && (!isQuiet || event.kind === 'warning' || event.kind === 'waiting')) tell(text);
   };
-  const path = join(orch.home, 'briefs', `${target.session}.md`);
+  const path = briefPath(orch.home, target.session);
   const place = { ...target, kind: 'running' as const };
   const end = await supervise(orch, target, {
     command:
@@ -64,7 +64,7 @@ export async function attend(
             marker: sessionMarker(target.session),
             onOutput: log && ((chunk) => log.write(chunk)),
           },
-    brief: { path, text: handover?.brief.markdown ?? '' },
+    brief: { path, text: handover?.quoted ?? '' },
     follower,
     ...(call.rest.length > 0 && {
       readChanges: makeUntold(orch, target, started.stored?.checkpoint.snapshot ?? null),

@@ -1,6 +1,7 @@
 import { constants } from 'node:fs';
 import { join } from 'node:path';
 import { type ErrorCode, exitStatuses, OrchError } from '../errors.ts';
+import { nameFile } from '../ids.ts';
 import type { Orch } from '../orch.ts';
 import type { SessionInfo } from '../session/fate.ts';
 import { makeSessionId } from '../session/here.ts';
@@ -11,7 +12,7 @@ import type { Context } from './run.ts';
 
 /** Where a session in the background, and its command, print. */
 export function logPath(home: string, session: SessionId): string {
-  return join(home, 'logs', `${session}.log`);
+  return join(home, 'logs', nameFile(session, '.log'));
 }
 
 type Message = {

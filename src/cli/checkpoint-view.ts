@@ -2,10 +2,10 @@ import type { CheckpointDocument } from '../checkpoint/document.ts';
 import { OrchError } from '../errors.ts';
 import type { Checkpoint, LoadedCheckpoint, Verification } from '../index.ts';
 import type { List, Note } from '../state/lists.ts';
-import { cleanLine, columnsOf, cutColumns } from '../text.ts';
+import { columnsOf, cutColumns } from '../text.ts';
 import type { EpicId, Millis } from '../types.ts';
 import { count, formatAge } from '../units.ts';
-import { type Column, formatTable, type Output } from './output.ts';
+import { type Column, flatten, formatTable, type Output } from './output.ts';
 
 /** How many of a list are wanted. */
 export function parseLimit(text: string): number {
@@ -23,7 +23,7 @@ function paintGates({ paint }: Output, text: string): string {
 export function showTitle(out: Output, { seq, epicId, summary }: Checkpoint, mark = ''): string {
   const name = `ckpt ${seq} of ${epicId}`;
   const room = out.columns - columnsOf(`${mark}${name}: `);
-  return `${out.paint('cyan', mark)}${out.paint('bold', name)}: ${cutColumns(summary, Math.max(8, room))}`;
+  return `${out.paint('cyan', mark)}${out.paint('bold', name)}: ${cutColumns(flatten(summary), Math.max(8, room))}`;
 }
 
 /** A line a checkpoint, cut to the width of the terminal. */
@@ -100,7 +100,7 @@ export function showCheckpoint(out: Output, { checkpoint, document }: LoadedChec
 /** Files that changed and are not in the snapshot, on one line: nobody should learn that when they want them back. */
 export function showLeftOut(out: Output, { leftOut = [] }: Pick<CheckpointDocument, 'leftOut'>): string[] {
   if (leftOut.length === 0) return [];
-  const named = leftOut.slice(0, 3).map(({ path, reason }) => `${cleanLine(path)} (${reason})`);
+  const named = leftOut.slice(0, 3).map(({ path, reason }) => `${flatten(path)} (${flatten(reason)})`);
   const more = leftOut.length > named.length ? [`and ${count(leftOut.length - named.length, 'other')}`] : [];
   const text = `Not in the snapshot: ${[...named, ...more].join(', ')}`;
   return [out.paint('yellow', cutColumns(text, out.columns))];
@@ -116,9 +116,7 @@ function showNotes<T extends Pick<Note, 'text'>>(
   const shown = Object.values(list).filter(({ value }) => isShown(value));
   if (shown.length === 0) return '';
   const newest = shown.sort((a, b) => b.stamp[0] - a.stamp[0]).slice(0, 10);
-  const lines = newest.map(
-    ({ value }) => `  ${cutColumns(value.text.replaceAll('\n', ' '), out.columns - 2)}`,
-  );
+  const lines = newest.map(({ value }) => `  ${cutColumns(flatten(value.text), out.columns - 2)}`);
   return `\n${out.paint('bold', title)}\n${lines.join('\n')}`;
 }
 
@@ -128,7 +126,7 @@ export function showVerification(out: Output, { checked, damaged, remarks }: Ver
     return [whole, ...showRemarks(remarks)].join('\n');
   }
   const lines = damaged.map(({ epicId, id, commit, problem }) => {
-    return `${out.paint('red', '✗')} ${epicId} ${id ?? commit.slice(0, 12)}\n  ${problem}`;
+    return `${out.paint('red', '✗')} ${epicId} ${id ?? commit.slice(0, 12)}\n  ${flatten(problem)}`;
   });
   return lines.join('\n');
 }

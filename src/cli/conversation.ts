@@ -6,6 +6,7 @@ import type { Orch } from '../orch.ts';
 import { type Follower, followAgents } from '../session/agent-follow.ts';
 import { readView } from '../session/context.ts';
 import { type AgentPlan, planConversation } from '../session/conversation.ts';
+import { briefPath } from '../session/handover.ts';
 import type { Started } from '../session/lifecycle.ts';
 import type { EpicId } from '../types.ts';
 import type { Context } from './run.ts';
@@ -30,7 +31,14 @@ export async function planAgent(
 ): Promise<AgentPlan | null> {
   waitsAtLimit(call); // said before anything begins, where it is wrong
   const { state } = await readView(orch, epic);
-  return planConversation(orch.random, state, { argv: call.rest, cwd, homes: agentHomes(), resumes });
+  const writer = await orch.identifyWriter();
+  return planConversation(orch.random, state, {
+    argv: call.rest,
+    cwd,
+    homes: agentHomes(),
+    resumes,
+    writer,
+  });
 }
 
 function agentHomes(): AgentHomes {
@@ -49,14 +57,14 @@ export async function followCommand(
   plan: AgentPlan | null,
   tell: (text: string) => void,
 ): Promise<Follower> {
-  const brief = handover?.brief.markdown.trim() ? handover.brief.markdown : null;
+  const brief = handover && { text: handover.quoted, file: briefPath(orch.home, target.session) };
   const request = { argv: call.rest, plan, brief, state, waitsAtLimit: waitsAtLimit(call) };
   const follower = await followAgents(orch, target, request);
   if (plan === null) return follower;
   const { agent, session, unseen, goesOn } = plan;
   if (unseen !== null) tell(`      ${agent}: ${unseen}, so only hooks can tell what it costs.`);
   if (goesOn && plan.isAdded) tell(`      ${agent} goes on with its conversation ${session?.slice(0, 8)}.`);
-  else if (brief !== null && !goesOn && !follower.tookBrief)
+  else if (brief !== null && !goesOn && follower.given === null)
     tell(`      There is no place for the brief in this command: it is in the file ORCH_BRIEF_FILE names.`);
   return follower;
 }

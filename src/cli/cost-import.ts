@@ -7,6 +7,7 @@ import { type Imported, importTranscripts } from '../session/import.ts';
 import { describeMoney } from '../session/status.ts';
 import { count, formatUsd, toUsd } from '../units.ts';
 import { choosePlace, rememberEpic } from './choose.ts';
+import { settleConfig } from './config-trust.ts';
 import { showOutcome, showWarning } from './outcome.ts';
 import { formatTable } from './output.ts';
 import type { Context } from './run.ts';
@@ -17,6 +18,7 @@ export async function runImport(context: Context, orch: Orch, call: Call): Promi
   if (call.rest.length === 0)
     throw new OrchError('USAGE', 'which files?', { hint: 'Try: orch cost import session.jsonl' });
   const files = call.rest.map((file) => resolve(context.cwd, file));
+  await settleConfig(context, orch);
   const place = await choosePlace(context, orch, textOf(call, 'epic'));
   const imported = await importTranscripts(orch, place, files);
   await rememberEpic(orch, place.epic);

@@ -12,6 +12,7 @@ import { foldAll } from '../state/fold.ts';
 import type { Millis } from '../types.ts';
 import { toUsd } from '../units.ts';
 import { choosePlace, epicOption, rememberEpic, viewEpic } from './choose.ts';
+import { settleConfig } from './config-trust.ts';
 import { showCost, showReport } from './cost-view.ts';
 import { showOutcome } from './outcome.ts';
 import { runCommands } from './run.ts';
@@ -111,6 +112,7 @@ const budget: CommandSpec = {
   examples: ['orch cost budget 20', 'orch cost budget +10 -e feat-login', 'orch cost budget none'],
   run: (context, call) =>
     context.withOrch(async (orch) => {
+      await settleConfig(context, orch);
       const place = await choosePlace(context, orch, textOf(call, 'epic'));
       const { state } = await readView(orch, place.epic);
       const { prices } = await orch.readConfig();

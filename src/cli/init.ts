@@ -4,7 +4,7 @@ import { readOwnEntries } from '../integration/claude-settings.ts';
 import type { Gate } from '../integration/gate.ts';
 import { describeChange } from '../integration/text-diff.ts';
 import { approve, isApproved } from '../integration/trust.ts';
-import type { Orch } from '../orch.ts';
+import type { Claim, Orch } from '../orch.ts';
 import { listGates } from '../session/baseline.ts';
 import { type InitFacts, readInitFacts } from '../session/init-facts.ts';
 import { type FileChange, planInit, planUndo } from '../session/init-plan.ts';
@@ -13,6 +13,7 @@ import { readIfThere } from '../system/files.ts';
 import { catchSignals, statusOfSignal } from '../system/signals.ts';
 import { askYesNo, canAsk } from './ask.ts';
 import { thisCommand, userFolders } from './caller.ts';
+import { showClaim } from './config-trust.ts';
 import { showApproval, showDiffs, showFound, showSummary } from './init-view.ts';
 import { type Context, runCommands } from './run.ts';
 import type { Call, CommandSpec } from './spec.ts';
@@ -54,17 +55,19 @@ async function init(context: Context, orch: Orch, call: Call): Promise<number> {
   const wishes = readWishes(call);
   const changes = isUndo ? planUndo(facts, wishes) : planInit(facts, wishes);
   const unapproved = chooseUnapproved(context, orch, gates);
-  const isNeeded = changes.length > 0 || unapproved.length > 0;
+  const claims = isUndo || context.settings.byAgent ? [] : await orch.listUnapproved();
+  const isNeeded = changes.length > 0 || unapproved.length > 0 || claims.length > 0;
   const mayWrite = call.options.yes === true;
   if (!json) {
     if (!mayWrite && changes.length > 0) out.print(`${showDiffs(out, changes)}\n`);
-    showPlan(context, facts, { changes, unapproved, isUndo });
+    showPlan(context, facts, { changes, unapproved, claims, isUndo });
   }
   const answer = isNeeded && (mayWrite || (!json && (await askToWrite())));
   const isWanted = answer === true;
   if (isWanted) {
     await writeChanges(orch, changes);
     if (unapproved.length > 0) await approve(orch.disk, orch.home, unapproved, orch.random);
+    if (claims.length > 0) await orch.approveClaims(claims);
   }
   if (json) out.print(JSON.stringify(describe(facts, changes, isWanted)));
   if (isNeeded && !mayWrite && (json || !canAsk())) throw needsYes(isUndo);
@@ -96,13 +99,15 @@ function chooseUnapproved({ settings }: Context, orch: Orch, gates: readonly Gat
 type Plan = {
   readonly changes: readonly FileChange[];
   readonly unapproved: readonly Gate[];
+  readonly claims: readonly Claim[];
   readonly isUndo: boolean;
 };
 
-function showPlan({ out }: Context, facts: InitFacts, { changes, unapproved, isUndo }: Plan): void {
+function showPlan({ out }: Context, facts: InitFacts, { changes, unapproved, claims, isUndo }: Plan): void {
   if (!isUndo) out.print(showFound(out, facts.found));
   if (changes.length > 0) out.print(showSummary(out, changes));
   if (unapproved.length > 0) out.print(showApproval(out, unapproved));
+  for (const claim of claims) out.print(`${out.paint('dim', 'approve')}  ${showClaim(claim)}`);
   const isTrackedChanged = changes.some(({ name }) => facts.tracked.includes(name));
   if (changes.length > 0 && !isTrackedChanged)
     out.print(`${out.paint('dim', 'nothing')}  in tracked files, .git/config or your branches`);

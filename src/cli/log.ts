@@ -9,7 +9,7 @@ import type { Millis } from '../types.ts';
 import { formatAge, formatUsd, toMicros, toUsd } from '../units.ts';
 import { parseLimit } from './checkpoint-view.ts';
 import { epicOption, namedEpic, viewEpic } from './choose.ts';
-import { formatTable, type Output } from './output.ts';
+import { flatten, formatTable, type Output } from './output.ts';
 import { runCommands } from './run.ts';
 import { hasSeveralWriters, markOf, paintFate } from './session-view.ts';
 import { type CommandSpec, textOf } from './spec.ts';
@@ -131,12 +131,12 @@ function showHead(
   const until = value.endedAt ?? (isRunning ? now : value.seenAt);
   const parts = [
     out.paint('bold', `s${value.number}`),
-    value.agent ?? '',
+    flatten(value.agent ?? ''),
     paintFate(out, fate, markOf(fate)),
     formatAge(Math.max(1_000, until - value.startedAt)),
     formatUsd(costOf(view.state, id)),
     isShared ? out.paint('dim', `in ${value.writer}`) : '',
-    value.reason && !isRunning ? out.paint('dim', cutColumns(value.reason.replaceAll('\n', ' '), 60)) : '',
+    value.reason && !isRunning ? out.paint('dim', cutColumns(flatten(value.reason), 60)) : '',
   ];
   return parts.filter((part) => part !== '').join('  ');
 }

@@ -1,4 +1,5 @@
 import { join, relative } from 'node:path';
+import { readInnerPath } from '../ids.ts';
 import { quoteForShell } from '../integration/orch-command.ts';
 import { isUnfinished, listNewestRuns } from '../plan/runs.ts';
 import type { EpicView } from '../session/context.ts';
@@ -19,9 +20,9 @@ export function suggestNext(
   const more = status === 'budget_exceeded' ? ' --budget +10' : '';
   const run = listNewestRuns(state).find(isUnfinished);
   if (run) {
-    const { file } = run.head;
     // A program that made its plan itself goes on with it when it is called again.
-    if (file === undefined) return `orch run --list -e ${epic}`;
+    const file = readInnerPath(run.head.file);
+    if (file === null) return `orch run --list -e ${epic}`;
     return `${formatRunAgain(placeFrom(file, standpoint), epic)}${more}`;
   }
   return status === 'interrupted' || more !== '' ? `orch resume -e ${epic}${more}` : null;

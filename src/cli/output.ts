@@ -40,11 +40,16 @@ export function writeTo(fd: number, text: string | Buffer): boolean {
 
 /** The colours of our own, and whatever else a terminal would obey, or show as another text. */
 const obeyed =
-  /(\u001b\[(?:[012]|3[1236])m)|[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
+  /(\u001b\[(?:[012]|3[1236])m)|[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 
 /** Texts may come from other machines, which need not have cleaned them. */
 export function makeShowable(text: string, coloured = false): string {
   return text.replace(obeyed, (_, own: string | undefined) => (coloured && own) || '');
+}
+
+/** A text as part of a line: whatever it holds, it begins no line and no colour of its own. */
+export function flatten(text: string): string {
+  return makeShowable(text.replace(/\s*[\n\r\u2028\u2029]+\s*|\t/g, ' '));
 }
 
 /** Is this a terminal? Asked in two steps: loading what knows it takes longer than to see that it is a pipe or a file. */
@@ -92,10 +97,11 @@ const narrowest = 4;
  * enough, the widest of the others give way.
  */
 export function formatTable(
-  rows: readonly (readonly string[])[],
+  texts: readonly (readonly string[])[],
   columns: readonly Column[],
   width: number,
 ): string {
+  const rows = texts.map((row) => row.map(flatten));
   const widths = columns.map((_, index) => Math.max(...rows.map((row) => columnsOf(row[index] ?? ''))));
   const last = columns.length - 1;
   // A column that says nothing in any row takes no room at all.

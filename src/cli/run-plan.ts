@@ -14,6 +14,7 @@ import { catchSignals, statusOfSignal } from '../system/signals.ts';
 import { inheritedEnvironment } from '../system/spawn.ts';
 import { count } from '../units.ts';
 import { chooseEpic, epicOption, rememberEpic } from './choose.ts';
+import { settleConfig } from './config-trust.ts';
 import { formatClock } from './live-line.ts';
 import { formatRunAgain } from './next.ts';
 import { refuseUnwritable } from './result-file.ts';
@@ -65,7 +66,10 @@ export const runSpec: CommandSpec = {
     const reportFile = textOf(call, 'report');
     if (reportFile !== undefined) refuseUnwritable(context.cwd, reportFile, '--report');
     if (call.options['dry-run']) return dryRun(context, plan, jobs);
-    return context.withOrch((orch) => runPlan(context, orch, call, { plan, path, file, wish, jobs }));
+    return context.withOrch(async (orch) => {
+      await settleConfig(context, orch);
+      return runPlan(context, orch, call, { plan, path, file, wish, jobs });
+    });
   },
 };
 

@@ -16,6 +16,7 @@ import { askYesNo, canAsk } from './ask.ts';
 import { attend, statusOf } from './attend.ts';
 import { goToBackground } from './background.ts';
 import { chooseEpic, rememberEpic } from './choose.ts';
+import { settleConfig } from './config-trust.ts';
 import { chooseGates, type GateChoice } from './gates.ts';
 import type { Context } from './run.ts';
 import { openSessionLog, type SessionLog } from './session-log.ts';
@@ -38,6 +39,7 @@ export async function runStart(context: Context, call: Call, resumes: boolean): 
   const file = textOf(call, 'result');
   if (file !== undefined) (await import('./result-file.ts')).refuseUnwritable(context.cwd, file);
   return context.withOrch(async (orch) => {
+    if (context.settings.background === undefined) await settleConfig(context, orch);
     const epic = await chooseEpic(context, orch, textOf(call, 'epic'), !resumes);
     // Which gates are skipped would else stand in the log alone.
     if (call.options.background && !context.settings.background) await chooseGates(context, orch, call);

@@ -14,6 +14,7 @@ import { catchSignals, type SignalWatch, statusOfSignal } from '../system/signal
 import { count, parseDuration } from '../units.ts';
 import { askYesNo, canAsk } from './ask.ts';
 import { epicOption } from './choose.ts';
+import { settleConfig } from './config-trust.ts';
 import { makeShowable, writeTo } from './output.ts';
 import { type Context, runCommands } from './run.ts';
 import { type Call, type CommandSpec, textOf } from './spec.ts';
@@ -51,6 +52,7 @@ export const syncSpec: CommandSpec = {
 async function runSync(context: Context, orch: Orch, call: Call, signals: SignalWatch): Promise<number> {
   const { out, json } = context;
   const remote = readRemote(context, call);
+  await settleConfig(context, orch);
   const options = { ...readOptions(context, call), signal: signals.aborted };
   if (call.options['dry-run']) {
     const preview = await previewSync(remote, orch, options).finally(clearProgress(context));

@@ -1,17 +1,20 @@
 import { basename, join } from 'node:path';
-import { asFields, asName } from '../cost/fields.ts';
+import { asFields } from '../cost/fields.ts';
+import { nameFile, readAgentSession } from '../ids.ts';
 import { listFolder, readFrom, statIfThere } from '../system/files.ts';
+import type { AgentSessionId } from '../types.ts';
 
 /** Where the agents keep what is theirs. */
 export type AgentHomes = { readonly claude: string; readonly codex: string };
 
 /** The file Claude Code writes a conversation to. It is looked for elsewhere too: long paths have other names. */
-export function locateClaudeTranscript(home: string, cwd: string, session: string): string {
-  const expected = join(claudeFolder(home, cwd), `${session}.jsonl`);
+export function locateClaudeTranscript(home: string, cwd: string, session: AgentSessionId): string {
+  const file = nameFile(session, '.jsonl');
+  const expected = join(claudeFolder(home, cwd), file);
   if (statIfThere(expected) !== null) return expected;
   const projects = join(home, 'projects');
   const found = listFolder(projects)
-    .map((name) => join(projects, name, `${session}.jsonl`))
+    .map((name) => join(projects, name, file))
     .find((path) => statIfThere(path) !== null);
   return found ?? expected;
 }
@@ -21,11 +24,15 @@ function claudeFolder(home: string, cwd: string): string {
 }
 
 /** The last conversation Claude Code had in a folder. */
-export function findLatestClaude(home: string, cwd: string): string | null {
+export function findLatestClaude(home: string, cwd: string): AgentSessionId | null {
   const folder = claudeFolder(home, cwd);
-  const names = listFolder(folder).filter((name) => /^[0-9a-f-]{36}\.jsonl$/.test(name));
+  const names = listFolder(folder).filter((name) => name.endsWith('.jsonl') && sessionOf(name) !== null);
   const newest = newestOf(names.map((name) => join(folder, name)));
-  return newest === null ? null : basename(newest, '.jsonl');
+  return newest === null ? null : sessionOf(newest);
+}
+
+function sessionOf(path: string): AgentSessionId | null {
+  return readAgentSession(basename(path, '.jsonl'));
 }
 
 function newestOf(paths: readonly string[]): string | null {
@@ -37,9 +44,9 @@ function newestOf(paths: readonly string[]): string | null {
 export type Rollout = {
   readonly path: string;
   /** Of its own conversation. */
-  readonly thread: string;
+  readonly thread: AgentSessionId;
   /** Of the one that was asked for; another one's only where an agent started an agent. */
-  readonly session: string;
+  readonly session: AgentSessionId;
   readonly cwd: string | null;
 };
 
@@ -72,10 +79,10 @@ export function readRollout(path: string): Rollout | null {
   try {
     const line = asFields(JSON.parse(end < 0 ? text : text.slice(0, end)));
     const head = line?.type === 'session_meta' ? asFields(line.payload) : null;
-    const thread = asName(head?.id);
+    const thread = readAgentSession(head?.id);
     if (head === null || thread === null) return null;
     const cwd = typeof head.cwd === 'string' ? head.cwd : null;
-    return { path, thread, session: asName(head.session_id) ?? thread, cwd };
+    return { path, thread, session: readAgentSession(head.session_id) ?? thread, cwd };
   } catch {
     return null;
   }
@@ -85,12 +92,12 @@ export function readRollout(path: string): Rollout | null {
 const longestHead = 1024 * 1024;
 
 /** The file of one of Codex's conversations. */
-export function locateRollout(home: string, session: string): string | null {
-  return listRollouts(home).findLast((path) => path.endsWith(`-${session}.jsonl`)) ?? null;
+export function locateRollout(home: string, session: AgentSessionId): string | null {
+  return listRollouts(home).findLast((path) => path.endsWith(`-${nameFile(session, '.jsonl')}`)) ?? null;
 }
 
 /** The last conversation Codex had in a folder. */
-export function findLatestCodex(home: string, cwd: string): string | null {
+export function findLatestCodex(home: string, cwd: string): AgentSessionId | null {
   const here = listRollouts(home, 30).filter((path) => {
     const rollout = readRollout(path);
     return rollout?.cwd === cwd && rollout.thread === rollout.session;

@@ -1,3 +1,4 @@
+import { readAgentSession } from '../ids.ts';
 import type { Addition, AgentCommand, Conversation } from './agent-command.ts';
 
 /** The options that take the word behind them; the others stand alone. */
@@ -68,9 +69,10 @@ function readLine({ words, options }: Line): Conversation {
   if (what === 'fork') return { kind: 'unknown', why: 'it forks a conversation' };
   if (what === 'resume') {
     if (has('--last')) return { kind: 'latest' };
-    return id === undefined
+    const session = readAgentSession(id);
+    return session === null
       ? { kind: 'unknown', why: 'it picks its conversation itself' }
-      : { kind: 'named', session: id, isNew: false };
+      : { kind: 'named', session, isNew: false };
   }
   const isOther = isExec
     ? what === 'review' || what === 'help'
@@ -92,11 +94,12 @@ function findPrompt({ words, isSure }: Line): Word | null {
 
 function add(args: readonly string[], { conversation, brief }: Addition) {
   const prompt = findPrompt(takeApart(args));
-  if (prompt === null) return { args, tookBrief: false };
+  if (prompt === null) return { args, given: null };
   const before = args.slice(0, prompt.at);
   const isBehindDashes = before.at(-1) === '--';
   const resume = conversation && !conversation.isNew ? ['resume', conversation.session] : [];
   const place = isBehindDashes ? [...before.slice(0, -1), ...resume, '--'] : [...before, ...resume];
-  const text = brief === null ? prompt.text : `${brief.trimEnd()}\n\n---\n\n${prompt.text}`;
-  return { args: [...place, text, ...args.slice(prompt.at + 1)], tookBrief: brief !== null };
+  const text = brief === null ? prompt.text : `${brief.text.trimEnd()}\n\n${prompt.text}`;
+  const given = brief === null ? null : ('text' as const);
+  return { args: [...place, text, ...args.slice(prompt.at + 1)], given };
 }

@@ -11,30 +11,34 @@ import {
   writeAtomically,
 } from '../system/files.ts';
 import { isOwnFile, machineId } from '../system/process.ts';
+import type { Json } from '../types.ts';
 import type { Gate } from './gate.ts';
 
 /** What is approved of a gate: how long it may take is no matter of trust. */
 export type TrustedCommand = Pick<Gate, 'name' | 'run' | 'fix'>;
+/** A setting of the repository that is the user's to decide, with what it says. */
+export type TrustedSetting = { readonly key: string; readonly value: Json };
+type Trusted = TrustedCommand | TrustedSetting;
 
 /** Enough for every branch of a repository; the oldest go first. */
 const mostKept = 500;
 
-/** Did the user approve every one of these commands, exactly as they are, in this clone? */
-export function isApproved(home: string, gates: readonly TrustedCommand[]): boolean {
+/** Did the user approve every one of these, exactly as they are, in this clone? */
+export function isApproved(home: string, wanted: readonly Trusted[]): boolean {
   const approved = new Set(readApproved(home));
-  return gates.every((gate) => approved.has(digestOf(home, gate)));
+  return wanted.every((one) => approved.has(digestOf(home, one)));
 }
 
-/** Remembers that the user approved these commands; earlier approvals stay, for other branches have other commands. */
+/** Remembers that the user approved these; earlier approvals stay, for other branches have other ones. */
 export async function approve(
   disk: Disk,
   home: string,
-  gates: readonly TrustedCommand[],
+  wanted: readonly Trusted[],
   random: Random,
 ): Promise<void> {
   try {
     await makeFolder(disk, home);
-    const digests = gates.map((gate) => digestOf(home, gate));
+    const digests = wanted.map((one) => digestOf(home, one));
     const approved = [...new Set([...readApproved(home), ...digests].reverse())].slice(0, mostKept).reverse();
     const text = `${JSON.stringify({ format: 1, approved }, null, 2)}\n`;
     await writeAtomically(disk, fileIn(home), Buffer.from(text), random.id(8));
@@ -48,9 +52,13 @@ function fileIn(home: string): string {
 }
 
 /** Bound to machine and place: a repository that is handed over with its git folder does not bring approvals along. */
-function digestOf(home: string, { name, run, fix }: TrustedCommand): string {
+function digestOf(home: string, one: Trusted): string {
   const place = statIfThere(home) === null ? home : realPath(home);
-  return hash('sha256', JSON.stringify(['orch trust', machineId(), place, name, run, fix]));
+  const what =
+    'key' in one
+      ? ['orch trust setting', machineId(), place, one.key, one.value]
+      : ['orch trust', machineId(), place, one.name, one.run, one.fix];
+  return hash('sha256', JSON.stringify(what));
 }
 
 /** None where the file is missing, damaged, or another user's. */

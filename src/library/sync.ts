@@ -73,6 +73,7 @@ async function open(orch: Orch, given: string | null, options: SyncOptions) {
   return openSyncRemote(orch, {
     given,
     configured,
+    mayUseAddress: orch.mayUseAddress,
     timeout,
     ...(signal && { signal }),
     ...(onProgress && { onProgress }),

@@ -1,4 +1,5 @@
 import { join, sep } from 'node:path';
+import { readInnerPath } from '../ids.ts';
 import type { SessionPorts } from '../session/record.ts';
 import type { TaskRecord } from '../state/run.ts';
 import { hashFile } from '../system/file-hash.ts';
@@ -28,6 +29,7 @@ export function registerArtifacts(worktree: string, paths: readonly string[]): R
 
 /** A path that was checked where the plan was read can still be a link to somewhere else. */
 function findProblem(worktree: string, path: string): string | null {
+  if (readInnerPath(path) === null) return 'is not a path in the repository';
   const found = statIfThere(join(worktree, path));
   if (found === null) return 'is not there';
   if (!found.isFile()) return 'is not a file';

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { hash } from '../digest.ts';
 import { OrchError } from '../errors.ts';
+import { nameFile } from '../ids.ts';
 import type { SpecTask, TaskStatus } from '../integration/spec.ts';
 import { type DeferredIssue, fileOf } from '../integration/spec-checkpoint.ts';
 import { withLock } from '../system/lock.ts';
@@ -93,7 +94,7 @@ export async function readStatus(ports: BatchPorts, folder: string): Promise<Bat
 /** One call at a time works on a spec's files. */
 export function withSpec<T>(ports: BatchPorts, folder: string, work: () => Promise<T>): Promise<T> {
   const name = hash('sha256', folder).slice(0, 16);
-  return withLock(ports, join(ports.home, 'locks', `spec-${name}.lock`), work);
+  return withLock(ports, join(ports.home, 'locks', nameFile(`spec-${name}`, '.lock')), work);
 }
 
 /** The tasks that commits of this branch completed, and tasks.yaml has as open; with `write` they are marked there. */

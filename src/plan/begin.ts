@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { readInnerPath } from '../ids.ts';
 import { type EpicView, readView } from '../session/context.ts';
 import { makeSessionId } from '../session/here.ts';
 import { listMarked } from '../session/leftovers.ts';
@@ -90,8 +91,8 @@ export async function beginRun(
 
 /** The file a run's plan is in, where that is there, and another than the one that is asked for. */
 function findNamesake({ file, worktree }: RunRequest, run: KnownRun | null): string | null {
-  const other = run?.head.file;
-  if (file === null || other === undefined || other === file) return null;
+  const other = readInnerPath(run?.head.file);
+  if (file === null || other === null || other === file) return null;
   return statIfThere(join(worktree, other)) === null ? null : other;
 }
 

@@ -56,7 +56,9 @@ export function planEffects(
         const { key, status, reason, digest } = known;
         return { effect, record: { ...base, key, status, reason, digest, what: known.what }, replay: 'none' };
       }
-      const key = known && !isChanged ? known.key : makeKey(run, task, effect);
+      // It goes into an environment and a header, and may come from another clone.
+      const isKept = known !== undefined && !isChanged && keyShape.test(known.key);
+      const key = isKept ? known.key : makeKey(run, task, effect);
       const record = { ...base, key, status: 'planned', reason: known?.reason ?? null, what } as const;
       const replay = known === undefined ? 'none' : carried.isElsewhere ? 'elsewhere' : 'here';
       return { effect, record, replay };
@@ -88,6 +90,8 @@ function sayChanged(id: string, status: EffectRecord['status']): string {
 }
 
 /** The same for the same effect of the same run, and for no other. */
+const keyShape = /^orch-[0-9a-f]{32}$/;
+
 function makeKey(run: string, task: string, { id, digest }: Effect): string {
   return `orch-${hash('sha256', canonicalJson([run, task, id, digest])).slice(0, 32)}`;
 }

@@ -2,6 +2,7 @@ import { dirname, join } from 'node:path';
 import { isOn } from '../checkpoint/policy.ts';
 import type { RunFile } from '../checkpoint/run-files.ts';
 import { writeFailed } from '../errors.ts';
+import { nameFile } from '../ids.ts';
 import { type OutputLog, openOutputLog } from '../session/output-log.ts';
 import type { Outcome } from '../session/pump-types.ts';
 import { record, type SessionPorts, type Target } from '../session/record.ts';
@@ -47,7 +48,7 @@ export type Trouble = { readonly task: Task; readonly end: Extract<WorkEnd, { re
 export async function workOn(ports: WorkPorts, work: Work, task: Task): Promise<WorkEnd> {
   const { clock, tell } = ports;
   const began = clock.elapsed();
-  const path = join(ports.home, 'logs', work.run.id, `${task.id}.log`);
+  const path = join(ports.home, 'logs', nameFile(work.run.id), nameFile(task.id, '.log'));
   const log = await openTaskLog(ports, task, path);
   const tellEnd = (status: 'succeeded' | 'failed', reason: string | null = null, output = '') => {
     const attempts = work.tasks.get(task.id)?.attempts ?? 0;

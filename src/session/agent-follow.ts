@@ -1,4 +1,6 @@
 import { addUsage, noUsage } from '../cost/ledger.ts';
+import { readAgentSession } from '../ids.ts';
+import type { BriefGiven, BriefToGive } from '../integration/agent-command.ts';
 import {
   listRollouts,
   locateClaudeTranscript,
@@ -11,7 +13,7 @@ import type { Fact } from '../state/facts.ts';
 import type { State } from '../state/lists.ts';
 import type { Exit } from '../system/command.ts';
 import { statIfThere } from '../system/files.ts';
-import type { Millis } from '../types.ts';
+import type { AgentSessionId, Millis } from '../types.ts';
 import { type AgentLink, emptyLink, readLink, removeLink, writeLink } from './agent-link.ts';
 import { joinConversation, readMeters } from './agent-meter.ts';
 import { type AgentPlan, agentFact, findTranscript, writeCommand } from './conversation.ts';
@@ -27,8 +29,8 @@ export type Again = { readonly at: Millis; readonly argv: readonly string[] };
 export type Follower = {
   /** The command line by which it starts. */
   readonly argv: readonly string[];
-  /** Is the brief in it? */
-  readonly tookBrief: boolean;
+  /** How the brief is in it. */
+  readonly given: BriefGiven;
   /** What is new in their files since the last time. */
   readFacts(state: State): Promise<Fact[]>;
   /** Did it end only because its provider lets it do no more for now? */
@@ -42,7 +44,7 @@ export type FollowRequest = {
   readonly argv: readonly string[];
   /** Null where the command is no agent; one it starts may still tell of itself by its hooks. */
   readonly plan: AgentPlan | null;
-  readonly brief: string | null;
+  readonly brief: BriefToGive | null;
   readonly state: State;
   readonly waitsAtLimit: boolean;
 };
@@ -53,8 +55,10 @@ export async function followAgents(
   target: Target,
   { argv, plan, brief, state, waitsAtLimit }: FollowRequest,
 ): Promise<Follower> {
-  const written = plan ? writeCommand(argv, plan, brief) : { argv, tookBrief: false };
-  const find = plan ? await beginPlan(ports, target, plan, state, written.tookBrief) : null;
+  const written = plan ? writeCommand(argv, plan, brief) : { argv, given: null };
+  // Hooks tell the brief to an agent that was only told where it is.
+  const isBriefed = written.given === 'text';
+  const find = plan ? await beginPlan(ports, target, plan, state, isBriefed) : null;
   let session = plan?.session ?? null;
   let [known, waits, usedBefore] = [0, 0, 0];
 
@@ -66,7 +70,7 @@ export async function followAgents(
 
   return {
     argv: written.argv,
-    tookBrief: written.tookBrief,
+    given: written.given,
     async readFacts(current) {
       await find?.(current);
       const link = readLink(ports.home, target.session);
@@ -90,15 +94,16 @@ export async function followAgents(
       if (plan.goesOn && !plan.isAdded) return { at, argv };
       const next = writeCommand(argv, { ...plan, session, goesOn: true, isAdded: true }, null);
       // A prompt that came by stdin is gone, and there is no place for the conversation either.
-      return next.argv.includes(session) ? { at, argv: next.argv } : null;
+      return next.argv.some((word) => word.endsWith(session ?? '')) ? { at, argv: next.argv } : null;
     },
     close: () => removeLink(ports.disk, ports.home, target.session),
   };
 }
 
 /** The agent's conversation now: clearing its context gives it another, and it may run an agent of another kind. */
-function findLast({ agent, homes, cwd }: AgentPlan, { agentSessions }: AgentLink): string | null {
-  return agentSessions.findLast((id) => findTranscript(agent, homes, cwd, id) !== null) ?? null;
+function findLast({ agent, homes, cwd }: AgentPlan, { agentSessions }: AgentLink): AgentSessionId | null {
+  const named = agentSessions.map(readAgentSession).filter((id) => id !== null);
+  return named.findLast((id) => findTranscript(agent, homes, cwd, id) !== null) ?? null;
 }
 
 function sumOutput(state: State, { session }: Target): number {
@@ -108,7 +113,7 @@ function sumOutput(state: State, { session }: Target): number {
 /** Says anew who works when the conversation or the model is another. */
 function describeAgent(
   { agent }: AgentPlan,
-  session: string | null,
+  session: AgentSessionId | null,
   used: readonly (Fact & { kind: 'meter' })[],
   state: State,
 ): Fact[] {

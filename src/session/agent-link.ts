@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { Usage } from '../cost/ledger.ts';
-import { parseEpicId, parseSessionId } from '../ids.ts';
+import { nameFile, parseEpicId, parseSessionId } from '../ids.ts';
 import { removeCached } from '../integration/transcript-cache.ts';
 import type { Keyed } from '../keyed.ts';
 import type { Random } from '../system/clock.ts';
@@ -39,12 +39,12 @@ function folderOf(home: string): string {
 }
 
 function pathOf(home: string, session: SessionId): string {
-  return join(folderOf(home), `${session}.json`);
+  return join(folderOf(home), nameFile(session, '.json'));
 }
 
 /** Where what was read of a session's transcripts is kept. */
 export function meterCache(home: string, session: SessionId): string {
-  return join(folderOf(home), `${session}.meter`);
+  return join(folderOf(home), nameFile(session, '.meter'));
 }
 
 export async function writeLink(disk: Disk, home: string, random: Random, link: AgentLink): Promise<void> {

@@ -170,7 +170,7 @@ async function goOn(
 }
 
 async function briefOf(ports: AgentPorts, view: EpicView): Promise<string> {
-  return (await handOver(ports, view, null, briefTokens)).brief.markdown;
+  return (await handOver(ports, view, null, briefTokens)).quoted;
 }
 
 const reasons: { readonly [B in EpicChoice['because']]?: string } = {

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { OrchError } from '../errors.ts';
+import { nameFile } from '../ids.ts';
 import { lookUp } from '../keyed.ts';
 import { hasEnded } from '../state/transition.ts';
 import { withLock } from '../system/lock.ts';
@@ -29,7 +30,7 @@ export type Claim = {
 export async function claimEpic(ports: SessionPorts, claim: Claim): Promise<SessionId[]> {
   const { epic, session, kind, worktree, command, settings } = claim;
   const { commit: base } = await ports.git.readHead();
-  const lock = join(ports.home, 'locks', `${epic}.claim.lock`);
+  const lock = join(ports.home, 'locks', nameFile(epic, '.claim.lock'));
   return withLock(ports, lock, async () => {
     const givenUp: SessionId[] = [];
     for (const live of listLive(ports.home)) {

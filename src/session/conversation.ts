@@ -1,6 +1,14 @@
 import { resolve } from 'node:path';
 import { hash } from '../digest.ts';
-import { type AgentName, type Conversation, commandOf, identifyAgent } from '../integration/agent-command.ts';
+import { readAgentSession } from '../ids.ts';
+import {
+  type AgentName,
+  type BriefGiven,
+  type BriefToGive,
+  type Conversation,
+  commandOf,
+  identifyAgent,
+} from '../integration/agent-command.ts';
 import {
   type AgentHomes,
   findLatestClaude,
@@ -8,11 +16,13 @@ import {
   locateClaudeTranscript,
   locateRollout,
 } from '../integration/agent-files.ts';
-import { type CurrentAgent, readCurrent } from '../state/current.ts';
+import { lookUp } from '../keyed.ts';
+import { readCurrent } from '../state/current.ts';
 import type { Fact } from '../state/facts.ts';
 import type { State } from '../state/lists.ts';
 import type { Random } from '../system/clock.ts';
 import { realPath, statIfThere } from '../system/files.ts';
+import type { AgentSessionId, WriterId } from '../types.ts';
 
 /** The conversation a command that is an agent has. */
 export type AgentPlan = {
@@ -21,7 +31,7 @@ export type AgentPlan = {
   /** The folder the agent works in. */
   readonly cwd: string;
   /** The agent's own name for it; null where it only shows while it runs. */
-  readonly session: string | null;
+  readonly session: AgentSessionId | null;
   /** Was it there before? */
   readonly goesOn: boolean;
   /** Has its name to be put into the command line? */
@@ -36,6 +46,8 @@ export type PlanRequest = {
   readonly homes: AgentHomes;
   /** Does the session go on from another? Then its conversation goes on too, where that was this agent's. */
   readonly resumes: boolean;
+  /** This clone: only a conversation that it recorded itself is one to go on with. */
+  readonly writer: WriterId;
 };
 
 /** Chooses the conversation for a command; null where it is no agent, or an agent that is to have none. */
@@ -48,10 +60,10 @@ export function planConversation(random: Random, state: State, request: PlanRequ
   const said = command.read(args);
   if (said.kind === 'none') return null;
   const cwd = realFolder(command.folder(args), request.cwd);
-  const last = resumes ? readCurrent(state, 'agent') : null;
-  const canGoOn = last?.name === agent && findTranscript(agent, homes, cwd, last.session) !== null;
+  const last = resumes ? findOwnConversation(state, agent, request.writer) : null;
+  const canGoOn = last !== null && findTranscript(agent, homes, cwd, last) !== null;
   // Some command lines have no place for it.
-  const hasPlace = canGoOn && command.add(args, addition(last.session, false)).args.length > args.length;
+  const hasPlace = canGoOn && command.add(args, addition(last, false)).args.length > args.length;
   const choice = choose(said, {
     last: hasPlace ? last : null,
     fresh: command.takesNewId ? makeUuid(random) : null,
@@ -61,7 +73,17 @@ export function planConversation(random: Random, state: State, request: PlanRequ
   return { agent, homes, cwd, ...choice };
 }
 
-function addition(session: string, isNew: boolean) {
+/**
+ * The conversation this clone had with the agent last. What another clone recorded is none: it would be looked for
+ * among this user's own files, and its name would become an argument of the agent.
+ */
+function findOwnConversation(state: State, agent: AgentName, writer: WriterId): AgentSessionId | null {
+  const last = readCurrent(state, 'agent');
+  const by = lookUp(state.current, 'agent')?.stamp[1];
+  return last?.name === agent && by === writer ? readAgentSession(last.session) : null;
+}
+
+function addition(session: AgentSessionId, isNew: boolean) {
   return { conversation: { session, isNew }, brief: null };
 }
 
@@ -78,9 +100,9 @@ type Choice = Pick<AgentPlan, 'session' | 'goesOn' | 'isAdded' | 'unseen'>;
 function choose(
   said: Exclude<Conversation, { kind: 'none' }>,
   known: {
-    readonly last: CurrentAgent | null;
-    readonly fresh: string | null;
-    readonly latest: () => string | null;
+    readonly last: AgentSessionId | null;
+    readonly fresh: AgentSessionId | null;
+    readonly latest: () => AgentSessionId | null;
   },
 ): Choice {
   const plain = { goesOn: false, isAdded: false, unseen: null };
@@ -94,7 +116,7 @@ function choose(
       return { ...plain, session, goesOn: session !== null };
     }
     case 'open':
-      if (known.last) return { ...plain, session: known.last.session, goesOn: true, isAdded: true };
+      if (known.last) return { ...plain, session: known.last, goesOn: true, isAdded: true };
       return { ...plain, session: known.fresh, isAdded: known.fresh !== null };
   }
 }
@@ -104,7 +126,7 @@ export function findTranscript(
   agent: AgentName,
   homes: AgentHomes,
   cwd: string,
-  session: string,
+  session: AgentSessionId,
 ): string | null {
   if (agent === 'codex') return locateRollout(homes.codex, session);
   const path = locateClaudeTranscript(homes.claude, cwd, session);
@@ -115,23 +137,23 @@ export function findTranscript(
 export function writeCommand(
   argv: readonly string[],
   plan: AgentPlan,
-  brief: string | null,
-): { readonly argv: readonly string[]; readonly tookBrief: boolean } {
+  brief: BriefToGive | null,
+): { readonly argv: readonly string[]; readonly given: BriefGiven } {
   const [program = '', ...args] = argv;
   const { session, goesOn, isAdded } = plan;
   const conversation = session !== null && isAdded ? { session, isNew: !goesOn } : null;
-  // Who goes on knows it all.
+  // A resumed conversation already has its context.
   const added = commandOf(plan.agent).add(args, { conversation, brief: goesOn ? null : brief });
-  return { argv: [program, ...added.args], tookBrief: added.tookBrief };
+  return { argv: [program, ...added.args], given: added.given };
 }
 
 /** Which agent works, under its own name for the conversation. */
-export function agentFact(name: AgentName, session: string, model: string | null): Fact {
+export function agentFact(name: AgentName, session: AgentSessionId, model: string | null): Fact {
   return { kind: 'current_set', key: 'agent', value: { name, session, model } };
 }
 
 /** A version 4 UUID, of the chance the port gives. */
-function makeUuid(random: Random): string {
+function makeUuid(random: Random): AgentSessionId {
   const hex = hash('sha256', random.id(40));
   const variant = '89ab'[Number.parseInt(hex[16] ?? '0', 16) % 4];
   const parts = [
@@ -140,5 +162,7 @@ function makeUuid(random: Random): string {
     `4${hex.slice(13, 16)}`,
     `${variant}${hex.slice(17, 20)}`,
   ];
-  return [...parts, hex.slice(20, 32)].join('-');
+  const session = readAgentSession([...parts, hex.slice(20, 32)].join('-'));
+  if (session === null) throw new Error('a UUID that is none');
+  return session;
 }

@@ -1,10 +1,14 @@
+import { join } from 'node:path';
 import { generateResumeBrief } from '../checkpoint/brief.ts';
 import type { Brief } from '../checkpoint/brief-fit.ts';
+import { quoteBrief } from '../checkpoint/brief-origin.ts';
 import { findBriefSource } from '../checkpoint/brief-source.ts';
 import { type Checkpoint, describeCommit } from '../checkpoint/list.ts';
 import { findCheckpoint, findWork } from '../checkpoint/names.ts';
 import { readSaved } from '../checkpoint/read.ts';
-import type { SessionId } from '../types.ts';
+import { hasCode } from '../errors.ts';
+import { nameFile, parseWriterId } from '../ids.ts';
+import type { SessionId, WriterId } from '../types.ts';
 import type { EpicView } from './context.ts';
 import { type KnownSession, listOwnJournals } from './fate.ts';
 import type { SessionPorts } from './record.ts';
@@ -12,6 +16,8 @@ import type { SessionPorts } from './record.ts';
 /** What the next session gets. */
 export type Handover = {
   readonly brief: Brief;
+  /** The brief for an agent, as quoted material. */
+  readonly quoted: string;
   /** The session it is about; null where none has done anything yet. */
   readonly from: { readonly id: SessionId; readonly number: number } | null;
   /** The checkpoint it was taken from, where one was named. */
@@ -30,11 +36,27 @@ export async function handOver(
   const state = named?.document.state ?? view.state;
   const gates = (saved && describeCommit(saved.commit)?.gates) ?? 'unknown';
   const checkpoint = saved && { ...saved.document, gates };
-  const input = { epicId: view.epic, state, checkpoint };
+  const input = { epicId: view.epic, state, checkpoint, reader: await findReader(ports) };
   const brief = generateResumeBrief(input, maxTokens === undefined ? {} : { maxTokens });
   const source = findBriefSource(state);
   const from = source && { id: source.session, number: source.value.number };
-  return { brief, from, named: named && describeCommit(named.commit) };
+  const quoted = quoteBrief(brief.markdown, view.epic);
+  return { brief, quoted, from, named: named && describeCommit(named.commit) };
+}
+
+/** A clone that only looks may have no id yet, and no way to keep one: then every line counts as another clone's. */
+async function findReader(ports: SessionPorts): Promise<WriterId> {
+  try {
+    return await ports.identifyWriter();
+  } catch (error) {
+    if (!hasCode(error, 'WRITE_FAILED')) throw error;
+    return parseWriterId('reader');
+  }
+}
+
+/** Where the brief of a session lies for its command, as long as that runs. */
+export function briefPath(home: string, session: SessionId): string {
+  return join(home, 'briefs', nameFile(session, '.md'));
 }
 
 async function readNamed(ports: SessionPorts, { epic }: EpicView, name: string) {

@@ -1,7 +1,7 @@
 import { constants, existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { OrchError, systemCode, writeFailed } from '../errors.ts';
-import { parseSessionId } from '../ids.ts';
+import { nameFile, parseSessionId } from '../ids.ts';
 import { sleep } from '../system/clock.ts';
 import {
   type Disk,
@@ -30,7 +30,7 @@ const maxRecordBytes = 1024 * 1024;
 
 /** Where a session's journal is. */
 export function journalPath(folder: string, session: SessionId): string {
-  return join(folder, `${session}.jsonl`);
+  return join(folder, nameFile(session, '.jsonl'));
 }
 
 /** The sessions that have a journal. */

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { parseEpicId, parseSessionId } from '../ids.ts';
+import { nameFile, parseEpicId, parseSessionId } from '../ids.ts';
 import type { Random } from '../system/clock.ts';
 import { type Disk, listFolder, readTextIfThere, removeIfThere, writeAtomically } from '../system/files.ts';
 import { checkProcess, type ProcessIdentity } from '../system/process.ts';
@@ -29,7 +29,7 @@ export function liveFolder(home: string): string {
 }
 
 function pathOf(home: string, session: SessionId): string {
-  return join(liveFolder(home), `${session}.json`);
+  return join(liveFolder(home), nameFile(session, '.json'));
 }
 
 export async function writeLive(disk: Disk, home: string, random: Random, record: LiveRecord): Promise<void> {
@@ -68,7 +68,7 @@ export function checkLive(record: LiveRecord): Liveness {
 export type StopRequest = { readonly want: 'pause' | 'complete'; readonly reason: string | null };
 
 export function requestPath(home: string, session: SessionId): string {
-  return join(liveFolder(home), `${session}.request`);
+  return join(liveFolder(home), nameFile(session, '.request'));
 }
 
 export async function requestStop(

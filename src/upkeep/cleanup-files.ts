@@ -1,7 +1,7 @@
 import { lstatSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { nameIndexFolder } from '../git/work-tree-index.ts';
-import { parseSessionId } from '../ids.ts';
+import { nameFile, parseSessionId } from '../ids.ts';
 import { listJournals, readJournal } from '../session/journal.ts';
 import { checkLive, liveFolder, readLive } from '../session/live.ts';
 import { listFolder, statIfThere } from '../system/files.ts';
@@ -68,7 +68,7 @@ function readTrashedJournals(folder: string): Thing[] {
   const epics = new Map<string, EpicId>();
   for (const session of listJournals(folder)) {
     const epic = readJournal(folder, session)?.header.epic;
-    if (epic) epics.set(`${session}.jsonl`, epic);
+    if (epic) epics.set(nameFile(session, '.jsonl'), epic);
   }
   return inFolder(folder, (file, name) => ({
     kind: 'trashed_journal',

@@ -2,6 +2,7 @@ import { dirname, join } from 'node:path';
 import { forgetAll } from '../checkpoint/forgotten.ts';
 import { hasCode } from '../errors.ts';
 import { snapshotRef } from '../git/snapshot-ref.ts';
+import { nameFile } from '../ids.ts';
 import { deleteEpic } from '../session/delete.ts';
 import { journalFolder, releaseJournal } from '../session/journal.ts';
 import { checkLive, listLive } from '../session/live.ts';
@@ -101,7 +102,7 @@ async function trashWhole(
   ports: CleanupPorts,
   { epic, ref, oid }: Thing & { kind: 'epic' },
 ): Promise<string | null> {
-  return withLock(ports, join(ports.home, 'locks', `${epic}.claim.lock`), async () => {
+  return withLock(ports, join(ports.home, 'locks', nameFile(epic, '.claim.lock')), async () => {
     const isWorkedOn = listLive(ports.home).some((live) => live.epic === epic && checkLive(live) !== 'dead');
     const now = await ports.git.readRef(ref);
     if (now === null) return null;

@@ -74,10 +74,16 @@ const repositoryCheck: Check = {
 
 const config: Check = {
   name: 'config',
-  look: async ({ repository }) => {
+  look: async ({ repository, listUnapproved }) => {
     if (repository.worktree === null) return ok('a bare repository has none');
     try {
       const { path } = await parseConfigFile(repository.worktree);
+      const waiting = (await listUnapproved()).map(({ key }) => key);
+      if (waiting.length > 0)
+        return warn(
+          `${waiting.join(', ')} in ${path} is not used: it is yours to approve`,
+          'See it, and approve it or not: orch init --no-claude --no-codex',
+        );
       return ok(path === null ? 'none; the defaults hold' : path);
     } catch (error) {
       if (!hasCode(error, 'CONFIG_INVALID')) throw error;

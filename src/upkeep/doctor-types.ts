@@ -1,3 +1,4 @@
+import type { Claim } from '../config.ts';
 import type { OrchCommand } from '../integration/orch-command.ts';
 import type { UserFolders } from '../session/init-facts.ts';
 import type { SessionSettings } from '../session/settings.ts';
@@ -18,6 +19,8 @@ export type Caller = {
 export type DoctorPorts = CleanupPorts & {
   readonly caller: Caller;
   readonly readSettings: () => Promise<SessionSettings>;
+  /** The settings of the repository that wait for the user's yes. */
+  readonly listUnapproved: () => Promise<readonly Claim[]>;
 };
 
 /** What a check found. */

@@ -145,6 +145,7 @@ describe.skipIf(!codexProgram)('orch start -- codex', () => {
   it('is metered, and goes on with its conversation', async () => {
     const repository = makeRepositoryWithCommit();
     writeConfig(repository, config);
+    runOrch(repository, ['init', '-y', '--no-claude', '--no-codex']);
     const model = await startOpenAiModel([
       { text: 'First.', usage: { input_tokens: 0, output_tokens: 100_000 } },
       { text: 'Second.', usage: { input_tokens: 0, output_tokens: 200_000 } },
@@ -161,6 +162,7 @@ describe.skipIf(!codexProgram)('orch start -- codex', () => {
   it('is stopped at the budget', async () => {
     const repository = makeRepositoryWithCommit();
     writeConfig(repository, config);
+    runOrch(repository, ['init', '-y', '--no-claude', '--no-codex']);
     const model = await startOpenAiModel([
       {
         tools: [{ tool: 'exec_command', input: { cmd: runUntilCleanUp } }],

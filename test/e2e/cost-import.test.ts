@@ -104,6 +104,14 @@ describe('importing transcripts', () => {
       join(repository.folder, '.orchestration/config.yaml'),
       'prices: { codex: { input: 1000, output: 1000, cacheRead: 1000 } }\n',
     );
+    const unapproved = runOrch(repository, ['cost', 'budget', '500', '-e', 'x']);
+    expect(unapproved).toMatchObject({
+      status: 2,
+      stderr: expect.stringContaining(
+        'prices in .orchestration/config.yaml is not used until you approve it: orch init --no-claude --no-codex',
+      ),
+    });
+    expect(runOrch(repository, ['init', '-y', '--no-claude', '--no-codex']).status).toBe(0);
     expect(runOrch(repository, ['cost', 'budget', '500', '-e', 'x']).status).toBe(0);
     expect(importFiles(repository, path('events.jsonl')).imported[0]?.costUsd).toBeGreaterThan(0);
     expect(importFiles(repository, path('events.jsonl')).imported).toEqual([]);

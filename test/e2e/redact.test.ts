@@ -255,9 +255,14 @@ describe('I8: a changed file in which a rule hits is left out of snapshots, and 
 });
 
 describe('the config', () => {
-  it('adds patterns, and can switch the presets off', () => {
+  it('adds patterns, and can switch the presets off once the user agreed', () => {
     const repository = makeRepositoryWithCommit();
     writeConfig(repository, "redact: { presets: false, patterns: ['ACME-[0-9]{8}'] }\n");
+    const told = orchJson<{ event: { text: string } }>(repository, ['record', 'note', token, '-e', 'before']);
+    expect(told.event.text).not.toContain(token);
+    expect(runOrch(repository, ['init', '-y', '--no-claude', '--no-codex']).stdout).toContain(
+      'approve  redact.presets: false (whether known secrets are kept out of what orch records)',
+    );
     repository.write('file', 'ACME-12345678\n');
     repository.write('other', `${token}\n`);
     const note = (text: string) =>

@@ -1,5 +1,5 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { makeFakeAgent } from '../support/agents.ts';
 import { orchBin, runOrch } from '../support/orch.ts';
@@ -31,6 +31,11 @@ function agentOf(repository: TestRepository, epic: string): unknown {
   return JSON.parse(repository.git('show', `${ref}:${newest}`)).state.current.agent.value;
 }
 
+/** The conversation a start is about. */
+function conversationOf(args: readonly string[] = []): string {
+  return args.find((word) => /^--(?:session-id|resume)=/.test(word))?.replace(/^[^=]*=/, '') ?? '';
+}
+
 function spentOn(repository: TestRepository, epic: string): number {
   return statusOf(repository, epic).budget.spentUsd;
 }
@@ -43,12 +48,14 @@ describe('orch start -- claude', () => {
     const ran = runOrch(repository, ['start', '-e', 'x', '--', claude.program, '-p', 'Go']);
     expect(ran).toMatchObject({ status: 0, stdout: 'hello\n' });
     const [args = []] = claude.starts();
-    expect(args).toEqual(['--session-id', expect.stringMatching(uuid), '-p', 'Go']);
+    const conversation = conversationOf(args);
+    expect(conversation).toMatch(uuid);
+    expect(args).toEqual([`--session-id=${conversation}`, '-p', 'Go']);
     expect(spentOn(repository, 'x')).toBe(1.5);
-    expect(trailerOf(repository, 'x')).toBe(`claude ${args[1]?.slice(0, 8)}`);
+    expect(trailerOf(repository, 'x')).toBe(`claude ${conversation.slice(0, 8)}`);
     expect(agentOf(repository, 'x')).toEqual({
       name: 'claude',
-      session: args[1],
+      session: conversation,
       model: 'claude-sonnet-4-5',
     });
     expect(readdirSync(join(repository.folder, '.git', 'orchestration', 'agents'))).toEqual([]);
@@ -91,26 +98,31 @@ describe('orch start -- claude', () => {
     const second = runOrch(repository, ['resume', '-e', 'x', '--', claude.program, '-p', 'Go on']);
     expect(second.stderr).toContain('claude goes on with its conversation');
     const [first = [], next] = claude.starts();
-    expect(next).toEqual(['--resume', first[1], '-p', 'Go on']);
+    expect(next).toEqual([`--resume=${conversationOf(first)}`, '-p', 'Go on']);
     expect(spentOn(repository, 'x')).toBe(4.5);
-    const own = ['--resume', first[1] ?? '', '-p', 'Again'];
+    const own = ['--resume', conversationOf(first), '-p', 'Again'];
     runOrch(repository, ['resume', '-e', 'x', '--', claude.program, ...own]);
     expect(claude.starts()[2]).toEqual(own);
     expect(spentOn(repository, 'x')).toBe(4.515);
   });
 
-  it('begins a new conversation with the brief where the transcript is gone', () => {
+  it('begins a new conversation, and says where the brief is, where the transcript is gone', () => {
     const repository = makeRepositoryWithCommit();
-    const claude = makeFakeAgent(repository, 'claude', ['spend 1000'], ['spend 1000']);
+    const claude = makeFakeAgent(repository, 'claude', ['spend 1000'], ['spend 1000', 'brief']);
     runOrch(repository, ['start', '-e', 'x', '--', claude.program, '-p', 'Begin']);
     runOrch(repository, ['record', 'decision', 'Use tokens', '-e', 'x']);
     repository.git('-C', repository.home, 'init', '--quiet', 'elsewhere');
     const env = { CLAUDE_CONFIG_DIR: join(repository.home, 'elsewhere') };
     runOrch(repository, ['resume', '-e', 'x', '--', claude.program, '-p', 'Go on'], { env });
     const [, next = []] = claude.starts();
-    expect(next[0]).toBe('--append-system-prompt');
-    expect(next[1]).toContain('Use tokens');
-    expect(next.slice(2)).toEqual(['--session-id', expect.stringMatching(uuid), '-p', 'Go on']);
+    const [folder = '', prompt = '', ...rest] = next;
+    const [, file = ''] = /^--append-system-prompt=.* Read (\S+\.md) before/.exec(prompt) ?? [];
+    expect(folder).toBe(`--add-dir=${dirname(file)}`);
+    expect(prompt).not.toContain('Use tokens');
+    expect(rest).toEqual([`--session-id=${conversationOf(next)}`, '-p', 'Go on']);
+    const brief = readFileSync(join(claude.stage, 'brief'), 'utf8');
+    expect(brief).toMatch(/^orch recorded this about earlier work on x\. .*\n\n> # Brief: x/);
+    expect(brief).toContain('\n> **Decided:** Use tokens\n');
   });
 
   it.each([
@@ -175,7 +187,7 @@ describe('orch start -- claude', () => {
     const ran = runOrch(repository, ['resume', '-e', 'x', '--', claude.program, '-p', 'Go on']);
     expect(ran.status).toBe(0);
     const [first = [], next = []] = claude.starts();
-    expect(next.slice(0, 2)).toEqual(['--resume', first[1]]);
+    expect(next[0]).toBe(`--resume=${conversationOf(first)}`);
     expect(spentOn(repository, 'x')).toBe(3);
     expect(liveFiles(repository)).toEqual([]);
   });
@@ -194,7 +206,7 @@ describe("a provider's limit", () => {
     expect(ran.status).toBe(0);
     expect(ran.stderr).toMatch(/its provider lets it do no more for now: it goes on at \d\d:\d\d/);
     const [first = [], next] = claude.starts();
-    expect(next).toEqual(['--resume', first[1], '-p', 'Go']);
+    expect(next).toEqual([`--resume=${conversationOf(first)}`, '-p', 'Go']);
     expect(spentOn(repository, 'x')).toBe(3);
     expect(statusOf(repository, 'x').session).toMatchObject({ number: 1, status: 'paused' });
   });
@@ -204,7 +216,7 @@ describe("a provider's limit", () => {
     const claude = makeFakeAgent(repository, 'claude', ['limit 1', 'exit 1'], ['exit 0']);
     const id = 'aaaaaaaa-0000-4000-8000-000000000001';
     runOrch(repository, ['start', '-e', 'x', '--', claude.program, '--session-id', id, '-p', 'Go']);
-    expect(claude.starts()[1]).toEqual(['--resume', id, '-p', 'Go']);
+    expect(claude.starts()[1]).toEqual([`--resume=${id}`, '-p', 'Go']);
   });
 
   it('is a failure where that is asked for', () => {
@@ -310,7 +322,7 @@ describe('orch start -- codex', () => {
     runOrch(repository, ['resume', '-e', 'x', '--', codex.program, 'exec', '-m', 'o3', 'Go on']);
     const [[exec, flag, model, prompt] = []] = codex.starts();
     expect([exec, flag, model]).toEqual(['exec', '-m', 'o3']);
-    expect(prompt).toMatch(/Use tokens[\s\S]*\n---\n\nGo on$/);
+    expect(prompt).toMatch(/\n> .*Use tokens[\s\S]*\n\nGo on$/);
     const later = runOrch(repository, ['resume', '-e', 'y', '--', codex.program, 'exec', '-'], {});
     expect(later.status).not.toBe(0); // there is no such epic
     expect(readFileSync(join(codex.stage, 'run-0'), 'utf8')).toContain('Go on');

@@ -174,7 +174,7 @@ describe('the JSON of', () => {
           name: 'string',
           label: 'string',
           lead: 'null',
-          items: [{ key: 'null', text: 'string' }],
+          items: [{ key: 'null', text: 'string', from: 'null' }],
           leftOut: 'number',
         },
       ],

@@ -4,7 +4,8 @@ import type { TestRepository } from './repository.ts';
 
 /**
  * A program that writes the files the agent of its name writes, and does what a script of lines tells it:
- * `spend <output tokens>`, `limit <seconds until the reset, or ->`, `hang`, `hook <event> <source>`, `exit <status>`.
+ * `spend <output tokens>`, `limit <seconds until the reset, or ->`, `hang`, `hook <event> <source>`, `brief` (keeps what
+ * its brief's file holds), `exit <status>`.
  * Each start takes the next line group of the script (they are parted by empty lines).
  */
 const source = `#!/usr/bin/env node
@@ -18,12 +19,12 @@ const stage = join(home, name + '-stage');
 mkdirSync(stage, { recursive: true });
 const run = readdirSync(stage).filter((each) => each.startsWith('run-')).length;
 writeFileSync(join(stage, 'run-' + run), JSON.stringify(args));
-const after = (flag) => (args.includes(flag) ? args[args.indexOf(flag) + 1] : undefined);
+const after = (flag) => args.find((each) => each.startsWith(flag + '='))?.slice(flag.length + 1) ?? (args.includes(flag) ? args[args.indexOf(flag) + 1] : undefined);
 let id, transcript;
 if (name === 'claude') {
   id = after('--session-id') ?? after('--resume') ?? 'aaaaaaaa-0000-4000-8000-000000000000';
   transcript = join(home, '.claude', 'projects', process.cwd().replace(/[^a-zA-Z0-9]/g, '-'), id + '.jsonl');
-  if (args.includes('--session-id') && existsSync(transcript)) { console.error('already in use'); process.exit(7); }
+  if (after('--session-id') && existsSync(transcript)) { console.error('already in use'); process.exit(7); }
 } else {
   id = after('resume') ?? 'bbbbbbbb-0000-7000-8000-00000000000' + run;
   transcript = join(home, '.codex', 'sessions', '2026', '11', '16', 'rollout-2026-11-16T00-00-0' + run + '-' + id + '.jsonl');
@@ -62,6 +63,7 @@ let count = 0;
       appendFileSync(join(stage, 'hooks'), ran.stdout);
     }
     if (what === 'print') console.log(value);
+    if (what === 'brief') writeFileSync(join(stage, 'brief'), readFileSync(process.env.ORCH_BRIEF_FILE));
     if (what === 'exit') process.exit(Number(value));
     if (what === 'hang') { writeFileSync(join(stage, 'hangs'), 'yes\\n'); await new Promise(() => setInterval(() => {}, 1000)); }
   }

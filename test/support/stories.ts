@@ -11,11 +11,12 @@ export type Story = {
   readonly number: number;
   readonly parent?: SessionId;
   readonly agent?: string;
+  /** The clone it happened in; the same one for all that name none. */
+  readonly writer?: string;
   /** `17:38` on the day all stories happen on, or a whole `2026-03-01T17:38`. */
   readonly said: readonly (readonly [time: string, fact: Fact])[];
 };
 
-const by = parseWriterId('w-story');
 export const day = '2026-03-02';
 
 export function momentOf(time: string): number {
@@ -24,18 +25,21 @@ export function momentOf(time: string): number {
 
 /** The state that several sessions leave behind, told one after the other. */
 export function tellStories(...stories: readonly Story[]): State {
-  const events = stories.flatMap(({ session, number, parent = null, agent = null, said }): Event[] => {
-    const start: Fact = { kind: 'session_started', number, agent, parentSessionId: parent };
-    const [first = ['09:00', start] as const] = said;
-    return [[first[0], start] as const, ...said].map(([time, fact], index) => ({
-      at: momentOf(time),
-      by,
-      session,
-      offset: index * 10,
-      end: index * 10 + 10,
-      fact,
-    }));
-  });
+  const events = stories.flatMap(
+    ({ session, number, parent = null, agent = null, writer = 'w-story', said }): Event[] => {
+      const by = parseWriterId(writer);
+      const start: Fact = { kind: 'session_started', number, agent, parentSessionId: parent };
+      const [first = ['09:00', start] as const] = said;
+      return [[first[0], start] as const, ...said].map(([time, fact], index) => ({
+        at: momentOf(time),
+        by,
+        session,
+        offset: index * 10,
+        end: index * 10 + 10,
+        fact,
+      }));
+    },
+  );
   return foldAll(emptyState, events);
 }
 

@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest';
+import { readAgentSession } from '../../src/ids.ts';
 import { commandOf, identifyAgent } from '../../src/integration/agent-command.ts';
 
-const id = '3f0c3a1e-0000-4000-8000-000000000001';
+const id = readAgentSession('3f0c3a1e-0000-4000-8000-000000000001') ?? expect.unreachable();
+const brief = { text: '> Facts', file: '/home/briefs/sess-aaaa.md' };
 const claude = commandOf('claude');
 const codex = commandOf('codex');
 
@@ -23,6 +25,7 @@ describe("Claude Code's command line", () => {
     [['-p', 'Go'], { kind: 'open' }],
     [[], { kind: 'open' }],
     [['-p', '--', '--continue'], { kind: 'open' }],
+    [['--session-id', 'x'], { kind: 'unknown', why: 'its --session-id is not a UUID' }],
     [['--session-id', id], { kind: 'named', session: id, isNew: true }],
     [[`--resume=${id}`, '-p', 'Go'], { kind: 'named', session: id, isNew: false }],
     [['-r', id], { kind: 'named', session: id, isNew: false }],
@@ -47,12 +50,18 @@ describe("Claude Code's command line", () => {
 
   it('is added to in front, and the user’s own words stay', () => {
     const conversation = { session: id, isNew: true };
-    expect(claude.add(['-p', 'Go'], { conversation, brief: 'Facts' })).toEqual({
-      args: ['--append-system-prompt', 'Facts', '--session-id', id, '-p', 'Go'],
-      tookBrief: true,
+    const { args, given } = claude.add(['-p', 'Go'], { conversation, brief });
+    const [folder, prompt, ...rest] = args;
+    expect({ folder, rest, given }).toEqual({
+      folder: '--add-dir=/home/briefs',
+      rest: [`--session-id=${id}`, '-p', 'Go'],
+      given: 'file',
     });
+    // Where the brief is, and nothing of what it says: a system prompt has the user's authority.
+    expect(prompt).toMatch(/^--append-system-prompt=.*\/home\/briefs\/sess-aaaa\.md/);
+    expect(prompt).not.toContain('Facts');
     const own = ['--append-system-prompt', 'mine', '-p', 'Go'];
-    expect(claude.add(own, { conversation: null, brief: 'Facts' })).toEqual({ args: own, tookBrief: false });
+    expect(claude.add(own, { conversation: null, brief })).toEqual({ args: own, given: null });
   });
 
   it.each([
@@ -62,7 +71,11 @@ describe("Claude Code's command line", () => {
     [['--resume', id, '-p', 'Go']],
   ])('goes on under the same id: %j', (args) => {
     const { args: next } = claude.add(args, { conversation: { session: id, isNew: false }, brief: null });
-    expect(next).toEqual(['--resume', id, '-p', 'Go']);
+    expect(next.filter((word) => word !== '--resume')).toEqual([
+      expect.stringMatching(new RegExp(`^(--resume=)?${id}$`)),
+      '-p',
+      'Go',
+    ]);
   });
 });
 
@@ -83,22 +96,22 @@ describe("Codex's command line", () => {
   it.each([
     [
       ['exec', '-m', 'o3', 'Go'],
-      ['exec', '-m', 'o3', 'resume', id, 'Facts\n\n---\n\nGo'],
+      ['exec', '-m', 'o3', 'resume', id, '> Facts\n\nGo'],
     ],
     [
       ['exec', '--json', '--', '-Go'],
-      ['exec', '--json', 'resume', id, '--', 'Facts\n\n---\n\n-Go'],
+      ['exec', '--json', 'resume', id, '--', '> Facts\n\n-Go'],
     ],
   ])('%j gets the brief before its prompt', (args, next) => {
-    const addition = { conversation: { session: id, isNew: false }, brief: 'Facts' };
-    expect(codex.add(args, addition)).toEqual({ args: next, tookBrief: true });
+    const addition = { conversation: { session: id, isNew: false }, brief };
+    expect(codex.add(args, addition)).toEqual({ args: next, given: 'text' });
   });
 
   it.each([[['exec']], [['exec', '-']], [['exec', '--later-option', 'x', 'Go']], [['Go']]])(
     '%j has no sure place for it',
     (args) => {
-      const { tookBrief } = codex.add(args, { conversation: null, brief: 'Facts' });
-      expect(tookBrief).toBe(false);
+      const { given } = codex.add(args, { conversation: null, brief });
+      expect(given).toBeNull();
     },
   );
 

@@ -141,6 +141,17 @@ describe('the house', () => {
     expect(appenders.map(({ path }) => path).sort()).toEqual(['checkpoint/merge.ts', 'checkpoint/store.ts']);
   });
 
+  it('makes file names of ids in one place', () => {
+    // What is digested or drawn by chance here is a plain word by itself, and git names the locks of its refs.
+    const own = /\$\{(?:hash\(|random\.id\(|name\}|place\})/;
+    const found = files.flatMap(({ path, code }) =>
+      [...code.matchAll(/`[^`\n]*\$\{[^`\n]*\.(?:jsonl?|lock|log|md|meter|request)`/g)]
+        .filter(([name]) => !own.test(name) && roomOf(path) !== 'git')
+        .map(([name]) => `${path}: ${name}`),
+    );
+    expect(found).toEqual([]);
+  });
+
   it('keeps its files short', () => {
     expect(files.filter(({ text }) => text.split('\n').length > 251).map(({ path }) => path)).toEqual([]);
   });
