@@ -27,8 +27,8 @@ export class CatFile {
 
   read(oid: Oid): Promise<GitObject> {
     return new Promise((resolve, reject) => {
+      this.#child ??= this.#open(); // before the question is kept: it may not start
       this.#waiting.push({ oid, resolve, reject });
-      this.#child ??= this.#open();
       if (this.#waiting.length === 1) this.#hold(true);
       this.#child.stdin.write(`${oid}\n`);
     });
