@@ -5,7 +5,7 @@ import { describeMoney } from '../session/status.ts';
 import type { End, SupervisorEvent } from '../session/supervisor.ts';
 import { describeFailure } from '../session/watch.ts';
 import type { StopResult } from '../system/guarded-command.ts';
-import { describeLeft, type NamedProcess } from '../system/process-table.ts';
+import { listNames, type NamedProcess } from '../system/process-table.ts';
 import type { EpicId, Millis } from '../types.ts';
 import { formatUsd } from '../units.ts';
 import type { Output } from './output.ts';
@@ -81,10 +81,9 @@ export function showEvent(out: Output, event: SupervisorEvent, now: Millis): str
 }
 
 /** Names what could not be ended, so that a person can. */
-export function showLeft(out: Output, left: readonly NamedProcess[]): string {
+export function showLeft(out: Output, left: readonly NamedProcess[], what = 'Still running'): string {
   const pids = left.map(({ pid }) => pid).join(',');
-  const what = describeLeft(left).replace(/^; s/, 'S');
-  return `${out.paint('red', '!')} ${what}. See what it is with: ps -fp ${pids}`;
+  return `${out.paint('red', '!')} ${what}: ${listNames(left)}. See what it is with: ps -fp ${pids}`;
 }
 
 /** What is known of the command's end: that nothing it started is left is said only where the kernel confirms it. */
@@ -104,7 +103,12 @@ type EndAround = {
 /** The lines at the end: how it ended, what was saved, what still runs, and how to go on. */
 export function showEnd(out: Output, end: End, around: EndAround): string[] {
   const left = end.stopped?.left ?? [];
-  return [...showWhy(out, end, around), ...(left.length > 0 ? [`  ${showLeft(out, left)}`] : [])];
+  const strays = end.stopped?.strays ?? [];
+  return [
+    ...showWhy(out, end, around),
+    ...(left.length > 0 ? [`  ${showLeft(out, left)}`] : []),
+    ...(strays.length > 0 ? [`  ${showLeft(out, strays, 'May come from it, and is still running')}`] : []),
+  ];
 }
 
 function showWhy(out: Output, { why, stopped, outcome }: End, around: EndAround): string[] {

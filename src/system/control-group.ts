@@ -23,8 +23,8 @@ export type ControlGroup = {
   list(): number[];
   /** Ends all of them at once, however fast they fork. It takes neither descriptors nor memory. */
   kill(): void;
-  /** Is it certain that none is left? */
-  isEmpty(): boolean;
+  /** Is somebody in it? Null where it does not tell, because something was started that is not in it. */
+  isPopulated(): boolean | null;
   /** Lets go of it, and removes it if it is empty. */
   close(): void;
 };
@@ -100,7 +100,7 @@ function control(
     kill: () => {
       if (!isBroken) tryWrite(fds.kill, all);
     },
-    isEmpty: () => !isBroken && isUnpopulated(path),
+    isPopulated: () => (isBroken ? null : !isUnpopulated(path)),
     close: () => {
       for (const fd of opened) closeSync(fd);
       remove(path);

@@ -3,10 +3,13 @@ import type { Millis } from '../types.ts';
 import { realRandom } from './clock.ts';
 import { type Command, type CommandOptions, startCommand } from './command.ts';
 import { type ControlGroup, createControlGroup } from './control-group.ts';
+import { realPath } from './files.ts';
 import { type Guard, startGuard } from './guard.ts';
 import { killAtLast } from './last-resort.ts';
+import { readStat } from './process.ts';
 import { type NamedProcess, nameProcesses } from './process-table.ts';
 import { type Reserve, reserveDescriptors } from './reserve.ts';
+import { findStrays } from './strays.ts';
 import { type EndStep, endTree, killIfThere, listTree } from './tree.ts';
 
 /** A command that this process does not die before: it is stopped with all it started, whatever goes wrong here. */
@@ -20,19 +23,20 @@ export type StopResult = {
   readonly by: NodeJS.Signals | null;
   /** What would not go. */
   readonly left: readonly NamedProcess[];
+  /** What may have come from it, where only the kernel could have told. */
+  readonly strays: readonly NamedProcess[];
   /** Does the kernel itself say that nothing is left? */
   readonly isCertain: boolean;
 };
+
+/** `marker` is the entry of its environment by which what it leaves behind is found. */
+export type StartOptions = CommandOptions & { readonly marker: string };
 
 /** What is ready before a command is started. */
 export type Preparation = {
   /** The group it will be in; null where the system has none. */
   readonly group: string | null;
-  /** `marker` is the entry of its environment by which what it leaves behind is found. */
-  start(
-    argv: readonly string[],
-    options: CommandOptions & { readonly marker: string },
-  ): Promise<GuardedCommand>;
+  start(argv: readonly string[], options: StartOptions): Promise<GuardedCommand>;
   /** Lets go of everything, if it was not started. */
   discard(): void;
 };
@@ -55,7 +59,7 @@ export function prepareCommand(grace: Millis): Preparation {
       start: async (argv, options) => {
         const command = await startCommand(argv, { ...options, group });
         watching.watch(command.pid);
-        return holdCommand(command, options.marker, group, { reserve, discard });
+        return holdCommand(command, options, group, { reserve, discard });
       },
       discard,
     };
@@ -67,11 +71,12 @@ export function prepareCommand(grace: Millis): Preparation {
 
 function holdCommand(
   command: Command,
-  marker: string,
+  { marker, cwd }: Pick<StartOptions, 'marker' | 'cwd'>,
   group: ControlGroup | null,
   { reserve, discard }: { readonly reserve: Reserve; readonly discard: () => void },
 ): GuardedCommand {
   const { pid } = command;
+  const startedAt = readStat(pid)?.[19] ?? null;
   let isOver = false;
   void command.exited.then(() => {
     isOver = true;
@@ -96,7 +101,9 @@ function holdCommand(
       reserve.release();
       try {
         const { by, left } = await endTree(pid, { marker, group, signals, isOver: () => isOver });
-        const result = { by, left: nameProcesses(left), isCertain: group?.isEmpty() ?? false };
+        const isCertain = group?.isPopulated() === false;
+        const strays = isCertain || startedAt === null ? [] : findStrays(startedAt, realPath(cwd));
+        const result = { by, left: nameProcesses(left), strays, isCertain };
         forget();
         discard();
         return result;

@@ -108,11 +108,18 @@ function readCommandLine(pid: number): string {
   }
 }
 
-/** `; still running: pid 12 (sleep 60)`, or nothing where nothing is: for the end of a sentence that says what was ended. */
-export function describeLeft(left: readonly NamedProcess[]): string {
-  const names = left.slice(0, mostNamed).map(({ pid, command }) => `pid ${pid}${command && ` (${command})`}`);
-  const more = left.length > mostNamed ? ` and ${left.length - mostNamed} more` : '';
-  return left.length === 0 ? '' : `; still running: ${names.join(', ')}${more}`;
+const mostNamed = 5;
+
+/** `pid 12 (sleep 60), pid 13 (sh)`. */
+export function listNames(processes: readonly NamedProcess[]): string {
+  const names = processes
+    .slice(0, mostNamed)
+    .map(({ pid, command }) => `pid ${pid}${command && ` (${command})`}`);
+  const more = processes.length - names.length;
+  return names.join(', ') + (more > 0 ? ` and ${more} more` : '');
 }
 
-const mostNamed = 5;
+/** `; still running: pid 12 (sleep 60)`, or nothing: for the end of a sentence that says what was ended. */
+export function describeLeft(left: readonly NamedProcess[]): string {
+  return left.length === 0 ? '' : `; still running: ${listNames(left)}`;
+}

@@ -1,4 +1,3 @@
-import type { ChildProcess } from 'node:child_process';
 import { limitReached, systemCode } from '../errors.ts';
 import type { Millis } from '../types.ts';
 import { realRandom } from './clock.ts';
@@ -6,7 +5,7 @@ import { type ControlGroup, createControlGroup } from './control-group.ts';
 import { statIfThere } from './files.ts';
 import { killAtLast } from './last-resort.ts';
 import { type NamedProcess, nameProcesses } from './process-table.ts';
-import { type Environment, startProcess } from './spawn.ts';
+import { type ChildProcess, type Environment, startProcess } from './spawn.ts';
 import { type EndStep, endTree, killIfThere } from './tree.ts';
 
 export type RunRequest = {

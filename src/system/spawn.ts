@@ -4,6 +4,7 @@ import { delimiter, join } from 'node:path';
 import { limitReached } from '../errors.ts';
 
 export type Environment = { readonly [name: string]: string | undefined };
+export type { ChildProcess };
 export type Child = ChildProcessWithoutNullStreams;
 
 /** The environment this process was started in. */

@@ -66,13 +66,14 @@ export async function endTree(root: number | TreeProcess, options: EndOptions = 
   let by: NodeJS.Signals | null = null;
   try {
     // One that forks and ends may be missed by one look; the kernel's own list misses none.
-    const enough = options.group ? 1 : 2;
+    const enough = typeof options.group?.isPopulated() === 'boolean' ? 1 : 2;
     let quiet = 0;
     for (const { signal, grace } of signals) {
       const began = clock.elapsed();
       const told = new Set<string>();
       while (quiet < enough) {
-        if (tree.signal(signal, told).length === 0) quiet += 1;
+        const isQuiet = tree.signal(signal, told).length === 0 && !options.group?.isPopulated();
+        if (isQuiet) quiet += 1;
         else {
           quiet = 0;
           by = signal;
@@ -81,7 +82,7 @@ export async function endTree(root: number | TreeProcess, options: EndOptions = 
         if (quiet < enough) await sleep(pollInterval);
       }
     }
-    const left = tree.scan().map(({ pid }) => pid);
+    const left = [...new Set([...tree.scan().map(({ pid }) => pid), ...(options.group?.list() ?? [])])];
     return { ended: left.length === 0, by, left };
   } catch (error) {
     tree.killKnown();
