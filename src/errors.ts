@@ -7,6 +7,7 @@ export const exitStatuses = {
   GIT_FAILED: 1,
   WRITE_FAILED: 1,
   DOCTOR_FAILED: 1,
+  SYSTEM_LIMIT: 1,
   REMOTE_UNREACHABLE: 1,
   REMOTE_NOT_FOUND: 1,
   REMOTE_REFUSED: 1,
@@ -68,6 +69,26 @@ export function systemCode(error: unknown): string | null {
   return typeof error.code === 'string' ? error.code : null;
 }
 
+const openFilesHint = 'Allow more with: ulimit -n 1024. Then run the same command again.';
+const memoryHint = 'Close what else runs, then run the same command again.';
+
+/** What the system says when it, or this process, has no more of something. */
+const limitReasons: { readonly [code: string]: [reason: string, hint: string] } = {
+  EMFILE: ['too many files are open in this process', openFilesHint],
+  ENFILE: ['too many files are open on this machine', memoryHint],
+  EAGAIN: ['no more processes can be started', memoryHint],
+  ENOMEM: ['out of memory', memoryHint],
+  ENOBUFS: ['out of memory', memoryHint],
+};
+
+/** The same for work that met a limit of the system; null for any other error. */
+export function limitReached(what: string, error: unknown): OrchError | null {
+  const code = systemCode(error) ?? '';
+  const [reason, hint] = limitReasons[code] ?? [];
+  if (reason === undefined || hint === undefined) return null;
+  return new OrchError('SYSTEM_LIMIT', `${what}: ${reason}`, { hint, data: { code }, cause: error });
+}
+
 /** Turns a failed write into the user's words: a full disk and a read-only folder need different help. */
 export function writeFailed(what: string, error: unknown): OrchError {
   if (isOrchError(error)) return error;
@@ -78,6 +99,7 @@ export function writeFailed(what: string, error: unknown): OrchError {
     EROFS: ['the file system is read-only', 'Run it in a copy of the repository that can be written.'],
     EACCES: ['permission denied', 'Run it as the user who owns the repository.'],
     EPERM: ['permission denied', 'Run it as the user who owns the repository.'],
+    ...limitReasons,
   };
   const detail = error instanceof Error ? error.message : String(error);
   const [reason, hint] = (code && reasons[code]) || [detail, 'Run the same command again.'];

@@ -104,6 +104,8 @@ export function statusOf({ why }: End): number {
       return statusOfSignal(why.signal);
     case 'request':
       return 0;
+    case 'blind':
+      return exitStatuses.SYSTEM_LIMIT;
     case 'taken_over':
       return exitStatuses.SESSION_ACTIVE;
     case 'exit':

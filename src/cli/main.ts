@@ -1,5 +1,6 @@
 import { writeSync } from 'node:fs';
-import { wordsOf } from './words.ts';
+import { exitStatuses, isOrchError, limitReached, OrchError } from '../errors.ts';
+import { ownWords, wordsOf } from './words.ts';
 
 declare const __ORCH_VERSION__: string;
 
@@ -47,4 +48,27 @@ async function main(argv: readonly string[]): Promise<void> {
   process.exit(await group.run(argv));
 }
 
-void main(process.argv.slice(2));
+/** What no command could answer for: a part that cannot be loaded, an error that came from nowhere. */
+function fail(error: unknown): never {
+  const text = error instanceof Error ? error.message : String(error);
+  const known = isOrchError(error) ? error : (limitReached('orch had to stop', error) ?? bug(text));
+  const { code, message, hint, data } = known;
+  const isJson = ownWords(process.argv.slice(2)).includes('--json');
+  const said = isJson
+    ? JSON.stringify({ error: { code, message, hint, data } })
+    : `error: ${message}${hint && `\n       ${hint}`}`;
+  try {
+    writeSync(2, `${said}\n`);
+  } finally {
+    process.exit(exitStatuses[code]);
+  }
+}
+
+function bug(text: string): OrchError {
+  return new OrchError('INTERNAL', `a bug in orch: ${text}`, {
+    hint: 'Nothing that was acknowledged is lost. Please report this, with what you typed.',
+  });
+}
+
+process.on('uncaughtException', fail);
+main(process.argv.slice(2)).catch(fail);

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { exitStatuses, isOrchError, OrchError, systemCode, writeFailed } from '../errors.ts';
+import { exitStatuses, isOrchError, limitReached, OrchError, systemCode, writeFailed } from '../errors.ts';
 import { type Orch, openOrch } from '../orch.ts';
 import { readSettings, type Settings } from './environment.ts';
 import { type Output, openOutput } from './output.ts';
@@ -85,11 +85,11 @@ function tellParent({ code, message, hint, data }: OrchError): void {
   if (process.connected) process.send?.({ error: { code, message, hint, data } });
 }
 
-/** A full or closed disk is nobody's bug, whoever meets it. */
+/** A full or closed disk, or a limit of the system, is no bug of ours, wherever it is met. */
 function refusal(error: unknown): OrchError | null {
   const code = systemCode(error) ?? '';
   const isOne = ['ENOSPC', 'EDQUOT', 'EROFS', 'EACCES', 'EPERM'].includes(code);
-  return isOne ? writeFailed('it could not be done', error) : null;
+  return isOne ? writeFailed('it could not be done', error) : limitReached('it could not be done', error);
 }
 
 function bug(cause: unknown): OrchError {

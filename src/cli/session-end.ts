@@ -7,6 +7,7 @@ import { recoverInterrupted } from '../session/recover.ts';
 import { findRunningToEnd } from '../session/resolve.ts';
 import { describeEpic } from '../session/status.ts';
 import { stopSession } from '../session/stop.ts';
+import type { NamedProcess } from '../system/process-table.ts';
 import type { EpicId } from '../types.ts';
 import { showTitle } from './checkpoint-view.ts';
 import { chooseEpic, viewEpic } from './choose.ts';
@@ -14,6 +15,7 @@ import { suggestNext } from './next.ts';
 import type { Context } from './run.ts';
 import { markOf } from './session-view.ts';
 import { type Call, textOf } from './spec.ts';
+import { showLeft } from './start-view.ts';
 
 /** Ends the running session; a session that is over can still be called done. */
 export async function runEnd(
@@ -27,12 +29,14 @@ export async function runEnd(
   const before = await viewEpic(context, orch, epic);
   const live = findRunningToEnd(orch, epic, context.settings.session, want);
   const interrupted = listSessions(before, orch.home).find(({ fate }) => fate === 'interrupted');
-  if (live) await stopSession(orch, live, { want, reason });
+  let left: readonly NamedProcess[] = [];
+  if (live) left = await stopSession(orch, live, { want, reason });
   else if (interrupted) {
     await recoverInterrupted(orch, epic, await orch.readSettings());
     if (want === 'complete') await completeEnded(orch, epic, await orch.readSettings(), reason);
   } else if (want === 'complete') await completeEnded(orch, epic, await orch.readSettings(), reason);
   else throw nothingRuns(epic);
+  if (left.length > 0) context.out.tell(showLeft(context.out, left));
   return showEnded(context, orch, epic, live?.session ?? interrupted?.id ?? null);
 }
 

@@ -4,6 +4,8 @@ import { describeRecovered } from '../session/recover.ts';
 import { describeMoney } from '../session/status.ts';
 import type { End, SupervisorEvent } from '../session/supervisor.ts';
 import { describeFailure } from '../session/watch.ts';
+import type { StopResult } from '../system/guarded-command.ts';
+import { listNames, type NamedProcess } from '../system/process-table.ts';
 import type { EpicId, Millis } from '../types.ts';
 import { formatUsd } from '../units.ts';
 import type { Output } from './output.ts';
@@ -38,8 +40,10 @@ export function showStart(
   for (const dead of recovered) {
     const when = timeOfDay(dead.seenAt);
     lines.push(`      Session ${dead.number} was interrupted at ${when}: ${describeRecovered(dead)}.`);
-    if (dead.leftovers > 0)
+    const { found, left } = dead.leftovers;
+    if (found > 0 && left.length === 0)
       lines.push('      Its command still ran, with nobody watching over it: it was ended.');
+    if (left.length > 0) lines.push(`      ${showLeft(out, left)}`);
   }
   const sessions = Object.keys(state.sessions).length;
   if (handover === null && sessions > 1)
@@ -76,17 +80,38 @@ export function showEvent(out: Output, event: SupervisorEvent, now: Millis): str
   }
 }
 
-/** The lines at the end: how it ended, what was saved, and how to go on. */
-export function showEnd(
-  out: Output,
-  { why, stoppedBy, outcome }: End,
-  around: {
-    readonly epic: EpicId;
-    readonly number: number;
-    readonly name: string;
-    readonly latest: number | null;
-  },
-): string[] {
+/** Names what could not be ended, so that a person can. */
+export function showLeft(out: Output, left: readonly NamedProcess[], what = 'Still running'): string {
+  const pids = left.map(({ pid }) => pid).join(',');
+  return `${out.paint('red', '!')} ${what}: ${listNames(left)}. See what it is with: ps -fp ${pids}`;
+}
+
+/** What is known of the command's end: that nothing it started is left is said only where the kernel confirms it. */
+function describeStop(name: string, { by, isCertain, left }: StopResult): string {
+  if (by === null) return '';
+  const all = isCertain && left.length === 0 ? ' with all it started' : '';
+  return `; ${name} stopped (${by})${all}; the code is as it left it`;
+}
+
+type EndAround = {
+  readonly epic: EpicId;
+  readonly number: number;
+  readonly name: string;
+  readonly latest: number | null;
+};
+
+/** The lines at the end: how it ended, what was saved, what still runs, and how to go on. */
+export function showEnd(out: Output, end: End, around: EndAround): string[] {
+  const left = end.stopped?.left ?? [];
+  const strays = end.stopped?.strays ?? [];
+  return [
+    ...showWhy(out, end, around),
+    ...(left.length > 0 ? [`  ${showLeft(out, left)}`] : []),
+    ...(strays.length > 0 ? [`  ${showLeft(out, strays, 'May come from it, and is still running')}`] : []),
+  ];
+}
+
+function showWhy(out: Output, { why, stopped, outcome }: End, around: EndAround): string[] {
   const { epic, number, name } = around;
   const saved = around.latest === null ? 'all of it is in the journal' : `ckpt ${around.latest} saved`;
   const goOn = `orch resume -e ${epic}`;
@@ -95,10 +120,10 @@ export function showEnd(
       const { spentUsd, limitUsd } = describeMoney(outcome.state);
       const over = spentUsd - (limitUsd ?? spentUsd);
       const extra = over > 0 ? ` (${usd(over)} over: the turn in flight)` : '';
-      const stopped = stoppedBy === null ? '' : `; ${name} stopped (${stoppedBy}); the code is as it left it`;
+      const how = stopped ? describeStop(name, stopped) : '';
       return [
         out.paint('red', `■ Budget used up: ${usd(spentUsd)} of ${usd(limitUsd ?? 0)}${extra}`),
-        `  ${why.saved === null ? 'All of it is in the journal' : `Checkpoint ${why.saved} was saved first`}${stopped}.`,
+        `  ${why.saved === null ? 'All of it is in the journal' : `Checkpoint ${why.saved} was saved first`}${how}.`,
         `  Review  orch diff s${number} -e ${epic}      Go on  ${goOn} --budget +10`,
       ];
     }
@@ -112,6 +137,12 @@ export function showEnd(
       return [`‖ Paused: session ${number} of ${epic}, ${saved}.`, `  Go on  ${goOn}`];
     case 'request':
       return [`‖ Session ${number} of ${epic} was ended from another shell, ${saved}.`];
+    case 'blind':
+      return [
+        out.paint('red', `■ orch could not look after session ${number} of ${epic}: ${why.problem}`),
+        `  So it was ended, ${saved}${stopped ? describeStop(name, stopped) : ''}.`,
+        `  Go on  ${goOn}`,
+      ];
     case 'taken_over':
       return [
         out.paint('red', `○ Session ${number} of ${epic} was taken over; it ended without this one.`),

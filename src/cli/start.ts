@@ -215,7 +215,15 @@ async function report(
   const status = statusOf(end);
   if (file !== undefined) {
     const { writeResult } = await import('./result-file.ts');
-    await writeResult(orch, resolve(cwd, file), epic, { ...now, baseline: null, brief, exit: status });
+    const left = end.stopped?.left ?? [];
+    const still = left.length > 0 && { stillRunning: left };
+    await writeResult(orch, resolve(cwd, file), epic, {
+      ...now,
+      baseline: null,
+      brief,
+      exit: status,
+      ...still,
+    });
   }
   // What happened is in words above it, where nobody asked for JSON.
   if (json && status === exitStatuses.BUDGET_EXCEEDED) {

@@ -31,8 +31,8 @@ export class CatFile {
 
   read(oid: Oid, most: number): Promise<GitObject> {
     return new Promise((resolve, reject) => {
+      this.#child ??= this.#open(); // before the question is kept: it may not start
       this.#waiting.push({ oid, most, resolve, reject });
-      this.#child ??= this.#open();
       if (this.#waiting.length === 1) this.#hold(true);
       this.#child.stdin.write(`${oid}\n`);
     });

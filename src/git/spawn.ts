@@ -1,4 +1,4 @@
-import { OrchError, systemCode, writeFailed } from '../errors.ts';
+import { limitReached, OrchError, systemCode, writeFailed } from '../errors.ts';
 import { type Child, type Environment, inheritedEnvironment, start } from '../system/spawn.ts';
 import { identity } from './commit.ts';
 import type { Repository } from './repository.ts';
@@ -106,6 +106,8 @@ export function gitFailed(args: readonly string[], { status, stderr }: Omit<Fini
 }
 
 export function gitNotStarted(error: unknown): OrchError {
+  const limit = limitReached('git could not be started', error);
+  if (limit) return limit;
   const missing = systemCode(error) === 'ENOENT';
   return new OrchError('GIT_FAILED', missing ? 'git was not found' : 'git could not be started', {
     hint: missing ? 'Install git, or set ORCH_ENGINE=isomorphic' : 'Run the same command again',

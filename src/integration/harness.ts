@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { type Clock, realClock, realRandom } from '../system/clock.ts';
+import { describeLeft } from '../system/process-table.ts';
 import { type RunEnd, run } from '../system/run.ts';
 import type { Environment } from '../system/spawn.ts';
 import { formatAge } from '../units.ts';
@@ -131,10 +132,10 @@ function judge(end: RunEnd, { timeout }: Gate): { status: GateOutcome['status'];
     case 'timed_out':
       return {
         status: 'timed_out',
-        remark: `timed out after ${timeout < 1_000 ? `${timeout}ms` : formatAge(timeout)}`,
+        remark: `timed out after ${timeout < 1_000 ? `${timeout}ms` : formatAge(timeout)}${describeLeft(end.left)}`,
       };
     case 'aborted':
-      return { status: 'skipped', remark: 'interrupted' };
+      return { status: 'skipped', remark: `interrupted${describeLeft(end.left)}` };
     case 'not_started':
       return { status: 'failed', remark: `could not be started: ${end.reason}` };
   }

@@ -1,4 +1,5 @@
 import { hasCode, systemCode } from '../errors.ts';
+import { describeLeft } from '../system/process-table.ts';
 import { type RunEnd, run } from '../system/run.ts';
 import type { Environment } from '../system/spawn.ts';
 import { cleanLine } from '../text.ts';
@@ -67,7 +68,7 @@ export function readEnd(end: RunEnd): Attempt | Stopped {
     case 'signalled':
       return { how: 'cut_short', problem: `was ended by ${end.signal}` };
     case 'timed_out':
-      return { how: 'cut_short', problem: 'took too long, and was ended' };
+      return { how: 'cut_short', problem: `took too long, and was ended${describeLeft(end.left)}` };
     case 'not_started':
       return { how: 'impossible', problem: end.reason };
     case 'aborted':

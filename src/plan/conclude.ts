@@ -3,6 +3,7 @@ import { type Ending, endSession } from '../session/lifecycle.ts';
 import { removeLive } from '../session/live.ts';
 import { record, type SessionPorts } from '../session/record.ts';
 import type { Reason } from '../session/watch.ts';
+import { describeLeft, type NamedProcess } from '../system/process-table.ts';
 import { count } from '../units.ts';
 import { sayHead } from './beginning.ts';
 import { listTasks, type RunResult, type RunStatus } from './progress.ts';
@@ -25,10 +26,11 @@ export async function concludeRun(
   work: Work,
   troubles: readonly Trouble[],
   why: Reason,
+  left: readonly NamedProcess[],
 ): Promise<RunResult> {
   const { run, target, tasks, effects } = work;
   const status = judgeRun(work, troubles, why);
-  const reason = describeEnd(work, troubles, why, status);
+  const reason = describeEnd(work, troubles, why, status) + describeLeft(left);
   const fact = sayHead(run, target.session, { status, endedAt: ports.clock.now() });
   if (why.kind === 'budget') {
     // The session reads budget_exceeded already; what was still done on the way out is kept too.
@@ -51,7 +53,7 @@ export async function concludeRun(
 
 function endingOf(why: Reason, status: RunStatus): Ending {
   if (why.kind === 'request') return why.request.want;
-  if (why.kind === 'unpriced') return 'fail';
+  if (why.kind === 'unpriced' || why.kind === 'blind') return 'fail';
   if (status === 'succeeded') return 'complete';
   return status === 'resume_needed' ? 'pause' : 'fail';
 }
@@ -73,6 +75,8 @@ function describeEnd({ run }: Work, troubles: readonly Trouble[], why: Reason, s
       return `${name}: stopped, the budget is used up`;
     case 'unpriced':
       return `${name}: ${why.models.join(', ')} has no price, so the budget cannot be kept`;
+    case 'blind':
+      return `${name}: stopped, orch could not look after it: ${why.problem}`;
     case 'taken_over':
       return `${name}: taken over by another session`;
     case 'exit':

@@ -54,9 +54,9 @@ export async function runTasks(
     if (why.kind !== 'exit') onEvent({ kind: 'stopping', why });
     stop.abort();
     const troubles = await working;
-    await endLeftovers(target.session, target.settings.stopGrace);
+    const { left } = await endLeftovers(target, target.settings.stopGrace);
     why = await watch.lookLast(why);
-    return await concludeRun(ports, work, troubles, why);
+    return await concludeRun(ports, work, troubles, why, left);
   } finally {
     stop.abort();
     news.close();

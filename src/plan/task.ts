@@ -1,5 +1,6 @@
 import { keepTail } from '../integration/output-tail.ts';
 import { drawFraction, type Random, sleepUnlessAborted } from '../system/clock.ts';
+import { describeLeft } from '../system/process-table.ts';
 import { type RunEnd, run } from '../system/run.ts';
 import type { Environment } from '../system/spawn.ts';
 import { formatAge } from '../units.ts';
@@ -103,7 +104,7 @@ function judgeAttempt(
       const after = timeout ?? 0;
       return {
         kind: 'failed',
-        reason: `timed out after ${after < 1_000 ? `${after} ms` : formatAge(after)}`,
+        reason: `timed out after ${after < 1_000 ? `${after} ms` : formatAge(after)}${describeLeft(exit.left)}`,
       };
     }
     case 'aborted':

@@ -76,7 +76,7 @@ export async function beginJournal(
     const durable = Promise.all([written, syncFolder(disk, folder)]).then(
       () => {},
       (error) => {
-        forgetUnbegun(disk, path);
+        forgetJournal(disk, path);
         throw failed(error);
       },
     );
@@ -87,8 +87,8 @@ export async function beginJournal(
   }
 }
 
-/** Whoever is told that it failed will try again; what is left of it would then be counted beside that. */
-function forgetUnbegun(disk: Disk, path: string): void {
+/** A caller that is told it failed tries again; what is left of the first time would be counted beside that. */
+export function forgetJournal(disk: Disk, path: string): void {
   try {
     removeIfThere(disk, path);
   } catch {

@@ -20,6 +20,8 @@ export type LiveRecord = {
   /** What the files were at the start: a commit. */
   readonly base: Oid | null;
   readonly settings: SessionSettings;
+  /** The control group of its command, where the system has such. */
+  readonly group?: string;
 };
 
 export type Liveness = 'alive' | 'dead' | 'elsewhere';
@@ -35,6 +37,18 @@ function pathOf(home: string, session: SessionId): string {
 export async function writeLive(disk: Disk, home: string, random: Random, record: LiveRecord): Promise<void> {
   const bytes = Buffer.from(`${JSON.stringify(record)}\n`);
   await writeAtomically(disk, pathOf(home, record.session), bytes, random.id(8));
+}
+
+/** Notes in which control group the command will be, for whoever has to end it if its supervisor dies. */
+export async function noteGroup(
+  disk: Disk,
+  home: string,
+  random: Random,
+  session: SessionId,
+  group: string | null,
+): Promise<void> {
+  const live = group === null ? null : readLive(home, session);
+  if (live !== null && group !== null) await writeLive(disk, home, random, { ...live, group });
 }
 
 export function removeLive(disk: Disk, home: string, session: SessionId): void {

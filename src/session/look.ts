@@ -1,5 +1,6 @@
 import { type Checkpoint, describeCommit } from '../checkpoint/list.ts';
 import { decide, type Stop, type Warning } from '../checkpoint/policy.ts';
+import { limitReached } from '../errors.ts';
 import { lookUp } from '../keyed.ts';
 import type { Fact } from '../state/facts.ts';
 import type { State } from '../state/lists.ts';
@@ -22,7 +23,9 @@ export type Halt =
   | Stop
   | { readonly kind: 'taken_over' }
   /** There is a budget, and models without a price. */
-  | { readonly kind: 'unpriced'; readonly models: readonly string[] };
+  | { readonly kind: 'unpriced'; readonly models: readonly string[] }
+  /** Nothing can be seen or saved any more: then no budget is kept either. */
+  | { readonly kind: 'blind'; readonly problem: string };
 
 export type Sources = {
   /** What is known by now and not recorded yet; asked at every look. */
@@ -31,9 +34,12 @@ export type Sources = {
   readonly readChanges: ((view: EpicView) => Promise<Fact[]>) | null;
 };
 
+/** How long looks may fail in a row: what passes, as a lock of another's git does, passes sooner. */
+const blindPatience: Millis = 2_000;
+
 /**
  * Makes the function that looks after a session: it makes the checkpoints that are due, tells what is new since the
- * look before, and says when it cannot go on. What goes wrong at one look is told once, and tried again at the next.
+ * look before, and says when it cannot go on. What goes wrong at one look is told once, and tried again at the next, for a while.
  */
 export function makeLook(
   ports: SessionPorts,
@@ -46,12 +52,15 @@ export function makeLook(
   const watch = makeStopwatch(ports.clock);
   let seen: { state: State; checkpoint: CheckpointId | null } | null = null;
   let fault: string | null = null;
+  let failingSince: Millis | null = null;
+  let reached: Stop | null = null;
   let unread: string | null = null;
 
   const nextIn = () => (interval === null ? null : Math.max(0, interval - watch.read()));
 
-  /** A transcript that cannot be read is no reason to make no checkpoints. */
+  /** A transcript that cannot be read is no reason to make no checkpoints; that nothing can be opened any more is. */
   function tellOnce(error: unknown): void {
+    if (limitReached('', error)) throw error;
     const message = error instanceof Error ? error.message : String(error);
     if (message !== unread) tell({ kind: 'fault', message });
     unread = message;
@@ -70,14 +79,15 @@ export function makeLook(
     const before = seen?.state ?? view.state;
     view = await take(view, readFacts?.(view.state));
     const verdict = decide(settings.policy, { ...view, seen: before }, ports.clock.now());
+    reached = verdict.stop;
     const isDue = interval !== null && watch.read() >= interval;
-    if (isDue) watch.reset();
     // Whoever is to be stopped is stopped first: the last look takes in what it did.
     const isSavedNow = verdict.stop === null && (verdict.checkpoint !== null || isDue);
     if (isLast || isSavedNow) view = await take(view, readChanges?.(view));
     if (verdict.checkpoint !== null || verdict.stop !== null || isDue) {
       const due = { trigger: 'interval' as const, reason: null, onlyIfChanged: true as const };
       await record(ports, target, [], isDue && verdict.checkpoint === null ? due : null);
+      if (isDue) watch.reset();
       view = await readView(ports, epic);
     }
     for (const warning of verdict.warn) tell({ kind: 'warning', warning });
@@ -96,12 +106,17 @@ export function makeLook(
     try {
       const stop = await look(isLast);
       fault = null;
+      failingSince = null;
       return stop;
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);
       if (message !== fault) tell({ kind: 'fault', message });
       fault = message;
-      return null;
+      // That it cannot be saved is no reason to spend more.
+      if (reached) return reached;
+      failingSince ??= ports.clock.elapsed();
+      const isBlind = ports.clock.elapsed() - failingSince >= blindPatience;
+      return isBlind ? { kind: 'blind', problem: message } : null;
     }
   };
 }

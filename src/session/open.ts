@@ -9,7 +9,7 @@ import { maxSessionNumber } from '../units.ts';
 import { firstBudget } from './budget.ts';
 import { cleanFacts } from './clean.ts';
 import { withHeldSave } from './context.ts';
-import { beginJournal, journalFolder } from './journal.ts';
+import { beginJournal, forgetJournal, journalFolder, journalPath } from './journal.ts';
 import { liftedTime, type Pending, readPending, withJournal } from './pending.ts';
 import type { SessionPorts } from './record.ts';
 import type { SessionSettings } from './settings.ts';
@@ -49,7 +49,14 @@ export function beginOnce(
     const pending = readPending(folder, opening.epic, tip.state);
     if (begun !== null) return { ...begun, pending };
     begun = await beginSession(ports, writer, opening, facts, tip, pending);
-    return { ...begun, pending: withJournal(pending, folder, opening.session) };
+    try {
+      return { ...begun, pending: withJournal(pending, folder, opening.session) };
+    } catch (error) {
+      // The caller is told that nothing was recorded, so nothing may be left of it.
+      await begun.durable.catch(() => {});
+      forgetJournal(ports.disk, journalPath(folder, opening.session));
+      throw error;
+    }
   };
 }
 

@@ -1,5 +1,6 @@
 import type { Stored } from '../checkpoint/store.ts';
 import { removeIfThere } from '../system/files.ts';
+import { describeLeft } from '../system/process-table.ts';
 import type { EpicId, Millis, SessionId } from '../types.ts';
 import { count } from '../units.ts';
 import { type AgentLink, findLinks, readLink, removeLink } from './agent-link.ts';
@@ -7,7 +8,7 @@ import { readView } from './context.ts';
 import { type KnownSession, listSessions } from './fate.ts';
 import { createJournal, journalFolder, journalPath } from './journal.ts';
 import type { JournalHeader } from './journal-record.ts';
-import { endLeftovers } from './leftovers.ts';
+import { endLeftovers, type Leftovers } from './leftovers.ts';
 import { checkLive, listLive, readLive, removeLive } from './live.ts';
 import { record, type SessionPorts } from './record.ts';
 import type { SessionSettings } from './settings.ts';
@@ -20,8 +21,8 @@ export type Recovered = {
   readonly seenAt: Millis;
   /** How much came from its journal that was in no checkpoint. */
   readonly events: number;
-  /** How many processes of its command still ran, and were ended. */
-  readonly leftovers: number;
+  /** Processes of its command that still ran, and what is left of them. */
+  readonly leftovers: Leftovers;
   readonly checkpoint: Stored | null;
 };
 
@@ -46,11 +47,14 @@ export async function recoverInterrupted(
   for (const { id, value, fate, live } of listSessions(before, ports.home).filter(isGone).reverse()) {
     // Its command; or gates that run after its turns, should what ran them have been killed.
     const mayHaveLeft = live?.command || live?.kind === 'hooked';
-    const leftovers = fate === 'interrupted' && mayHaveLeft ? await endLeftovers(id, settings.stopGrace) : 0;
+    const leftovers =
+      fate === 'interrupted' && live && mayHaveLeft
+        ? await endLeftovers(live, settings.stopGrace)
+        : { found: 0, left: [] };
     // What they recorded on their way out is brought in too.
     const view = await readView(ports, epic);
     const events = view.pending.filter(({ session }) => session === id).length;
-    const reason = `Session ${value.number} was interrupted; ${describeRecovered({ events })}`;
+    const reason = `Session ${value.number} was interrupted; ${describeRecovered({ events })}${describeLeft(leftovers.left)}`;
     // The files may have changed since it died; a snapshot of them now would not be what it left.
     const target = { epic, session: id, settings: { ...settings, snapshot: false } };
     const header = { epic, session: id, writer: value.writer };

@@ -2,9 +2,11 @@ import { OrchError } from '../errors.ts';
 import { lookUp } from '../keyed.ts';
 import { hasEnded } from '../state/transition.ts';
 import { sleep } from '../system/clock.ts';
+import { type NamedProcess, nameProcesses } from '../system/process-table.ts';
 import type { Millis } from '../types.ts';
 import { cleanSecretText } from './clean.ts';
 import { readView } from './context.ts';
+import { listProcessesOf } from './leftovers.ts';
 import { endSession } from './lifecycle.ts';
 import { checkLive, type LiveRecord, readLive, requestStop, type StopRequest } from './live.ts';
 import type { SessionPorts } from './record.ts';
@@ -14,14 +16,15 @@ const lastWork: Millis = 20_000;
 
 /**
  * Ends a session that another process works on: asks its supervisor, and waits until it is gone. One without a
- * supervisor, or whose supervisor died over it, is ended here.
+ * supervisor, or whose supervisor died over it, is ended here. Returns what still runs of its command.
  */
 export async function stopSession(
   ports: SessionPorts,
   live: LiveRecord,
   request: StopRequest,
-): Promise<void> {
+): Promise<NamedProcess[]> {
   const { session, epic, settings } = live;
+  const of = readLive(ports.home, session) ?? live;
   if (live.kind === 'supervised' && checkLive(live) === 'alive') {
     const reason = request.reason && (await cleanSecretText(request.reason, ports.redact));
     await requestStop(ports.disk, ports.home, ports.random, session, { ...request, reason });
@@ -34,8 +37,9 @@ export async function stopSession(
   }
   const { state } = await readView(ports, epic);
   const status = lookUp(state.sessions, session)?.value.status;
-  if (status && hasEnded(status)) return;
-  await endSession(ports, { epic, session, settings }, request.want, request.reason);
+  if (!status || !hasEnded(status))
+    await endSession(ports, { epic, session, settings }, request.want, request.reason);
+  return live.command ? nameProcesses(listProcessesOf(of)) : [];
 }
 
 function doesNotStop({ epic, session, holder }: LiveRecord): OrchError {

@@ -1,13 +1,15 @@
 import { sleep } from '../system/clock.ts';
-import { type Command, type Exit, startCommand } from '../system/command.ts';
+import type { Exit } from '../system/command.ts';
 import { makeFolder, removeIfThere, writeAtomically } from '../system/files.ts';
+import { type GuardedCommand, prepareCommand, type StopResult } from '../system/guarded-command.ts';
+import { describeLeft } from '../system/process-table.ts';
 import type { Environment } from '../system/spawn.ts';
-import { type EndStep, endTree } from '../system/tree.ts';
+import type { EndStep } from '../system/tree.ts';
 import type { Millis } from '../types.ts';
 import { readView } from './context.ts';
 import { journalFolder } from './journal.ts';
 import { type Ending, endSession } from './lifecycle.ts';
-import { removeLive } from './live.ts';
+import { noteGroup, removeLive } from './live.ts';
 import type { Sight } from './look.ts';
 import { collectNews, type News } from './news.ts';
 import { type Outcome, record, type SessionPorts, type Target } from './record.ts';
@@ -22,8 +24,8 @@ export type SupervisorEvent =
 
 export type End = {
   readonly why: Reason;
-  /** The signal it took to end the command; null where it ended by itself. */
-  readonly stoppedBy: NodeJS.Signals | null;
+  /** What it took to end the command, and what is left of it; null where there was none. */
+  readonly stopped: StopResult | null;
   /** How the command ended; null where there was none. */
   readonly exit: Exit | null;
   readonly outcome: Outcome;
@@ -65,9 +67,10 @@ export async function supervise(
   if (early) return endUnbegun(ports, target, options, { kind: 'signal', signal: early.signal });
   const news = collectNews(ports, options.signals);
   const over = new AbortController();
+  let command: GuardedCommand | null = null;
   try {
     await prepare(ports, options);
-    let command = options.command && (await run(options.command, news));
+    command = options.command && (await run(ports, target, options.command, news));
     const beside = options.beside?.(over.signal).catch((error) => {
       options.onEvent({ kind: 'fault', message: error instanceof Error ? error.message : String(error) });
     });
@@ -81,17 +84,25 @@ export async function supervise(
       news.onPause();
       options.onEvent({ kind: 'waiting', until: again.at });
       const interruption = await watch.untilTime(again.at);
-      if (!interruption) command = await run({ ...options.command, argv: again.argv }, news);
+      if (!interruption) command = await run(ports, target, { ...options.command, argv: again.argv }, news);
       why = interruption ?? (await watch.untilOver());
     }
     over.abort();
-    const stoppedBy = command && (await stopCommand(command, options, target, why, news));
+    const ended = command;
+    command = null; // one that could not be stopped in order was killed
+    const stopped = ended && (await stopCommand(ended, options, target, why, news));
     await beside;
-    const exit = command && (await command.exited);
+    // One that could not be ended is not waited for.
+    const exit =
+      ended && (news.exit ?? (await Promise.race([ended.exited, sleep(drainGrace).then(() => null)])));
     // Who holds its output open after that is out of reach, and not waited for.
-    await Promise.race([command?.drained, sleep(drainGrace)]);
+    await Promise.race([ended?.drained, sleep(drainGrace)]);
     why = await watch.lookLast(why);
-    return { why, stoppedBy, exit, outcome: await conclude(ports, target, why, options) };
+    return { why, stopped, exit, outcome: await conclude(ports, target, why, options, stopped) };
+  } catch (error) {
+    // Whatever went wrong here, the command is not left to itself.
+    if (command) await stopCommand(command, options, target, { kind: 'blind', problem: '' }, news);
+    throw error;
   } finally {
     over.abort();
     news.close();
@@ -106,7 +117,7 @@ async function endUnbegun(
   options: SuperviseOptions,
   why: Reason,
 ): Promise<End> {
-  return { why, stoppedBy: null, exit: null, outcome: await conclude(ports, target, why, options) };
+  return { why, stopped: null, exit: null, outcome: await conclude(ports, target, why, options, null) };
 }
 
 async function prepare(ports: SessionPorts, { brief }: SuperviseOptions): Promise<void> {
@@ -114,8 +125,21 @@ async function prepare(ports: SessionPorts, { brief }: SuperviseOptions): Promis
   if (brief) await writeAtomically(ports.disk, brief.path, Buffer.from(brief.text), ports.random.id(8));
 }
 
-async function run(supervised: SupervisedCommand, news: News): Promise<Command> {
-  const command = await startCommand(supervised.argv, supervised);
+async function run(
+  { disk, home, random }: SessionPorts,
+  { session, settings }: Target,
+  supervised: SupervisedCommand,
+  news: News,
+): Promise<GuardedCommand> {
+  const prepared = prepareCommand(settings.stopGrace);
+  let command: GuardedCommand;
+  try {
+    await noteGroup(disk, home, random, session, prepared.group);
+    command = await prepared.start(supervised.argv, supervised);
+  } catch (error) {
+    prepared.discard();
+    throw error;
+  }
   // We may hear late of a signal that came before the command was there: at first all are taken as ours.
   void sleep(leastPause).then(news.onBegin);
   void command.exited.then((exit) => news.onExit(exit));
@@ -124,12 +148,12 @@ async function run(supervised: SupervisedCommand, news: News): Promise<Command> 
 
 /** Ends the command and all that came from it. After its own end only what it left behind is ended. */
 async function stopCommand(
-  command: Command,
+  command: GuardedCommand,
   options: SuperviseOptions,
   { settings }: Target,
   why: Reason,
   news: News,
-): Promise<NodeJS.Signals | null> {
+): Promise<StopResult> {
   if (news.exit === null) options.onEvent({ kind: 'stopping', why });
   const grace = settings.stopGrace;
   const first: EndStep = { signal: why.kind === 'signal' ? why.signal : 'SIGINT', grace };
@@ -138,12 +162,8 @@ async function stopCommand(
     { signal: 'SIGKILL', grace: Math.max(grace, 2_000) },
   ];
   const wasOver = news.exit !== null;
-  const { by } = await endTree(command.pid, {
-    marker: options.command?.marker ?? '',
-    signals: wasOver ? rest : [first, ...rest],
-    isOver: () => news.exit !== null,
-  });
-  return wasOver ? null : by;
+  const result = await command.stop(wasOver ? rest : [first, ...rest]);
+  return wasOver ? { ...result, by: null } : result;
 }
 
 /** The last facts of the session, and its last checkpoint. */
@@ -152,13 +172,18 @@ async function conclude(
   target: Target,
   why: Reason,
   { completes, command }: SuperviseOptions,
+  stopped: StopResult | null,
 ): Promise<Outcome> {
-  const end = (how: Ending, reason: string | null) => endSession(ports, target, how, reason);
+  const left = describeLeft(stopped?.left ?? []);
+  const end = (how: Ending, reason: string | null) =>
+    endSession(ports, target, how, left === '' ? reason : `${reason ?? 'Stopped'}${left}`);
   switch (why.kind) {
     case 'signal':
       return end('pause', `Stopped by ${why.signal}`);
     case 'request':
       return end(why.request.want, why.request.reason);
+    case 'blind':
+      return end('fail', `orch could not look after it: ${why.problem}`);
     case 'unpriced':
       return end('fail', `${why.models.join(', ')} has no price, so the budget cannot be kept`);
     case 'taken_over': {
@@ -168,7 +193,7 @@ async function conclude(
     }
     case 'budget': {
       // The session reads budget_exceeded already; what the command still did on its way out is kept too.
-      const reason = 'Work in flight when the budget was used up';
+      const reason = `Work in flight when the budget was used up${left}`;
       const outcome = await record(ports, target, [], { trigger: 'budget', reason, onlyIfChanged: true });
       removeLive(ports.disk, ports.home, target.session);
       return outcome;

@@ -1,5 +1,5 @@
-import { spawn } from 'node:child_process';
-import type { Environment } from './spawn.ts';
+import { limitReached } from '../errors.ts';
+import { type Environment, startProcess } from './spawn.ts';
 
 /** The first word of a process that was sent to work in the background, or how it ended without one. */
 export type FirstWord =
@@ -10,19 +10,20 @@ export type FirstWord =
  * Starts this program again, apart from this process and its terminal, and waits for its first word.
  * What it prints goes to an open file. It begins in the same folder: paths in its arguments are meant from there.
  */
-export function startInBackground(
+export async function startInBackground(
   args: readonly string[],
   options: { readonly env: Environment; readonly output: number },
 ): Promise<FirstWord> {
   const { env, output } = options;
-  const child = spawn(process.execPath, [process.argv[1] ?? '', ...args], {
+  const child = startProcess(process.execPath, [process.argv[1] ?? '', ...args], {
     env: { ...process.env, ...env },
     detached: true,
     stdio: ['ignore', output, output, 'ipc'],
-    windowsHide: true,
   });
   return new Promise((resolve, reject) => {
-    child.once('error', reject);
+    child.once('error', (error) =>
+      reject(limitReached('orch could not be started in the background', error) ?? error),
+    );
     child.once('message', (message) => {
       child.disconnect();
       child.unref();

@@ -1,9 +1,9 @@
-import { spawn } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
 import { isAbsolute, resolve, sep } from 'node:path';
-import { OrchError, systemCode } from '../errors.ts';
+import { limitReached, OrchError, systemCode } from '../errors.ts';
+import type { ControlGroup } from './control-group.ts';
 import { statIfThere } from './files.ts';
-import { type Environment, inheritedEnvironment, isInstalled } from './spawn.ts';
+import { type Environment, inheritedEnvironment, isInstalled, startProcess } from './spawn.ts';
 
 export type Exit = { readonly status: number | null; readonly signal: NodeJS.Signals | null };
 
@@ -21,6 +21,8 @@ export type CommandOptions = {
   readonly env: Environment;
   /** Where what it prints goes; with null the terminal is its own, in and out. */
   readonly onOutput: ((chunk: Buffer) => void) | null;
+  /** Holds it and all that comes from it together. */
+  readonly group?: ControlGroup | null;
 };
 
 /** Says why a program cannot be run; null where nothing speaks against it. */
@@ -43,15 +45,16 @@ export function explainUnrunnable(program: string, cwd: string): string | null {
  * Starts a command in this process's own group, so that it has the terminal and hears Ctrl+C by itself.
  * It is started without a shell.
  */
-export function startCommand(argv: readonly string[], options: CommandOptions): Promise<Command> {
+export async function startCommand(argv: readonly string[], options: CommandOptions): Promise<Command> {
   const [program = '', ...args] = argv;
-  const { cwd, env, onOutput } = options;
-  const child = spawn(program, args, {
-    cwd,
-    env: { ...inheritedEnvironment(), ...env },
-    stdio: onOutput ? ['ignore', 'pipe', 'pipe'] : 'inherit',
-    windowsHide: true,
-  });
+  const { cwd, env, onOutput, group } = options;
+  const launch = () =>
+    startProcess(program, args, {
+      cwd,
+      env: { ...inheritedEnvironment(), ...env },
+      stdio: onOutput ? ['ignore', 'pipe', 'pipe'] : 'inherit',
+    });
+  const child = group ? group.startIn(launch) : launch();
   if (onOutput) {
     child.stdout?.on('data', onOutput);
     child.stderr?.on('data', onOutput);
@@ -72,6 +75,8 @@ export function startCommand(argv: readonly string[], options: CommandOptions): 
 
 /** The system's answer is the same for a missing program and for one whose interpreter is missing. */
 function couldNotStart(program: string, cause: Error): OrchError {
+  const limit = limitReached(`${program} could not be started`, cause);
+  if (limit) return limit;
   const why =
     systemCode(cause) === 'ENOENT' ? 'it, or the interpreter it names, is not there' : cause.message;
   return new OrchError('USAGE', `${program} could not be started: ${why}`, {

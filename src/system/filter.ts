@@ -1,6 +1,5 @@
-import { spawn } from 'node:child_process';
 import type { Millis } from '../types.ts';
-import type { Environment } from './spawn.ts';
+import { type Environment, startProcess } from './spawn.ts';
 
 export type FilterRequest = {
   /** A line for the shell: the user's own, from their own settings. */
@@ -22,13 +21,12 @@ export function runFilter({ line, input, cwd, env, timeout }: FilterRequest): Pr
   return new Promise((resolve) => {
     const isWindows = process.platform === 'win32';
     const [program, args] = isWindows ? ['cmd', ['/d', '/s', '/c', `"${line}"`]] : ['sh', ['-c', line]];
-    const child = spawn(program, args, {
+    const child = startProcess(program, args, {
       cwd,
       env: { ...env },
       stdio: ['pipe', 'pipe', 'ignore'],
       detached: !isWindows, // a group of its own, by which all it started is ended
       windowsVerbatimArguments: isWindows,
-      windowsHide: true,
     });
     const chunks: Buffer[] = [];
     let length = 0;
@@ -38,17 +36,17 @@ export function runFilter({ line, input, cwd, env, timeout }: FilterRequest): Pr
     };
     const timer = setTimeout(() => {
       endGroup(child.pid);
-      child.stdout.destroy();
+      child.stdout?.destroy();
       settle();
     }, timeout);
-    child.stdout.on('data', (chunk: Buffer) => {
+    child.stdout?.on('data', (chunk: Buffer) => {
       length += chunk.length;
       if (length <= mostBytes) chunks.push(chunk);
     });
     child.on('error', settle); // there is no shell: then there is no answer
     child.on('close', settle);
-    child.stdin.on('error', () => {}); // it ended without reading all of it
-    child.stdin.end(input);
+    child.stdin?.on('error', () => {}); // it ended without reading all of it
+    child.stdin?.end(input);
   });
 }
 

@@ -1,5 +1,5 @@
 import { constants } from 'node:fs';
-import { type Disk, removeIfThere, statIfThere, writeAll } from './files.ts';
+import { type Disk, statIfThere, writeAll } from './files.ts';
 
 /** How long a log gets before it is begun anew; one old part is kept. */
 const maxBytes = 10 * 1024 * 1024;
@@ -19,10 +19,11 @@ export function openLogFile(disk: Disk, path: string): LogFile {
   return {
     append: (bytes) => {
       if (size > 0 && size + bytes.length > maxBytes) {
+        // The old one is closed last: should no other be opened, its number must not become another file's.
+        if (statIfThere(path) !== null) disk.rename(path, olderPart(path));
+        const next = open();
         disk.close(fd);
-        removeIfThere(disk, olderPart(path));
-        disk.rename(path, olderPart(path));
-        fd = open();
+        fd = next;
         size = 0;
       }
       writeAll(disk, fd, bytes);

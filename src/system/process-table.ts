@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { OrchError } from '../errors.ts';
 import { readStat } from './process.ts';
+import { inheritedEnvironment, readOutput } from './spawn.ts';
 
 /** One process as the system lists it. */
 export type ProcessRow = {
@@ -54,15 +55,9 @@ const psArguments = ['-axo', 'pid=,ppid=,pgid=,stat=,lstart='];
 
 /** Asks `ps`, where there is no `/proc` to read. */
 export function listFromPs(): ProcessRow[] {
-  // Loaded only then: starting a process is more code than reading files.
-  const { spawnSync } = process.getBuiltinModule('node:child_process');
-  const { stdout, error } = spawnSync('ps', psArguments, {
-    encoding: 'utf8',
-    env: { ...process.env, LC_ALL: 'C' },
-    stdio: ['ignore', 'pipe', 'ignore'],
-  });
+  const stdout = readOutput('ps', psArguments, { ...inheritedEnvironment(), LC_ALL: 'C' });
   // It lists at least itself: an empty answer must not pass for "nothing runs".
-  if (!stdout) throw new OrchError('INTERNAL', 'the running processes cannot be listed', { cause: error });
+  if (!stdout) throw new OrchError('INTERNAL', 'the running processes cannot be listed');
   return parsePs(stdout);
 }
 
@@ -88,4 +83,43 @@ export function hasInEnvironment(pid: number, entry: string): boolean {
   } catch {
     return false; // gone, or another user's
   }
+}
+
+/** A process for people: its pid, and its command line where that is known. */
+export type NamedProcess = { readonly pid: number; readonly command: string };
+
+/** Says of processes what they are, as far as the system tells. */
+export function nameProcesses(pids: readonly number[]): NamedProcess[] {
+  return pids.map((pid) => ({ pid, command: readCommandLine(pid) }));
+}
+
+/** Longer ones are cut: it is to be recognised, not to be repeated. */
+const longestCommand = 200;
+
+function readCommandLine(pid: number): string {
+  try {
+    const words =
+      process.platform === 'linux'
+        ? readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').join(' ')
+        : readOutput('ps', ['-o', 'args=', '-p', String(pid)], inheritedEnvironment());
+    return words.trim().slice(0, longestCommand);
+  } catch {
+    return ''; // gone, or out of descriptors: the pid alone has to do
+  }
+}
+
+const mostNamed = 5;
+
+/** `pid 12 (sleep 60), pid 13 (sh)`. */
+export function listNames(processes: readonly NamedProcess[]): string {
+  const names = processes
+    .slice(0, mostNamed)
+    .map(({ pid, command }) => `pid ${pid}${command && ` (${command})`}`);
+  const more = processes.length - names.length;
+  return names.join(', ') + (more > 0 ? ` and ${more} more` : '');
+}
+
+/** `; still running: pid 12 (sleep 60)`, or nothing: for the end of a sentence that says what was ended. */
+export function describeLeft(left: readonly NamedProcess[]): string {
+  return left.length === 0 ? '' : `; still running: ${listNames(left)}`;
 }

@@ -96,7 +96,8 @@ function isZombie(pid: number): boolean {
   return stat !== null && /^[ZX]/.test(stat[0] ?? '') && Number(stat[17]) <= 1;
 }
 
-function pidExists(pid: number): boolean {
+/** Is there a process of this pid, whoever's it is? */
+export function pidExists(pid: number): boolean {
   try {
     process.kill(pid, 0);
     return true;

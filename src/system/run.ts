@@ -1,9 +1,12 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { systemCode } from '../errors.ts';
+import { limitReached, systemCode } from '../errors.ts';
 import type { Millis } from '../types.ts';
+import { realRandom } from './clock.ts';
+import { type ControlGroup, createControlGroup } from './control-group.ts';
 import { statIfThere } from './files.ts';
-import type { Environment } from './spawn.ts';
-import { type EndStep, endTree } from './tree.ts';
+import { killAtLast } from './last-resort.ts';
+import { type NamedProcess, nameProcesses } from './process-table.ts';
+import { type ChildProcess, type Environment, startProcess } from './spawn.ts';
+import { type EndStep, endTree, killIfThere } from './tree.ts';
 
 export type RunRequest = {
   /** A line for the shell, or a program and its arguments, started without one. */
@@ -21,8 +24,9 @@ export type RunRequest = {
 export type RunEnd =
   | { readonly how: 'exited'; readonly status: number }
   | { readonly how: 'signalled'; readonly signal: NodeJS.Signals }
-  | { readonly how: 'timed_out' }
-  | { readonly how: 'aborted' }
+  /** `left`: what it started and could not be ended. */
+  | { readonly how: 'timed_out'; readonly left: readonly NamedProcess[] }
+  | { readonly how: 'aborted'; readonly left: readonly NamedProcess[] }
   | { readonly how: 'not_started'; readonly reason: string };
 
 const endSteps: readonly EndStep[] = [
@@ -40,10 +44,19 @@ const longestTimer: Millis = 2 ** 31 - 1;
  * that holds its output open.
  */
 export async function run(request: RunRequest): Promise<RunEnd> {
-  if (request.signal?.aborted) return { how: 'aborted' };
+  if (request.signal?.aborted) return { how: 'aborted', left: [] };
+  const group = createControlGroup(realRandom.id(8));
+  try {
+    return await runIn(group, request);
+  } finally {
+    group?.close();
+  }
+}
+
+async function runIn(group: ControlGroup | null, request: RunRequest): Promise<RunEnd> {
   let child: ChildProcess;
   try {
-    child = startCommand(request);
+    child = group ? group.startIn(() => startCommand(request)) : startCommand(request);
   } catch (error) {
     return { how: 'not_started', reason: error instanceof Error ? error.message : String(error) };
   }
@@ -55,33 +68,49 @@ export async function run(request: RunRequest): Promise<RunEnd> {
       resolve(signal === null ? { how: 'exited', status: status ?? 0 } : { how: 'signalled', signal }),
     );
   });
+  const forget = killAtLast(() => {
+    group?.kill();
+    if (child.pid !== undefined && !isOver(child)) killIfThere(isWindows ? child.pid : -child.pid);
+  });
+  try {
+    return await untilEnd(child, exit, group, request);
+  } finally {
+    forget();
+  }
+}
+
+/** Waits for its end, its time-out or the signal, and ends what is left then. */
+async function untilEnd(
+  child: ChildProcess,
+  exit: Promise<RunEnd>,
+  group: ControlGroup | null,
+  request: RunRequest,
+): Promise<RunEnd> {
   const closed = new Promise<'closed'>((resolve) => child.on('close', () => resolve('closed')));
   const end = await first(exit, request.timeout, request.signal);
   if (end.how === 'not_started') return end;
-  const isCut = end.how === 'timed_out' || end.how === 'aborted';
-  if (isCut || (await first(closed, outputGrace)) !== 'closed') {
-    await endAll(child, request.marker);
-    await first(closed, outputGrace);
-    // Whoever still holds it is out of reach: it is not waited for.
-    child.stdout?.destroy();
-    child.stderr?.destroy();
-    child.unref();
-  }
-  return end;
+  const isCut = 'left' in end;
+  if (!isCut && (await first(closed, outputGrace)) === 'closed') return end;
+  const left = await endAll(child, request.marker, group);
+  await first(closed, outputGrace);
+  // Whoever still holds it is out of reach: it is not waited for.
+  child.stdout?.destroy();
+  child.stderr?.destroy();
+  child.unref();
+  return isCut ? { ...end, left } : end;
 }
 
 function startCommand({ command, cwd, env, marker }: RunRequest): ChildProcess {
   const [program = '', ...args] = typeof command === 'string' ? shellCommand(command) : command;
   if (program === '') throw new Error('there is no command to run');
   const [name = '', ...value] = marker.split('=');
-  return spawn(program, args, {
+  return startProcess(program, args, {
     cwd,
     env: { ...env, [name]: value.join('=') },
     stdio: ['ignore', 'pipe', 'pipe'],
     // A group of its own, by which those it leaves behind are found; without a terminal nothing can wait for an answer.
     detached: !isWindows,
     windowsVerbatimArguments: typeof command === 'string',
-    windowsHide: true,
   });
 }
 
@@ -97,16 +126,29 @@ function explain(error: Error, { command, cwd }: RunRequest): string {
   if (statIfThere(cwd)?.isDirectory() !== true) return `there is no folder ${cwd}`;
   if (systemCode(error) === 'ENOENT') return `${program}: not found`;
   if (systemCode(error) === 'EACCES') return `${program}: may not be executed`;
-  return error.message;
+  return limitReached(String(program), error)?.message ?? error.message;
 }
 
-async function endAll(child: ChildProcess, marker: string): Promise<void> {
-  if (child.pid === undefined) return;
-  const isOver = () => child.exitCode !== null || child.signalCode !== null;
-  await endTree(child.pid, { marker, isOver, signals: endSteps });
+async function endAll(
+  child: ChildProcess,
+  marker: string,
+  group: ControlGroup | null,
+): Promise<NamedProcess[]> {
+  if (child.pid === undefined) return [];
+  const { left } = await endTree(child.pid, {
+    marker,
+    group,
+    isOver: () => isOver(child),
+    signals: endSteps,
+  });
+  return nameProcesses(left);
 }
 
-type Cut = { readonly how: 'timed_out' } | { readonly how: 'aborted' };
+function isOver({ exitCode, signalCode }: ChildProcess): boolean {
+  return exitCode !== null || signalCode !== null;
+}
+
+type Cut = Extract<RunEnd, { how: 'timed_out' | 'aborted' }>;
 
 /** Whichever is first; no timer and no listener stays. */
 function first<T>(promise: Promise<T>, timeout: Millis, signal?: AbortSignal): Promise<T | Cut> {
@@ -116,8 +158,8 @@ function first<T>(promise: Promise<T>, timeout: Millis, signal?: AbortSignal): P
       signal?.removeEventListener('abort', abort);
       resolve(result);
     };
-    const abort = () => settle({ how: 'aborted' });
-    const timer = setTimeout(() => settle({ how: 'timed_out' }), Math.min(timeout, longestTimer));
+    const abort = () => settle({ how: 'aborted', left: [] });
+    const timer = setTimeout(() => settle({ how: 'timed_out', left: [] }), Math.min(timeout, longestTimer));
     signal?.addEventListener('abort', abort);
     void promise.then(settle);
   });

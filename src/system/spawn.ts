@@ -1,8 +1,10 @@
-import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
+import type { ChildProcess, ChildProcessWithoutNullStreams, SpawnOptions } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
+import { limitReached } from '../errors.ts';
 
 export type Environment = { readonly [name: string]: string | undefined };
+export type { ChildProcess };
 export type Child = ChildProcessWithoutNullStreams;
 
 /** The environment this process was started in. */
@@ -10,9 +12,48 @@ export function inheritedEnvironment(): Environment {
   return process.env;
 }
 
-/** Starts a program without a shell: no argument is ever read as a command. */
+/**
+ * Starts a program without a shell: no argument is ever read as a command. Every process orch starts comes from here.
+ * It throws where a limit of the system is reached; that there is no such program is told by the child's `error`.
+ */
+export function startProcess(program: string, args: readonly string[], options: SpawnOptions): ChildProcess {
+  let child: ChildProcess;
+  try {
+    // Loaded only now: most commands start nothing.
+    const { spawn } = process.getBuiltinModule('node:child_process');
+    child = spawn(program, args, { windowsHide: true, ...options });
+  } catch (error) {
+    throw limitReached(`${program} could not be started`, error) ?? error;
+  }
+  // An error without a listener would end this process. Who wants to know of it listens too.
+  child.on('error', () => {});
+  // Without a descriptor left there is a child without streams, whatever its type says.
+  if ((child.stdio as ChildProcess['stdio'] | undefined) === undefined) throw tooManyFiles(program);
+  return child;
+}
+
+function tooManyFiles(program: string): Error {
+  const error = Object.assign(new Error(`spawn ${program} EMFILE`), { code: 'EMFILE' });
+  return limitReached(`${program} could not be started`, error) ?? error;
+}
+
+/** Runs a program to its end and gives what it printed; this process waits. */
+export function readOutput(program: string, args: readonly string[], env: Environment): string {
+  const { spawnSync } = process.getBuiltinModule('node:child_process');
+  const { stdout, error } = spawnSync(program, args, {
+    encoding: 'utf8',
+    env: { ...env },
+    stdio: ['ignore', 'pipe', 'ignore'],
+    windowsHide: true,
+  });
+  if (error) throw limitReached(`${program} could not be started`, error) ?? error;
+  return stdout;
+}
+
+/** Starts a program that is written to and read from. */
 export function start(command: string, args: readonly string[], cwd: string, env: Environment): Child {
-  return spawn(command, args, { cwd, env: { ...env }, stdio: 'pipe', windowsHide: true });
+  // All three streams are there, because all are pipes.
+  return startProcess(command, args, { cwd, env: { ...env }, stdio: 'pipe' }) as Child;
 }
 
 /** Is a program of this name on the path? */
@@ -40,13 +81,6 @@ export function isExecutable(path: string): boolean {
 
 /** Starts a program that goes on by itself when this one ends; nobody reads what it prints. */
 export function startDetached(command: string, args: readonly string[], cwd: string, env: Environment): void {
-  const child = spawn(command, args, {
-    cwd,
-    env: { ...env },
-    stdio: 'ignore',
-    detached: true,
-    windowsHide: true,
-  });
-  child.on('error', () => {}); // upkeep that could not be started is tried again in an hour
-  child.unref();
+  // Upkeep that could not be started is tried again in an hour.
+  startProcess(command, args, { cwd, env: { ...env }, stdio: 'ignore', detached: true }).unref();
 }

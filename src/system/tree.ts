@@ -1,6 +1,7 @@
 import { systemCode } from '../errors.ts';
 import type { Millis } from '../types.ts';
 import { type Clock, realClock, sleep } from './clock.ts';
+import type { ControlGroup } from './control-group.ts';
 import { hasInEnvironment, listProcesses, type ProcessRow, readProcess } from './process-table.ts';
 import { selectTree, type TreeProcess } from './tree-members.ts';
 
@@ -12,6 +13,8 @@ export type EndStep = { readonly signal: NodeJS.Signals; readonly grace: Millis 
 export type EndOptions = {
   /** An environment entry (`NAME=value`) by which processes that left the tree are still found (Linux). */
   readonly marker?: string;
+  /** What the kernel knows of them, where it keeps them together. */
+  readonly group?: ControlGroup | null;
   readonly signals?: readonly EndStep[];
   /** Is the root known to have ended? Then its pid may be another's, and only what it left behind is ended. */
   readonly isOver?: () => boolean;
@@ -38,34 +41,53 @@ const mostFreezes = 100;
 const never = '';
 
 /**
- * Lists a process and its living descendants, what is left of its process group if it led one, and with a marker also
- * the processes that carry it in their environment. This process and its ancestors are never among them.
+ * Lists a process and its living descendants, what is left of its process group if it led one, with a marker also
+ * the processes that carry it in their environment, and the members of its group. This process and its ancestors are
+ * never among them.
  */
-export function listTree(root: number | TreeProcess, marker?: string): TreeProcess[] {
-  return openTree(root, marker)
+export function listTree(
+  root: number | TreeProcess,
+  marker?: string,
+  group: ControlGroup | null = null,
+): TreeProcess[] {
+  return openTree(root, { ...(marker !== undefined && { marker }), group })
     .scan()
     .map(({ pid, startedAt }) => ({ pid, startedAt }));
 }
 
 /**
  * Ends a process and all that came from it: each signal goes to every one of them, and the next follows
- * when one is still there after the grace. Says what it took and which would not go.
+ * when one is still there after the grace. Says what it took and which would not go. Where it cannot look, all that it
+ * knows of is killed before it fails.
  */
 export async function endTree(root: number | TreeProcess, options: EndOptions = {}): Promise<EndResult> {
   const { signals = defaultSteps, clock = realClock } = options;
-  const tree = openTree(root, options.marker, options.isOver);
+  const tree = openTree(root, options);
   let by: NodeJS.Signals | null = null;
-  for (const { signal, grace } of signals) {
-    const began = clock.elapsed();
-    const told = new Set<string>();
-    while (tree.signal(signal, told).length > 0) {
-      by = signal;
-      if (clock.elapsed() - began >= grace) break;
-      await sleep(pollInterval);
+  try {
+    // One that forks and ends may be missed by one look; the kernel's own list misses none.
+    const enough = typeof options.group?.isPopulated() === 'boolean' ? 1 : 2;
+    let quiet = 0;
+    for (const { signal, grace } of signals) {
+      const began = clock.elapsed();
+      const told = new Set<string>();
+      while (quiet < enough) {
+        const isQuiet = tree.signal(signal, told).length === 0 && !options.group?.isPopulated();
+        if (isQuiet) quiet += 1;
+        else {
+          quiet = 0;
+          by = signal;
+          if (clock.elapsed() - began >= grace) break;
+        }
+        if (quiet < enough) await sleep(pollInterval);
+      }
     }
+    const left = [...new Set([...tree.scan().map(({ pid }) => pid), ...(options.group?.list() ?? [])])];
+    return { ended: left.length === 0, by, left };
+  } catch (error) {
+    tree.killKnown();
+    throw error;
   }
-  const left = tree.scan().map(({ pid }) => pid);
-  return { ended: left.length === 0, by, left };
 }
 
 type Tree = {
@@ -73,12 +95,18 @@ type Tree = {
   scan(): ProcessRow[];
   /** Signals all who were not told yet, and lets the stopped ones go on, so that they can hear it. */
   signal(signal: NodeJS.Signals, told: Set<string>): ProcessRow[];
+  /** Kills the group, the root and all that were seen, without looking at anything. */
+  killKnown(): void;
 };
 
-function openTree(root: number | TreeProcess, marker?: string, isOver = () => false): Tree {
+type TreeOptions = Pick<EndOptions, 'marker' | 'group' | 'isOver'>;
+
+function openTree(root: number | TreeProcess, options: TreeOptions): Tree {
+  const { marker, group = null, isOver = () => false } = options;
   const known = new Map<string, TreeProcess>();
-  const isMarked = marker === undefined ? () => false : (pid: number) => hasInEnvironment(pid, marker);
   let identity = typeof root === 'number' ? null : root;
+  /** The process groups that have no other members. */
+  let wholeGroups: readonly number[] = [];
 
   function scan(): ProcessRow[] {
     const table = listProcesses();
@@ -86,8 +114,14 @@ function openTree(root: number | TreeProcess, marker?: string, isOver = () => fa
     // Asked after the listing: a root that is not over by then was the one listed.
     if (isOver()) identity = { pid, startedAt: never };
     identity ??= { pid, startedAt: table.get(pid)?.startedAt ?? never };
+    const members = new Set(group?.list());
+    const isMarked = (other: number) =>
+      members.has(other) || (marker !== undefined && hasInEnvironment(other, marker));
     const rows = selectTree(table, { root: identity, self: process.pid, known: known.values(), isMarked });
     for (const row of rows) known.set(nameOf(row), row);
+    const ours = new Set(rows.map((row) => row.pid));
+    const shared = new Set([...table.values()].filter((row) => !ours.has(row.pid)).map((row) => row.group));
+    wholeGroups = [...new Set(rows.map((row) => row.group))].filter((id) => id > 1 && !shared.has(id));
     return rows;
   }
 
@@ -116,10 +150,25 @@ function openTree(root: number | TreeProcess, marker?: string, isOver = () => fa
       told.add(nameOf(row));
       if (freezes || row.phase === 'stopped') send(row, 'SIGCONT');
     }
+    if (name === 'SIGKILL') killGroups();
     return rows;
   }
 
-  return { scan, signal };
+  /** Those that fork can outrun a signal to one process after the other, and none to a whole group. */
+  function killGroups(): void {
+    group?.kill();
+    for (const id of wholeGroups) killIfThere(-id);
+  }
+
+  function killKnown(): void {
+    group?.kill();
+    const pid = typeof root === 'number' ? root : root.pid;
+    const pids = new Set([...known.values()].map((row) => row.pid));
+    if (pid > 1 && pid !== process.ppid && !isOver()) pids.add(pid);
+    for (const each of pids) killIfThere(each);
+  }
+
+  return { scan, signal, killKnown };
 }
 
 function nameOf({ pid, startedAt }: TreeProcess): string {
@@ -128,9 +177,17 @@ function nameOf({ pid, startedAt }: TreeProcess): string {
 
 /** Sends a signal, unless the pid is another process's by now. */
 function send(row: ProcessRow, signal: NodeJS.Signals): void {
-  if (readProcess(row)?.startedAt !== row.startedAt) return;
+  if (readProcess(row)?.startedAt === row.startedAt) signalIfThere(row.pid, signal);
+}
+
+/** Kills a process, or with a negative number a whole process group; that it is gone is as good. */
+export function killIfThere(pid: number): void {
+  signalIfThere(pid, 'SIGKILL');
+}
+
+function signalIfThere(pid: number, signal: NodeJS.Signals): void {
   try {
-    process.kill(row.pid, signal);
+    process.kill(pid, signal);
   } catch (error) {
     // Gone meanwhile, or another user's: the next scan tells which.
     if (!['ESRCH', 'EPERM'].includes(systemCode(error) ?? '')) throw error;

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { listStaleRefLocks, removeStaleRefLock } from '../git/ref-wait.ts';
 import { listSessions } from '../session/fate.ts';
-import { endLeftovers, listMarked, sessionMarker } from '../session/leftovers.ts';
+import { endLeftovers, listProcessesOf } from '../session/leftovers.ts';
 import { checkLive, listLive } from '../session/live.ts';
 import { recoverInterrupted } from '../session/recover.ts';
 import { listFolder } from '../system/files.ts';
@@ -43,7 +43,7 @@ const processes: Check = {
   look: (ports) => {
     const dead = listLive(ports.home).filter((live) => live.command && checkLive(live) === 'dead');
     const left = dead
-      .map(({ session }) => ({ session, pids: listMarked(sessionMarker(session)) }))
+      .map((live) => ({ ...live, pids: listProcessesOf(live) }))
       .filter(({ pids }) => pids.length > 0);
     if (left.length === 0) return ok('none left by a dead session');
     const names = left.map(({ session, pids }) => `${listSome(pids.map(String))} of ${session}`);
@@ -52,7 +52,7 @@ const processes: Check = {
       'End them: orch doctor --fix, which recovers their session first',
       async () => {
         const { stopGrace } = await ports.readSettings();
-        for (const { session } of left) await endLeftovers(session, stopGrace);
+        for (const live of left) await endLeftovers(live, stopGrace);
       },
     );
   },

@@ -23,6 +23,7 @@ import {
 } from '../support/repository.ts';
 import {
   isAlive,
+  killWithGuard,
   liveFiles,
   startSupervisor,
   statusOf,
@@ -152,8 +153,7 @@ describe('orch doctor finds, and --fix mends', () => {
       () => liveFiles(repository).length > 0 && statusOf(repository, 'x').session.status === 'running',
     );
     runOrch(repository, ['record', 'note', 'before the end', '-e', 'x']);
-    supervisor.signal('SIGKILL');
-    await waitUntil(() => !isAlive(supervisor.pid));
+    await killWithGuard(supervisor);
     const found = examine(repository);
     expect(found.status).toBe(1);
     expect(errorOf(found)).toMatchObject({ code: 'DOCTOR_FAILED', data: { checks: ['processes'] } });

@@ -4,6 +4,7 @@ import { orchJson, runOrch } from '../support/orch.ts';
 import { makeRepositoryWithCommit } from '../support/repository.ts';
 import {
   isAlive,
+  killWithGuard,
   liveFiles,
   readWhenThere,
   startSupervisor,
@@ -101,26 +102,27 @@ describe('kill -9', () => {
     expect(bySession).toHaveLength(1);
   });
 
-  it.runIf(process.platform === 'linux')('leaves a command that the next session ends first', async () => {
-    const repository = makeRepositoryWithCommit();
-    writeConfig(repository, 'checkpoint: { stopGrace: 200ms }\n');
-    const pid = join(repository.home, 'pid');
-    const agent = writeScript(
-      repository,
-      'agent',
-      'trap "" INT TERM',
-      `echo $$ >'${pid}'`,
-      'while :; do sleep 0.1; done',
-    );
-    const orch = startSupervisor(repository, ['start', '-e', 'a', '--', agent]);
-    const agentPid = Number(await readWhenThere(pid));
-    orch.signal('SIGKILL');
-    // Its command holds the pipes open, so the end of orch itself is waited for.
-    await waitUntil(() => !isAlive(orch.pid));
-    expect(isAlive(agentPid)).toBe(true);
-    const resumed = runOrch(repository, ['resume', '-e', 'a', '--', 'true']);
-    expect(resumed.status).toBe(0);
-    expect(resumed.stderr).toContain('Its command still ran, with nobody watching over it: it was ended.');
-    expect(isAlive(agentPid)).toBe(false);
-  });
+  it.runIf(process.platform === 'linux')(
+    'leaves a command, once its guard is killed too, that the next session ends first',
+    async () => {
+      const repository = makeRepositoryWithCommit();
+      writeConfig(repository, 'checkpoint: { stopGrace: 200ms }\n');
+      const pid = join(repository.home, 'pid');
+      const agent = writeScript(
+        repository,
+        'agent',
+        'trap "" INT TERM',
+        `echo $$ >'${pid}'`,
+        'while :; do sleep 0.1; done',
+      );
+      const orch = startSupervisor(repository, ['start', '-e', 'a', '--', agent]);
+      const agentPid = Number(await readWhenThere(pid));
+      await killWithGuard(orch);
+      expect(isAlive(agentPid)).toBe(true);
+      const resumed = runOrch(repository, ['resume', '-e', 'a', '--', 'true']);
+      expect(resumed.status).toBe(0);
+      expect(resumed.stderr).toContain('Its command still ran, with nobody watching over it: it was ended.');
+      expect(isAlive(agentPid)).toBe(false);
+    },
+  );
 });

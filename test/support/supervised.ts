@@ -44,6 +44,17 @@ export function startSupervisor(
   };
 }
 
+/** Kills a supervisor together with the guard that would end its command: now the command is alone (Linux). */
+export async function killWithGuard({ pid, signal }: Supervisor): Promise<void> {
+  const children = () => readIfThere(`/proc/${pid}/task/${pid}/children`).trim().split(' ').map(Number);
+  const isGuard = (child: number) => readIfThere(`/proc/${child}/cmdline`).includes('cgroup.kill');
+  await waitUntil(() => children().some(isGuard) && children().some((child) => !isGuard(child)));
+  for (const guard of children().filter(isGuard)) process.kill(guard, 'SIGKILL');
+  signal('SIGKILL');
+  // Its command holds the pipes open, so the end of orch itself is waited for.
+  await waitUntil(() => !isAlive(pid));
+}
+
 /** Waits until something is so, at the most for a while. */
 export function waitUntil(check: () => unknown, timeout = 20_000): Promise<unknown> {
   return vi.waitFor(() => expect(check()).toBeTruthy(), { timeout, interval: 25 });
