@@ -14,7 +14,6 @@ import { type EpicView, epicExists, readView } from './context.ts';
 import { isTakenOver, type KnownSession, listOwnJournals, listSessions } from './fate.ts';
 import { findForeignCode, type Handover, handOver } from './handover.ts';
 import { makeSessionId } from './here.ts';
-import { journalFolder, listJournals } from './journal.ts';
 import { type LiveRecord, readLive, removeLive, writeLive } from './live.ts';
 import { readOrchestration, withFacts } from './orchestration.ts';
 import { type Outcome, record, recordInNew, type SessionPorts, type Target } from './record.ts';
@@ -88,9 +87,8 @@ export async function startSession(ports: SessionPorts, request: StartRequest): 
     if (live && base) await writeLive(ports.disk, ports.home, ports.random, { ...live, base });
     return { target: { epic, session, settings }, state, stored, recovered, handover, code };
   } catch (error) {
-    // A session whose journal began stays: its process ends here, so the next one finds it interrupted.
-    if (!listJournals(journalFolder(ports.home)).includes(session))
-      removeLive(ports.disk, ports.home, session);
+    // This process does not work on it: if its journal began, the next session finds it interrupted.
+    removeLive(ports.disk, ports.home, session);
     throw error;
   }
 }
