@@ -74,7 +74,12 @@ export async function startSession(ports: SessionPorts, request: StartRequest): 
     const parent = request.resume ? findParent(ports, view, request.takeOver) : null;
     const told = await readOrchestration(ports, view.state);
     const found = (await request.findFacts?.(view)) ?? [];
-    const facts = [...budgetFacts(request, view.state), ...told, ...(request.facts ?? []), ...found];
+    const facts = [
+      ...budgetFacts(request, ports.home, view.state),
+      ...told,
+      ...(request.facts ?? []),
+      ...found,
+    ];
     const known = await withFacts(ports, view, session, told);
     const handover = request.resume ? await handOver(ports, known, request.resume.checkpoint) : null;
     const code = handover?.named ?? (parent && (await findForeignCode(ports, view, parent)));
@@ -109,10 +114,12 @@ function findParent(ports: SessionPorts, view: EpicView, takeOver: boolean): Kno
   return sessions[0] ?? null;
 }
 
-function budgetFacts(request: StartRequest, state: State): Fact[] {
+function budgetFacts(request: StartRequest, home: string, state: State): Fact[] {
   const { epic, budget, settings, byAgent, prices = {} } = request;
   const facts: Fact[] =
-    budget === null ? firstBudget(state, settings) : [setBudget(epic, state, budget, byAgent, prices)];
+    budget === null
+      ? firstBudget(state, settings)
+      : [setBudget(epic, state, budget, { byAgent, home }, prices)];
   const [set] = facts;
   const limit = set?.kind === 'budget_set' ? set.limit : budgetOf(state);
   refuseOverBudget(epic, state, limit);

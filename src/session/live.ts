@@ -20,6 +20,8 @@ export type LiveRecord = {
   /** What the files were at the start: a commit. */
   readonly base: Oid | null;
   readonly settings: SessionSettings;
+  /** The control group of its command, where the system has such. */
+  readonly group?: string;
 };
 
 export type Liveness = 'alive' | 'dead' | 'elsewhere';

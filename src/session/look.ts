@@ -5,9 +5,11 @@ import type { Fact } from '../state/facts.ts';
 import type { State } from '../state/lists.ts';
 import { hasEnded } from '../state/transition.ts';
 import type { CheckpointId, Millis } from '../types.ts';
+import { formatUsd } from '../units.ts';
 import { type EpicView, readView } from './context.ts';
 import { makeStopwatch } from './due.ts';
 import { findUnpriced } from './meters.ts';
+import type { MoneyWatch } from './money-watch.ts';
 import { record, type SessionPorts, type Target } from './record.ts';
 
 /** What is seen at a look. */
@@ -27,6 +29,8 @@ export type Halt =
 export type Sources = {
   /** What is known by now and not recorded yet; asked at every look. */
   readonly readFacts: ((state: State) => Promise<Fact[]>) | null;
+  /** The money as the supervisor remembers it, and what it was granted since. */
+  readonly money: MoneyWatch;
   /** The files that changed without anybody telling; asked before a checkpoint, because it takes a while. */
   readonly readChanges: ((view: EpicView) => Promise<Fact[]>) | null;
 };
@@ -38,7 +42,7 @@ export type Sources = {
 export function makeLook(
   ports: SessionPorts,
   target: Target,
-  { readFacts, readChanges }: Sources,
+  { readFacts, readChanges, money }: Sources,
   tell: (sight: Sight) => void,
 ): (isLast?: boolean) => Promise<Halt | null> {
   const { epic, settings } = target;
@@ -68,8 +72,13 @@ export function makeLook(
     let view = await readView(ports, epic);
     if (isTakenOver(view, target)) return { kind: 'taken_over' };
     const before = seen?.state ?? view.state;
-    view = await take(view, readFacts?.(view.state));
+    view = await take(
+      view,
+      readFacts?.(view.state).then((facts) => money.read(view.state, facts)),
+    );
+    view = await take(view, money.check(view.state));
     const verdict = decide(settings.policy, { ...view, seen: before }, ports.clock.now());
+    const overrun = verdict.stop === null ? money.findOverrun() : null;
     const isDue = interval !== null && watch.read() >= interval;
     if (isDue) watch.reset();
     // Whoever is to be stopped is stopped first: the last look takes in what it did.
@@ -78,6 +87,12 @@ export function makeLook(
     if (verdict.checkpoint !== null || verdict.stop !== null || isDue) {
       const due = { trigger: 'interval' as const, reason: null, onlyIfChanged: true as const };
       await record(ports, target, [], isDue && verdict.checkpoint === null ? due : null);
+      view = await readView(ports, epic);
+    }
+    if (overrun) {
+      // The state does not say so, and could not be made to: it is kept as what it is all the same.
+      const reason = `Budget used up: ${formatUsd(overrun.spent)} of ${formatUsd(overrun.limit)}`;
+      await record(ports, target, [{ kind: 'budget_exceeded', reason }], { trigger: 'budget', reason });
       view = await readView(ports, epic);
     }
     for (const warning of verdict.warn) tell({ kind: 'warning', warning });
@@ -89,7 +104,7 @@ export function makeLook(
     seen = { state: view.state, checkpoint: newest?.id ?? null };
     tell({ kind: 'look', view, nextIn: nextIn() });
     const models = findUnpriced(view.state, target.session);
-    return verdict.stop ?? (models.length > 0 ? { kind: 'unpriced', models } : null);
+    return verdict.stop ?? overrun ?? (models.length > 0 ? { kind: 'unpriced', models } : null);
   }
 
   return async (isLast = false) => {
@@ -101,7 +116,8 @@ export function makeLook(
       const message = error instanceof Error ? error.message : String(error);
       if (message !== fault) tell({ kind: 'fault', message });
       fault = message;
-      return null;
+      // That it cannot be recorded is no reason to spend more.
+      return money.findOverrun();
     }
   };
 }
