@@ -11,6 +11,7 @@ import type { Event, Fact } from '../state/facts.ts';
 import type { State } from '../state/lists.ts';
 import { hasEnded, isLifecycle } from '../state/transition.ts';
 import type { SessionId, Trigger, WriterId } from '../types.ts';
+import { chargeAbove } from './above.ts';
 import { cleanFacts, cleanSecretText, holdsSecret, secretName } from './clean.ts';
 import { type EpicView, readView, viewFrom } from './context.ts';
 import { journalFolder } from './journal.ts';
@@ -39,6 +40,7 @@ export async function record(
   const before = await readView(ports, epic);
   const recorded = clean.length > 0 ? await append(ports, session, before, clean) : [];
   let view = viewFrom(ports, epic, before.tip);
+  await chargeAbove(ports, session, view.state, clean, append.bind(null, ports));
   const verdict = decide(settings.policy, { ...view, seen: before.state }, ports.clock.now());
   if (verdict.stop !== null && isRunning(view.state, session)) {
     const reason = verdict.checkpoint?.reason ?? null;
@@ -70,6 +72,7 @@ export async function recordInNew(
     const { durable, verdict } = await beginOn(tip);
     await durable;
     const { pending, state } = viewFrom(ports, epic, tip);
+    await chargeAbove(ports, session, state, clean, append.bind(null, ports));
     return { session, events: pending.filter(isOwn), state, verdict, stored: null };
   }
   if ((await ports.git.readRef(epicRef(epic))) === null) await refuseSameButForCase(ports.git, epic);
@@ -86,6 +89,7 @@ export async function recordInNew(
     });
     if (stored === null) throw new Error('a draft was made, and no checkpoint of it');
     const { events, state } = stored.document;
+    await chargeAbove(ports, session, state, clean, append.bind(null, ports));
     return { session, events: events.filter(isOwn), state, verdict, stored };
   } catch (error) {
     if (recorded === null) throw error;

@@ -57,6 +57,47 @@ describe.runIf(process.platform === 'linux')('I7: from inside a session', () => 
   });
 });
 
+describe.runIf(process.platform === 'linux')('I7: what a session starts, it pays for:', () => {
+  const nested = [
+    'as it is',
+    'without ORCH_SESSION',
+    'with a cleared environment',
+    'in a session of its own',
+  ];
+  it.each(nested)('another epic is no way around the budget (%s)', async (way) => {
+    const repository = makeRepositoryWithCommit();
+    const spend = writeScript(
+      repository,
+      'spend',
+      callOrch('record cost 3'),
+      callOrch('record cost 3'),
+      'sleep 60',
+    );
+    const call = writeCall(repository, `start -e other --budget 1000 -- '${spend}'`);
+    const orch = superviseAgent(repository, ways[way]?.(call) ?? '');
+    expect(await orch.ended).toBe(4);
+    expect(moneyOf(repository)).toMatchObject({ limitUsd: 5, spentUsd: 6 });
+    expect(moneyOf(repository, 'other')).toMatchObject({ limitUsd: 1000, spentUsd: 6 });
+  });
+
+  it('a cost is not recorded for an epic that it does not pay for', async () => {
+    const repository = makeRepositoryWithCommit();
+    runOrch(repository, ['record', 'note', 'n', '-e', 'other']);
+    const call = writeCall(repository, 'record cost 3 -e other --json');
+    const orch = superviseAgent(repository, `${clear} ${call}`);
+    const status = await readWhenThere(join(repository.home, 'out'));
+    expect([status, readFileSync(join(repository.home, 'err'), 'utf8')]).toEqual([
+      '2',
+      expect.stringContaining('BUDGET_REFUSED'),
+    ]);
+    // From outside it is nobody else's business.
+    expect(runOrch(repository, ['record', 'cost', '3', '-e', 'other']).status).toBe(0);
+    orch.signal('SIGTERM');
+    await orch.ended;
+    expect(moneyOf(repository)).toMatchObject({ spentUsd: 0 });
+  });
+});
+
 describe('I7: from another terminal', () => {
   it('the budget is raised and lowered while the session runs, and the session keeps to it', async () => {
     const repository = makeRepositoryWithCommit();
