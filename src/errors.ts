@@ -105,3 +105,32 @@ export function writeFailed(what: string, error: unknown): OrchError {
   const [reason, hint] = (code && reasons[code]) || [detail, 'Run the same command again.'];
   return new OrchError('WRITE_FAILED', `${what}: ${reason}`, { hint, data: { code }, cause: error });
 }
+
+/**
+ * Something was written whole, and counts, but the disk did not confirm it. A retry would count it twice, so this
+ * never suggests one.
+ */
+export function unconfirmed(what: string, error: unknown): OrchError {
+  const detail = error instanceof Error ? error.message : String(error);
+  return new OrchError(
+    'WRITE_FAILED',
+    `${what} is recorded, but the disk did not confirm it (${detail}): a power failure could still lose it`,
+    {
+      hint: 'It counts already, so do not record it again. Check the disk first.',
+      data: { code: systemCode(error), recorded: true },
+      cause: error,
+    },
+  );
+}
+
+/** The checkpoint failed after its facts were recorded: they count, so only the checkpoint is to be made again. */
+export function onlyRecorded(error: unknown, epic: string): unknown {
+  if (!isOrchError(error)) return error;
+  const { code, message, data } = error;
+  const isFull = data.code === 'ENOSPC' || data.code === 'EDQUOT';
+  return new OrchError(code, `recorded, but the checkpoint could not be made: ${message}`, {
+    hint: `What was recorded counts already. ${isFull ? 'Free some space, then make' : 'Make'} the checkpoint with: orch checkpoint create -e ${epic}`,
+    data: { ...data, recorded: true },
+    cause: error,
+  });
+}

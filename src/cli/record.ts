@@ -1,4 +1,5 @@
 import { OrchError } from '../errors.ts';
+import { refuseCostElsewhere } from '../session/above.ts';
 import { readView } from '../session/context.ts';
 import { recordIn } from '../session/here.ts';
 import type { Fact } from '../state/facts.ts';
@@ -28,6 +29,7 @@ function makeCommand({ name, description, argument, options = [], examples, make
           await makeFacts({ orch, call, text: call.rest.join(' '), readState, session, cwd: context.cwd }),
         ].flat();
         if (made.length === 0) throw nothingToRecord(place.epic, name);
+        await refuseCostElsewhere(orch, place, made);
         const outcome = await recordIn(orch, place, made);
         if (place.kind === 'opened') await rememberEpic(orch, place.epic);
         if (hasCutText(made)) context.out.tell(cutWarning);

@@ -1,6 +1,7 @@
 import type { Checkpoint } from '../checkpoint/list.ts';
 import type { Stop, Warning } from '../checkpoint/policy.ts';
 import type { Budget } from '../cost/budget.ts';
+import { refuseCostElsewhere } from '../session/above.ts';
 import { checkFacts } from '../session/clean.ts';
 import { readView } from '../session/context.ts';
 import * as facts from '../session/facts.ts';
@@ -31,7 +32,9 @@ export function recordFacts(
 ): Promise<Recorded> {
   return using(where, async (orch) => {
     await checkFacts(given);
-    const { events, state, stored, verdict } = await record(orch, await findTarget(orch, session), given);
+    const target = await findTarget(orch, session);
+    await refuseCostElsewhere(orch, target, given);
+    const { events, state, stored, verdict } = await record(orch, target, given);
     const checkpoint = stored?.checkpoint ?? null;
     return { events, budget: describeMoney(state), checkpoint, warnings: verdict.warn, stop: verdict.stop };
   });

@@ -1,5 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import { endLeftovers } from '../session/leftovers.ts';
+import { watchMoney } from '../session/money-watch.ts';
 import { collectNews } from '../session/news.ts';
 import { record, type SessionPorts, type Target } from '../session/record.ts';
 import { makeWatch } from '../session/watch.ts';
@@ -44,7 +45,9 @@ export async function runTasks(
   if (signals.caught()) stop.abort();
   try {
     const watched = withoutTasks(target);
-    const watch = makeWatch(ports, watched, { signals, hasTerminal: false, follower: null, onEvent }, news);
+    const money = await watchMoney(ports, target, onEvent);
+    const around = { signals, hasTerminal: false, follower: null, money, onEvent };
+    const watch = makeWatch(ports, watched, around, news);
     const working = workThrough({ ...ports, cwd, env, signal: stop.signal, tell: onEvent }, work, jobs, stop)
       // The run's own end is news to the watch as a command's would be.
       .finally(() => news.onExit({ status: 0, signal: null }));

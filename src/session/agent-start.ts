@@ -7,6 +7,7 @@ import { withLock } from '../system/lock.ts';
 import { identifyProcess } from '../system/process.ts';
 import type { EpicId, SessionId } from '../types.ts';
 import { formatAge, toUsd } from '../units.ts';
+import { aboveOf } from './above.ts';
 import { type AgentAnswer, type AgentPorts, type Around, nothingToSay } from './agent-call.ts';
 import { type AgentLink, emptyLink, findLink, readLink } from './agent-link.ts';
 import { type AgentConversation, joinConversation } from './agent-meter.ts';
@@ -123,6 +124,7 @@ async function makeLink(
     since: ports.clock.now(),
     base,
     settings,
+    ...aboveOf(ports.home, epic),
   });
   const about = { session, epic, because: choice.because, parentSessionId };
   const link = await joinConversation(ports, emptyLink(about, call.agent), view.state, conversationOf(call));

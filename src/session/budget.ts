@@ -8,18 +8,23 @@ import type { Fact } from '../state/facts.ts';
 import type { State } from '../state/lists.ts';
 import type { EpicId, Micros } from '../types.ts';
 import { formatUsd } from '../units.ts';
+import { findOrigin } from './origin.ts';
+import { notFromOutside } from './raise.ts';
 import type { SessionSettings } from './settings.ts';
+
+/** Who sets a budget: an agent by its own account, or else as the system shows. */
+export type Caller = { readonly byAgent: boolean; readonly home: string };
 
 /** The fact that sets an epic's budget to what was typed: `20` in all, `+20` more than is spent, `none`. */
 export function setBudget(
   epic: EpicId,
   state: State,
   text: string,
-  byAgent: boolean,
+  caller: Caller,
   prices: Prices = {},
-): Fact {
+): Extract<Fact, { kind: 'budget_set' }> {
   const limit = parseBudget(text, totalUsage(state.ledger).micros);
-  if (byAgent) refuseRaise(epic, budgetOf(state), limit);
+  if (isRaise(budgetOf(state), limit)) refuseFromInside(epic, budgetOf(state), limit, caller);
   refuseUnpriced(epic, state, limit, prices);
   return { kind: 'budget_set', limit };
 }
@@ -30,12 +35,19 @@ export function firstBudget(state: State, { newEpicBudget: limit }: SessionSetti
   return isNew && limit !== null && limit !== undefined ? [{ kind: 'budget_set', limit }] : [];
 }
 
+/** Is there more to spend afterwards? Null is no limit. */
+export function isRaise(from: Micros | null, to: Micros | null): boolean {
+  return from !== null && (to === null || to > from);
+}
+
 /** An agent that could give itself more money would have no budget at all. */
-function refuseRaise(epic: EpicId, from: Micros | null, to: Micros | null): void {
-  if (from === null || (to !== null && to <= from)) return;
-  throw new OrchError('BUDGET_REFUSED', `an agent cannot raise its own budget (${formatUsd(from)})`, {
+function refuseFromInside(epic: EpicId, from: Micros | null, to: Micros | null, caller: Caller): void {
+  const origin = caller.byAgent ? null : findOrigin(caller.home, epic);
+  if (origin?.kind === 'outside') return;
+  if (origin?.because === 'detached') throw notFromOutside(epic);
+  throw new OrchError('BUDGET_REFUSED', `an agent cannot raise its own budget (${formatUsd(from ?? 0)})`, {
     hint: `Ask the person you work for to run: orch cost budget ${to === null ? 'none' : to / 1_000_000} -e ${epic}`,
-    data: { epicId: epic, limitUsd: from / 1_000_000 },
+    data: { epicId: epic, limitUsd: (from ?? 0) / 1_000_000 },
   });
 }
 

@@ -7,6 +7,7 @@ import { withLock } from '../system/lock.ts';
 import { identifyThisProcess } from '../system/process.ts';
 import type { EpicId, SessionId } from '../types.ts';
 import { formatAge } from '../units.ts';
+import { aboveOf } from './above.ts';
 import { readView } from './context.ts';
 import { checkLive, type LiveRecord, listLive, removeLive, writeLive } from './live.ts';
 import type { SessionPorts } from './record.ts';
@@ -50,7 +51,8 @@ export async function claimEpic(ports: SessionPorts, claim: Claim): Promise<Sess
     const since = ports.clock.now();
     // A command line may hold what somebody pasted into a prompt.
     const said = command && (await Promise.all(command.map((word) => ports.redact(word))));
-    const record = { session, epic, holder, kind, worktree, command: said, since, base, settings };
+    const above = aboveOf(ports.home, epic);
+    const record = { session, epic, holder, kind, worktree, command: said, since, base, settings, ...above };
     await writeLive(ports.disk, ports.home, ports.random, record);
     return givenUp;
   });

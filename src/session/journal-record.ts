@@ -7,7 +7,8 @@ import type { EpicId, Millis, SessionId, WriterId } from '../types.ts';
 /*
  * A journal is a file of records, each `\n` and a line of JSON that begins with a checksum of the rest.
  * It is appended to with one write and never cut. The newline comes first, so that a record that was torn by a
- * crash cannot spoil the one after it.
+ * crash cannot spoil the one after it. Records of one write are a group: all of them count, or none. A full disk can
+ * take the first of them whole, and a caller that is told to try again must not find that one counted.
  */
 
 export type JournalHeader = { readonly epic: EpicId; readonly session: SessionId; readonly writer: WriterId };
@@ -30,6 +31,14 @@ export const journalFormat = 1;
 export function formatRecord(content: object): string {
   const body = JSON.stringify(content).slice(1);
   return `\n{"sum":"${checksum(body)}",${body}`;
+}
+
+/** Records that count together or not at all: each names its group, and how many follow it. */
+export function formatGroup(contents: readonly object[]): string {
+  if (contents.length < 2) return contents.map(formatRecord).join('');
+  const group = checksum(JSON.stringify(contents));
+  const last = contents.length - 1;
+  return contents.map((content, index) => formatRecord({ group, left: last - index, ...content })).join('');
 }
 
 function checksum(text: string): string {
@@ -68,6 +77,14 @@ export function parseHeader(bytes: Buffer): JournalHeader | null {
   };
 }
 
+/** A line of a journal that its checksum vouches for. */
+type Line = { readonly record: Record<string, unknown>; readonly at: number; readonly stop: number };
+
+/** Does a line follow another in the same group? */
+function continues({ record: next }: Line, { record: before }: Line): boolean {
+  return next.group === before.group && next.left === Number(before.left) - 1;
+}
+
 /** The events in a stretch of a journal that begins at `from`, where a record begins. */
 export function parseEvents(
   header: JournalHeader,
@@ -78,22 +95,35 @@ export function parseEvents(
   let end = from;
   let torn = 0;
   let unread = 0;
+  let group: Line[] = [];
   for (let at = 0; at < bytes.length; ) {
     const next = bytes.indexOf(0x0a, at + 1);
     const stop = next < 0 ? bytes.length : next;
     const record = bytes[at] === 0x0a ? parseRecord(bytes.toString('utf8', at + 1, stop)) : null;
-    if (record === null) unread++;
-    else {
+    const line = record && { record, at, stop };
+    const before = group.at(-1);
+    // A group is one write: if anything else stands where its next line belongs, the rest never came.
+    if (before && !(line && continues(line, before))) {
+      unread += group.length;
+      group = [];
+    }
+    if (line === null) unread++;
+    else group.push(line);
+    if (line && !line.record.left) {
       // Something whole stands behind it, so what could not be read will not become whole any more.
       torn += unread;
       unread = 0;
       end = from + stop;
-      const { at: time, fact } = record as { at?: Millis; fact?: Fact };
-      if (time !== undefined && fact !== undefined) {
-        events.push({ at: time, by: header.writer, session: header.session, offset: from + at, end, fact });
-      }
+      events.push(...group.flatMap((each) => eventOf(header, each, from)));
+      group = [];
     }
     at = stop;
   }
   return { events, end, torn };
+}
+
+function eventOf({ writer, session }: JournalHeader, { record, at, stop }: Line, from: number): Event[] {
+  const { at: time, fact } = record as { at?: Millis; fact?: Fact }; // its checksum says that orch wrote it
+  if (time === undefined || fact === undefined) return [];
+  return [{ at: time, by: writer, session, offset: from + at, end: from + stop, fact }];
 }

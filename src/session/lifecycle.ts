@@ -14,7 +14,6 @@ import { type EpicView, epicExists, readView } from './context.ts';
 import { isTakenOver, type KnownSession, listOwnJournals, listSessions } from './fate.ts';
 import { findForeignCode, type Handover, handOver } from './handover.ts';
 import { makeSessionId } from './here.ts';
-import { journalFolder, listJournals } from './journal.ts';
 import { type LiveRecord, readLive, removeLive, writeLive } from './live.ts';
 import { readOrchestration, withFacts } from './orchestration.ts';
 import { type Outcome, record, recordInNew, type SessionPorts, type Target } from './record.ts';
@@ -75,7 +74,12 @@ export async function startSession(ports: SessionPorts, request: StartRequest): 
     const parent = request.resume ? findParent(ports, view, request.takeOver) : null;
     const told = await readOrchestration(ports, view.state);
     const found = (await request.findFacts?.(view)) ?? [];
-    const facts = [...budgetFacts(request, view.state), ...told, ...(request.facts ?? []), ...found];
+    const facts = [
+      ...budgetFacts(request, ports.home, view.state),
+      ...told,
+      ...(request.facts ?? []),
+      ...found,
+    ];
     const known = await withFacts(ports, view, session, told);
     const handover = request.resume ? await handOver(ports, known, request.resume.checkpoint) : null;
     const code = handover?.named ?? (parent && (await findForeignCode(ports, view, parent)));
@@ -88,9 +92,8 @@ export async function startSession(ports: SessionPorts, request: StartRequest): 
     if (live && base) await writeLive(ports.disk, ports.home, ports.random, { ...live, base });
     return { target: { epic, session, settings }, state, stored, recovered, handover, code };
   } catch (error) {
-    // A session whose journal began stays: its process ends here, so the next one finds it interrupted.
-    if (!listJournals(journalFolder(ports.home)).includes(session))
-      removeLive(ports.disk, ports.home, session);
+    // This process does not work on it: if its journal began, the next session finds it interrupted.
+    removeLive(ports.disk, ports.home, session);
     throw error;
   }
 }
@@ -111,10 +114,12 @@ function findParent(ports: SessionPorts, view: EpicView, takeOver: boolean): Kno
   return sessions[0] ?? null;
 }
 
-function budgetFacts(request: StartRequest, state: State): Fact[] {
+function budgetFacts(request: StartRequest, home: string, state: State): Fact[] {
   const { epic, budget, settings, byAgent, prices = {} } = request;
   const facts: Fact[] =
-    budget === null ? firstBudget(state, settings) : [setBudget(epic, state, budget, byAgent, prices)];
+    budget === null
+      ? firstBudget(state, settings)
+      : [setBudget(epic, state, budget, { byAgent, home }, prices)];
   const [set] = facts;
   const limit = set?.kind === 'budget_set' ? set.limit : budgetOf(state);
   refuseOverBudget(epic, state, limit);

@@ -20,6 +20,8 @@ export type LiveRecord = {
   /** What the files were at the start: a commit. */
   readonly base: Oid | null;
   readonly settings: SessionSettings;
+  /** The session on another epic that it began below, and that pays for it too. */
+  readonly above?: { readonly session: SessionId; readonly epic: EpicId };
   /** The control group of its command, where the system has such. */
   readonly group?: string;
 };

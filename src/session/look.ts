@@ -6,9 +6,11 @@ import type { Fact } from '../state/facts.ts';
 import type { State } from '../state/lists.ts';
 import { hasEnded } from '../state/transition.ts';
 import type { CheckpointId, Millis } from '../types.ts';
+import { formatUsd } from '../units.ts';
 import { type EpicView, readView } from './context.ts';
 import { makeStopwatch } from './due.ts';
 import { findUnpriced } from './meters.ts';
+import type { MoneyWatch } from './money-watch.ts';
 import { record, type SessionPorts, type Target } from './record.ts';
 
 /** What is seen at a look. */
@@ -30,6 +32,8 @@ export type Halt =
 export type Sources = {
   /** What is known by now and not recorded yet; asked at every look. */
   readonly readFacts: ((state: State) => Promise<Fact[]>) | null;
+  /** The money as the supervisor remembers it, and what it was granted since. */
+  readonly money: MoneyWatch;
   /** The files that changed without anybody telling; asked before a checkpoint, because it takes a while. */
   readonly readChanges: ((view: EpicView) => Promise<Fact[]>) | null;
 };
@@ -44,7 +48,7 @@ const blindPatience: Millis = 2_000;
 export function makeLook(
   ports: SessionPorts,
   target: Target,
-  { readFacts, readChanges }: Sources,
+  { readFacts, readChanges, money }: Sources,
   tell: (sight: Sight) => void,
 ): (isLast?: boolean) => Promise<Halt | null> {
   const { epic, settings } = target;
@@ -77,9 +81,14 @@ export function makeLook(
     let view = await readView(ports, epic);
     if (isTakenOver(view, target)) return { kind: 'taken_over' };
     const before = seen?.state ?? view.state;
-    view = await take(view, readFacts?.(view.state));
+    view = await take(
+      view,
+      readFacts?.(view.state).then((facts) => money.read(view.state, facts)),
+    );
+    view = await take(view, money.check(view.state));
     const verdict = decide(settings.policy, { ...view, seen: before }, ports.clock.now());
     reached = verdict.stop;
+    const overrun = verdict.stop === null ? money.findOverrun() : null;
     const isDue = interval !== null && watch.read() >= interval;
     // Whoever is to be stopped is stopped first: the last look takes in what it did.
     const isSavedNow = verdict.stop === null && (verdict.checkpoint !== null || isDue);
@@ -88,6 +97,12 @@ export function makeLook(
       const due = { trigger: 'interval' as const, reason: null, onlyIfChanged: true as const };
       await record(ports, target, [], isDue && verdict.checkpoint === null ? due : null);
       if (isDue) watch.reset();
+      view = await readView(ports, epic);
+    }
+    if (overrun) {
+      // The state does not say so, and could not be made to: it is kept as what it is all the same.
+      const reason = `Budget used up: ${formatUsd(overrun.spent)} of ${formatUsd(overrun.limit)}`;
+      await record(ports, target, [{ kind: 'budget_exceeded', reason }], { trigger: 'budget', reason });
       view = await readView(ports, epic);
     }
     for (const warning of verdict.warn) tell({ kind: 'warning', warning });
@@ -99,7 +114,7 @@ export function makeLook(
     seen = { state: view.state, checkpoint: newest?.id ?? null };
     tell({ kind: 'look', view, nextIn: nextIn() });
     const models = findUnpriced(view.state, target.session);
-    return verdict.stop ?? (models.length > 0 ? { kind: 'unpriced', models } : null);
+    return verdict.stop ?? overrun ?? (models.length > 0 ? { kind: 'unpriced', models } : null);
   }
 
   return async (isLast = false) => {
@@ -113,7 +128,8 @@ export function makeLook(
       if (message !== fault) tell({ kind: 'fault', message });
       fault = message;
       // That it cannot be saved is no reason to spend more.
-      if (reached) return reached;
+      const overrun = reached ?? money.findOverrun();
+      if (overrun) return overrun;
       failingSince ??= ports.clock.elapsed();
       const isBlind = ports.clock.elapsed() - failingSince >= blindPatience;
       return isBlind ? { kind: 'blind', problem: message } : null;

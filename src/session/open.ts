@@ -1,6 +1,7 @@
 import { withHeldBudget } from '../checkpoint/held-budgets.ts';
 import { decide, type Verdict } from '../checkpoint/policy.ts';
 import type { Tip } from '../checkpoint/tip.ts';
+import { onlyRecorded, writeFailed } from '../errors.ts';
 import type { Event, Fact } from '../state/facts.ts';
 import { foldAll } from '../state/fold.ts';
 import type { State } from '../state/lists.ts';
@@ -9,7 +10,8 @@ import { maxSessionNumber } from '../units.ts';
 import { firstBudget } from './budget.ts';
 import { cleanFacts } from './clean.ts';
 import { withHeldSave } from './context.ts';
-import { beginJournal, forgetJournal, journalFolder, journalPath } from './journal.ts';
+import { journalFolder } from './journal.ts';
+import { beginJournal } from './journal-write.ts';
 import { liftedTime, type Pending, readPending, withJournal } from './pending.ts';
 import type { SessionPorts } from './record.ts';
 import type { SessionSettings } from './settings.ts';
@@ -52,10 +54,9 @@ export function beginOnce(
     try {
       return { ...begun, pending: withJournal(pending, folder, opening.session) };
     } catch (error) {
-      // The caller is told that nothing was recorded, so nothing may be left of it.
-      await begun.durable.catch(() => {});
-      forgetJournal(ports.disk, journalPath(folder, opening.session));
-      throw error;
+      // It is written whole, so it counts: a caller that records it again would count it twice.
+      await begun.durable;
+      throw onlyRecorded(writeFailed('what was recorded could not be read', error), opening.epic);
     }
   };
 }

@@ -6,15 +6,18 @@ import { checkRunFiles, type RunFile } from '../checkpoint/run-files.ts';
 import { refuseSameButForCase, type Stored, save } from '../checkpoint/store.ts';
 import type { Tip } from '../checkpoint/tip.ts';
 import { epicRef } from '../checkpoint/tree.ts';
+import { onlyRecorded } from '../errors.ts';
 import { lookUp } from '../keyed.ts';
 import type { Event, Fact } from '../state/facts.ts';
 import type { State } from '../state/lists.ts';
 import { hasEnded, isLifecycle } from '../state/transition.ts';
 import type { SessionId, Trigger, WriterId } from '../types.ts';
+import { chargeAbove } from './above.ts';
 import { cleanFacts, cleanSecretText, holdsSecret, secretName } from './clean.ts';
 import { type EpicView, readView, viewFrom } from './context.ts';
-import { appendToJournal, journalFolder } from './journal.ts';
+import { journalFolder } from './journal.ts';
 import type { JournalRecord } from './journal-record.ts';
+import { appendToJournal } from './journal-write.ts';
 import { keepTree, readAhead, type TreeSnapshot } from './keep-tree.ts';
 import { beginOnce, type Opening, setsBudget } from './open.ts';
 import { liftedTime, markOf, type Pending, readPending } from './pending.ts';
@@ -38,13 +41,16 @@ export async function record(
   const before = await readView(ports, epic);
   const recorded = clean.length > 0 ? await append(ports, session, before, clean) : [];
   let view = viewFrom(ports, epic, before.tip);
+  await chargeAbove(ports, session, view.state, clean, append.bind(null, ports));
   const verdict = decide(settings.policy, { ...view, seen: before.state }, ports.clock.now());
   if (verdict.stop !== null && isRunning(view.state, session)) {
     const reason = verdict.checkpoint?.reason ?? null;
-    recorded.push(...(await append(ports, session, view, [{ kind: 'budget_exceeded', reason }])));
+    recorded.push(...(await appendExceeded(ports, session, view, reason)));
     view = viewFrom(ports, epic, before.tip);
   }
-  const stored = await saveWhereCalledFor(ports, target, view, verdict, ask);
+  const stored = await saveWhereCalledFor(ports, target, view, verdict, ask).catch((error) => {
+    throw clean.every(isLifecycle) ? error : onlyRecorded(error, epic);
+  });
   const state = stored ? withHeldBudget(ports.home, epic, stored.document.state) : view.state;
   return { session, events: findEvents(view, session, recorded), state, verdict, stored };
 }
@@ -67,6 +73,7 @@ export async function recordInNew(
     const { durable, verdict } = await beginOn(tip);
     await durable;
     const { pending, state } = viewFrom(ports, epic, tip);
+    await chargeAbove(ports, session, state, clean, append.bind(null, ports));
     return { session, events: pending.filter(isOwn), state, verdict, stored: null };
   }
   if ((await ports.git.readRef(epicRef(epic))) === null) await refuseSameButForCase(ports.git, epic);
@@ -84,17 +91,19 @@ export async function recordInNew(
     if (stored === null) throw new Error('a draft was made, and no checkpoint of it');
     const { events } = stored.document;
     const state = withHeldBudget(ports.home, epic, stored.document.state);
+    await chargeAbove(ports, session, state, clean, append.bind(null, ports));
     return { session, events: events.filter(isOwn), state, verdict, stored };
   } catch (error) {
-    if (!ask.orLater || recorded === null) throw error;
+    if (recorded === null) throw error;
     await recorded;
+    if (!ask.orLater) throw clean.every(isLifecycle) ? error : onlyRecorded(error, epic);
     reportLater(ports, error);
     const { pending, state } = await readView(ports, epic);
     return { session, events: pending.filter(isOwn), state, verdict, stored: null };
   }
 }
 
-/** Told to do it again, somebody would have it counted twice. */
+/** A caller that is told to try again would have it counted twice. */
 function reportLater(ports: SessionPorts, error: unknown): void {
   const problem = error instanceof Error ? error.message : error;
   ports.report(`recorded, but the checkpoint could not be made now: ${problem}`);
@@ -117,6 +126,23 @@ async function append(
   const missing = journal ? Math.max(0, markOf(tip.state, journal.header) - journal.size) : 0;
   await appendToJournal(disk, journalFolder(home), session, records, missing);
   return records;
+}
+
+/** The end at the budget. It follows facts that are recorded by now, so if it fails, the next call says it. */
+async function appendExceeded(
+  ports: SessionPorts,
+  session: SessionId,
+  view: EpicView,
+  reason: string | null,
+): Promise<JournalRecord[]> {
+  try {
+    return await append(ports, session, view, [{ kind: 'budget_exceeded', reason }]);
+  } catch (error) {
+    ports.report(
+      `the end at the budget is not recorded yet: ${error instanceof Error ? error.message : error}`,
+    );
+    return [];
+  }
 }
 
 function isRunning(state: State, session: SessionId): boolean {

@@ -4,6 +4,7 @@ import { type ErrorCode, hasCode, OrchError } from '../errors.ts';
 import { branchInProgress, isDefaultBranch } from '../git/refs.ts';
 import type { Repository } from '../git/repository.ts';
 import { parseEpicId, slugOf } from '../ids.ts';
+import { lookUp } from '../keyed.ts';
 import { isAbove } from '../system/process.ts';
 import type { EpicId, SessionId } from '../types.ts';
 import { holdsSecret } from './clean.ts';
@@ -128,7 +129,8 @@ export async function resolvePlace(
     const own = await findOwn(ports, question.session);
     if (own && (named === null || own.epic === named))
       return { place: own, choice: { epic: own.epic, because: 'session' } };
-    if (own === null && named === null) throw sessionGone(question.session);
+    if (own === null && (named === null || (await isSessionOf(ports, question.session, named, environment))))
+      throw sessionGone(question.session);
   }
   // Outside of a session the environment names the epic as --epic does: nobody's costs go to another one.
   const epic = named ?? (environment ? parseEpicId(environment) : null);
@@ -205,9 +207,26 @@ export async function findOwn(
   return { kind: 'running', epic: header.epic, session, settings };
 }
 
+/**
+ * Was a session one of this epic's? A late call that names both, such as one from a process the session left behind,
+ * means that session: what it records must not turn up in the next one.
+ */
+async function isSessionOf(
+  ports: ResolvePorts,
+  session: SessionId,
+  epic: EpicId,
+  environment: string | undefined,
+): Promise<boolean> {
+  return environment === epic || lookUp((await readView(ports, epic)).state.sessions, session) !== undefined;
+}
+
 function sessionGone(session: SessionId): OrchError {
-  return new OrchError('SESSION_NOT_FOUND', `session ${session} is not in this clone, or has long ended`, {
-    hint: 'Name the epic with --epic, or leave ORCH_SESSION unset',
-    data: { sessionId: session },
-  });
+  return new OrchError(
+    'SESSION_NOT_FOUND',
+    `session ${session} has ended, or is not in this clone; nothing was recorded`,
+    {
+      hint: 'ORCH_SESSION names it. Unset that variable to record in the session that runs now',
+      data: { sessionId: session },
+    },
+  );
 }

@@ -11,6 +11,7 @@ import { journalFolder } from './journal.ts';
 import { type Ending, endSession } from './lifecycle.ts';
 import { noteGroup, removeLive } from './live.ts';
 import type { Sight } from './look.ts';
+import { watchMoney } from './money-watch.ts';
 import { collectNews, type News } from './news.ts';
 import { type Outcome, record, type SessionPorts, type Target } from './record.ts';
 import { describeFailure, leastPause, makeWatch, type Reason, type WatchOptions } from './watch.ts';
@@ -40,7 +41,7 @@ export type SupervisedCommand = {
   readonly onOutput: ((chunk: Buffer) => void) | null;
 };
 
-export type SuperviseOptions = Omit<WatchOptions, 'onEvent'> & {
+export type SuperviseOptions = Omit<WatchOptions, 'onEvent' | 'money'> & {
   readonly command: SupervisedCommand | null;
   /** A file that is there for the command as long as the session is. */
   readonly brief: { readonly path: string; readonly text: string } | null;
@@ -70,11 +71,12 @@ export async function supervise(
   let command: GuardedCommand | null = null;
   try {
     await prepare(ports, options);
+    const money = await watchMoney(ports, target, options.onEvent);
     command = options.command && (await run(ports, target, options.command, news));
     const beside = options.beside?.(over.signal).catch((error) => {
       options.onEvent({ kind: 'fault', message: error instanceof Error ? error.message : String(error) });
     });
-    const watch = makeWatch(ports, target, options, news);
+    const watch = makeWatch(ports, target, { ...options, money }, news);
     let why = await watch.untilOver();
     for (;;) {
       const again = command && (await watch.planAgain(why));

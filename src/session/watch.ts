@@ -7,6 +7,7 @@ import type { Again, Follower } from './agent-follow.ts';
 import { readView } from './context.ts';
 import { readRequest, type StopRequest } from './live.ts';
 import { type Halt, makeLook, type Sight, type Sources } from './look.ts';
+import type { MoneyWatch } from './money-watch.ts';
 import { findSignal, type News } from './news.ts';
 import type { SessionPorts, Target } from './record.ts';
 
@@ -31,6 +32,8 @@ export type WatchOptions = {
   readonly follower: Pick<Follower, 'readFacts' | 'isAtLimit' | 'planAgain'> | null;
   /** Finds the files that changed without anybody telling. */
   readonly readChanges?: Sources['readChanges'];
+  /** Begun before the work is: from then on what is recorded can be tampered with. */
+  readonly money: MoneyWatch;
   readonly onEvent: (event: Sight) => void;
 };
 
@@ -52,7 +55,8 @@ export const leastPause: Millis = 40;
 export function makeWatch(ports: SessionPorts, target: Target, options: WatchOptions, news: News): Watch {
   let saved: number | null = null;
   const readFacts = options.follower?.readFacts ?? null;
-  const look = makeLook(ports, target, { readFacts, readChanges: options.readChanges ?? null }, (sight) => {
+  const { money, readChanges = null } = options;
+  const look = makeLook(ports, target, { readFacts, readChanges, money }, (sight) => {
     if (sight.kind === 'look') saved = sight.view.saved?.document.seq ?? null;
     options.onEvent(sight);
   });

@@ -134,6 +134,9 @@ function sessionAfter(known: Session | undefined, { fact, at, by }: Event): Sess
 function rowAfter(row: LedgerRow, { session, end, fact }: Event): LedgerRow {
   const folded = { [session]: end };
   const meters: { [name: string]: Usage } = {};
+  // A journal is a file, and others can write into it: what is no amount of money counts for nothing.
+  if ((fact.kind === 'cost' || fact.kind === 'meter') && !isAmount(fact.usage))
+    return { generation: row.generation, folded, meters };
   if (fact.kind === 'cost') {
     const name = meterName(session, fact.model ?? byHand);
     meters[name] = addUsage(lookUp(row.meters, name) ?? noUsage, fact.usage);
@@ -141,6 +144,10 @@ function rowAfter(row: LedgerRow, { session, end, fact }: Event): LedgerRow {
     meters[meterName(session, fact.model)] = fact.usage;
   }
   return { generation: row.generation, folded, meters };
+}
+
+function isAmount(usage: Usage | null | undefined): boolean {
+  return Number.isSafeInteger(usage?.micros) && Number(usage?.micros) >= 0;
 }
 
 function entryOf(event: Event, fact: Fact): { readonly [L in ListName]?: List<Lists[L]> } {

@@ -2,15 +2,9 @@ import { appendFileSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseSessionId } from '../../src/ids.ts';
-import {
-  appendToJournal,
-  createJournal,
-  journalPath,
-  readJournal,
-  releaseJournal,
-  restoreHalfReleased,
-} from '../../src/session/journal.ts';
+import { journalPath, readJournal, releaseJournal, restoreHalfReleased } from '../../src/session/journal.ts';
 import { formatRecord, parseEvents } from '../../src/session/journal-record.ts';
+import { appendToJournal, createJournal } from '../../src/session/journal-write.ts';
 import { type Disk, realDisk } from '../../src/system/files.ts';
 import { makeCrashingDisk } from '../support/crash-disk.ts';
 import { makeForgetfulDisk } from '../support/power-loss-disk.ts';

@@ -6,7 +6,6 @@ import { parseSessionId } from '../../src/ids.ts';
 import { readView } from '../../src/session/context.ts';
 import { placeFor, recordIn } from '../../src/session/here.ts';
 import {
-  createJournal,
   journalFolder,
   journalPath,
   readJournal,
@@ -14,6 +13,7 @@ import {
   restoreHalfReleased,
 } from '../../src/session/journal.ts';
 import { formatRecord } from '../../src/session/journal-record.ts';
+import { createJournal } from '../../src/session/journal-write.ts';
 import { endSession } from '../../src/session/lifecycle.ts';
 import { listLive } from '../../src/session/live.ts';
 import { record } from '../../src/session/record.ts';

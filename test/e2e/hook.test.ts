@@ -1,10 +1,24 @@
+import { spawn } from 'node:child_process';
 import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { makeAgent, wrote } from '../support/hooked-agent.ts';
 import { orchJson, runOrch } from '../support/orch.ts';
 import { makeRepositoryWithCommit, type TestRepository } from '../support/repository.ts';
 import { writeConfig } from '../support/supervised.ts';
+
+const agents: ReturnType<typeof spawn>[] = [];
+
+afterEach(() => {
+  for (const agent of agents.splice(0)) agent.kill('SIGKILL');
+});
+
+/** An agent that is not this process: a person who raises its budget must not be found below it. */
+function processOfItsOwn(): { CLAUDE_PID: string } {
+  const agent = spawn('sleep', ['120'], { stdio: 'ignore' });
+  agents.push(agent);
+  return { CLAUDE_PID: String(agent.pid) };
+}
 
 type Status = { session: { number: number; status: string; agent: string; costUsd: number }; epicId: string };
 
@@ -121,7 +135,7 @@ describe('an agent that runs by itself, with orch in its hooks', () => {
   it('is halted at its budget after a checkpoint, and stays so until a person raises it', () => {
     const repository = makeRepositoryWithCommit();
     runOrch(repository, ['cost', 'budget', '1', '--epic', 'x']);
-    const { call, spend } = makeAgent(repository, 'agent-1', { ORCH_EPIC: 'x' });
+    const { call, spend } = makeAgent(repository, 'agent-1', { ORCH_EPIC: 'x', ...processOfItsOwn() });
     call('SessionStart', { source: 'startup' });
     call('UserPromptSubmit', { prompt: 'Begin' });
     spend(56_000);
@@ -327,7 +341,7 @@ describe('the context window of an agent', () => {
 it('an agent with a model that nobody knows the price of is halted: its budget could not be kept', () => {
   const repository = makeRepositoryWithCommit();
   runOrch(repository, ['cost', 'budget', '1', '--epic', 'x']);
-  const { call, transcript } = makeAgent(repository, 'agent-1', { ORCH_EPIC: 'x' });
+  const { call, transcript } = makeAgent(repository, 'agent-1', { ORCH_EPIC: 'x', ...processOfItsOwn() });
   call('SessionStart', { source: 'startup' });
   const message = { id: 'm', model: 'model-of-tomorrow', usage: { input_tokens: 5, output_tokens: 1 } };
   appendFileSync(transcript, `${JSON.stringify({ type: 'assistant', requestId: 'r', message })}\n`);

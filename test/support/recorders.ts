@@ -19,8 +19,12 @@ export type Recorder = {
 };
 
 /** Starts a process that records one thing; it was acknowledged where its document was printed. */
-export function startRecorder(repository: TestRepository, args: readonly string[]): Recorder {
-  const child = startOrch(repository, ['record', ...args, '--json']);
+export function startRecorder(
+  repository: TestRepository,
+  args: readonly string[],
+  env: Record<string, string> = {},
+): Recorder {
+  const child = startOrch(repository, ['record', ...args, '--json'], { env });
   let stdout = '';
   let stderr = '';
   child.stdout.on('data', (chunk) => {

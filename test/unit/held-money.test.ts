@@ -1,0 +1,89 @@
+import { describe, expect, it } from 'vitest';
+import { noUsage } from '../../src/cost/ledger.ts';
+import { parseSessionId, parseWriterId } from '../../src/ids.ts';
+import {
+  findOverrun,
+  grantRaise,
+  holdMoney,
+  holdOn,
+  planRepairs,
+  spentOf,
+} from '../../src/session/held-money.ts';
+import { emptyState, type State } from '../../src/state/lists.ts';
+
+const session = parseSessionId('sess-aaaa');
+const writer = parseWriterId('w');
+const stateOf = (meters: { [name: string]: number }, limit: number | null, generation = 0): State => ({
+  ...emptyState,
+  current: { budget: { value: limit, stamp: [1, writer, 0] } },
+  ledger: {
+    [writer]: {
+      stamp: [1, writer, 0],
+      value: {
+        generation,
+        folded: {},
+        meters: Object.fromEntries(
+          Object.entries(meters).map(([name, micros]) => [name, { ...noUsage, micros }]),
+        ),
+      },
+    },
+  },
+});
+const before = stateOf({ 'sess-0000/m': 3, 'sess-aaaa/m': 1 }, 5);
+
+describe('the money a supervisor holds', () => {
+  it.each([
+    ['a meter that is lower', stateOf({ 'sess-0000/m': 0, 'sess-aaaa/m': 1 }, 5)],
+    ['a meter that is gone', stateOf({ 'sess-aaaa/m': 1 }, 5)],
+    ['a negative one', stateOf({ 'sess-0000/m': 3, 'sess-aaaa/m': 1, x: -4 }, 5)],
+    ['a later generation that sums up to less', stateOf({ 'earlier/m': 1 }, 5, 7)],
+    ['an empty ledger', stateOf({}, 5)],
+  ])('is not lowered by %s, and is put back', (_, state) => {
+    const held = holdOn(holdMoney(before, session), state);
+    expect(spentOf(held)).toBe(4);
+    const [repair] = planRepairs(held, state);
+    expect(repair).toMatchObject({ kind: 'meter', model: 'restored' });
+    // What is put back is not taken for new spending.
+    const micros = repair?.kind === 'meter' ? repair.usage.micros : 0;
+    const [row] = Object.values(state.ledger);
+    const meters = { ...row?.value.meters, 'sess-aaaa/restored': { ...noUsage, micros } };
+    const repaired = {
+      ...state,
+      ledger: {
+        [writer]: {
+          stamp: [2, writer, 0] as const,
+          value: { generation: row?.value.generation ?? 0, folded: {}, meters },
+        },
+      },
+    };
+    expect(spentOf(holdOn(held, repaired))).toBe(4);
+    expect(planRepairs(holdOn(held, repaired), repaired)).toEqual([]);
+  });
+
+  it('follows a generation that sums up all there was', () => {
+    const held = holdOn(holdMoney(before, session), stateOf({ 'earlier/m': 3, 'sess-aaaa/m': 1 }, 5, 1));
+    expect(spentOf(held)).toBe(4);
+    expect(spentOf(holdOn(held, stateOf({ 'earlier/m': 3, 'sess-aaaa/m': 2 }, 5, 1)))).toBe(5);
+    // An older tip: what this session spent since still counts.
+    expect(spentOf(holdOn(held, stateOf({ 'sess-0000/m': 3, 'sess-aaaa/m': 2 }, 5, 0)))).toBe(5);
+  });
+
+  it('has a limit that falls by itself, and rises only when that was granted', () => {
+    const held = holdMoney(before, session);
+    const raised = stateOf({ 'sess-0000/m': 3, 'sess-aaaa/m': 1 }, 50);
+    expect(holdOn(held, raised).limit).toBe(5);
+    expect(planRepairs(holdOn(held, raised), raised)).toEqual([{ kind: 'budget_set', limit: 5 }]);
+    const granted = grantRaise(held, before, 50);
+    expect(holdOn(granted, before).limit).toBe(50);
+    expect(planRepairs(holdOn(granted, before), before)).toEqual([]);
+    const done = holdOn(holdOn(granted, before), raised);
+    expect([done.limit, planRepairs(done, raised)]).toEqual([50, []]);
+    // Lowered by a person, it is not raised again by a forged line up to what was granted once.
+    expect(holdOn(holdOn(done, before), raised).limit).toBe(5);
+    expect(findOverrun(holdMoney(stateOf({ m: 5 }, 5), session))).toEqual({
+      kind: 'budget',
+      spent: 5,
+      limit: 5,
+    });
+  });
+});
