@@ -1,4 +1,5 @@
-import { type Found, findKnown, mayBeKnown, takeOut } from './redact/known.ts';
+import { findFormedInBytes, isMixed, listWords, readText } from './redact/bytes.ts';
+import { type Found, findKnown, takeOut } from './redact/known.ts';
 import type { Search, Searched } from './redact/patterns.ts';
 
 /*
@@ -9,8 +10,8 @@ import type { Search, Searched } from './redact/patterns.ts';
 /** Takes the secrets out of a text, and says what each was. Twice is the same as once. */
 export type Redact = (text: string) => Promise<string>;
 
-/** What kind of secret is in a text; null where there is none. */
-export type FindSecret = (text: string) => Promise<string | null>;
+/** What kind of secret is in a text, or in a file; null where there is none. */
+export type FindSecret = (content: string | Buffer) => Promise<string | null>;
 
 export type RedactSettings = { readonly presets: boolean; readonly patterns: readonly string[] };
 
@@ -26,35 +27,57 @@ const unchecked = 'pattern took too long';
 
 /** Makes the one that follows a config. */
 export async function makeRedactor({ presets, patterns }: RedactSettings): Promise<Redactor> {
-  if (patterns.length === 0) return composeRedactor(presets, () => []);
+  if (patterns.length === 0) return composeRedactor(presets, null);
   const { searchFor } = await import('./redact/patterns.ts');
   return composeRedactor(presets, searchFor(patterns));
 }
 
 /** The one that follows no config. */
-export const presetRedactor = composeRedactor(true, () => []);
+export const presetRedactor = composeRedactor(true, null);
 
-function composeRedactor(presets: boolean, search: Search): Redactor {
-  const findAtOnce = (text: string) => (presets ? findKnown(text) : []);
-  const findByLibrary = async (text: string) => (presets && mayBeKnown(text) ? askLibrary(text) : []);
+function composeRedactor(presets: boolean, patterns: Search | null): Redactor {
+  const search = patterns ?? (() => []);
+  const findAtOnce = (text: string) => (presets ? findKnown(text) : { found: [], mayHoldMore: false });
 
   return {
     redactAtOnce: (text) => {
-      const clean = takeOut(text, findAtOnce(text));
+      const clean = takeOut(text, findAtOnce(text).found);
       return takeOutPatterns(clean, search(clean));
     },
     redact: async (text) => {
-      const known = takeOut(text, findAtOnce(text));
-      const clean = takeOut(known, await findByLibrary(known));
+      const { found, mayHoldMore } = findAtOnce(text);
+      const known = takeOut(text, found);
+      const clean = mayHoldMore ? takeOut(known, await askLibrary(known)) : known;
       return takeOutPatterns(clean, search(clean));
     },
-    findSecret: async (text) => {
-      const found = findAtOnce(text)[0] ?? (await findByLibrary(text))[0];
-      if (found) return found.kind;
-      const matches = search(text);
-      return matches === 'too slow' ? unchecked : (matches[0]?.kind ?? null);
+    findSecret: async (content) => {
+      if (typeof content === 'string') return findInText(content);
+      const text = readText(content);
+      const found = text === '' ? null : await findInText(text);
+      return found ?? (isMixed(content) ? findInBytes(content) : null);
     },
   };
+
+  async function findInText(text: string): Promise<string | null> {
+    const { found, mayHoldMore } = findAtOnce(text);
+    const [first] = found.length === 0 && mayHoldMore ? await askLibrary(text) : found;
+    return first ? first.kind : nameFirst(search(text));
+  }
+
+  function findInBytes(bytes: Buffer): string | null {
+    const found = presets ? findFormedInBytes(bytes) : null;
+    if (found) return found.kind;
+    if (patterns === null) return null;
+    for (const words of listWords(bytes)) {
+      const kind = nameFirst(search(words));
+      if (kind !== null) return kind;
+    }
+    return null;
+  }
+}
+
+function nameFirst(found: Searched): string | null {
+  return found === 'too slow' ? unchecked : (found[0]?.kind ?? null);
 }
 
 async function askLibrary(text: string): Promise<Found[]> {

@@ -128,8 +128,12 @@ async function workInForeground(
   await rememberEpic(orch, epic);
   let end: End;
   try {
-    const gates = await chooseGates(context, orch, call);
-    if (gates && call.options['require-green']) await requireGreen(context, orch, started, gates, signals);
+    const chosen = await chooseGates(context, orch, call);
+    const gates = chosen === 'skipped' ? null : chosen;
+    if (call.options['require-green']) {
+      if (chosen === 'skipped') await refuseUnchecked(orch, started);
+      if (gates) await requireGreen(context, orch, started, gates, signals);
+    }
     const document = { ...(await describeNow(orch, started)), baseline: null, brief };
     if (json) out.print(JSON.stringify(document));
     tellStarted(document, said);
@@ -169,6 +173,15 @@ async function failSession(orch: Orch, { target }: Started, error: unknown): Pro
   }
 }
 
+/** Gates that did not run are not green. */
+async function refuseUnchecked(orch: Orch, { target }: Pick<Started, 'target'>): Promise<never> {
+  await endSession(orch, target, 'pause', 'The gates were skipped');
+  throw new OrchError('GATE_FAILED', 'every gate was skipped; the session was paused before any work', {
+    hint: 'Run the gates by hand, which approves them: orch baseline',
+    data: { gates: [] },
+  });
+}
+
 async function requireGreen(
   { out }: Context,
   orch: Orch,
@@ -186,10 +199,11 @@ async function requireGreen(
   });
   if (signals.caught()) return; // it ends for that, before any work
   out.tell(formatBaselineResult(result));
+  if (result.gates.every(({ status }) => status === 'skipped')) return refuseUnchecked(orch, { target });
   if (result.passed) return;
   await endSession(orch, target, 'pause', 'The gates are red');
   throw new OrchError('GATE_FAILED', 'the gates are red; the session was paused before any work', {
-    hint: 'Mend what they say, or start without --require-green',
+    hint: 'Fix what they report, or start without --require-green',
     data: { gates: result.gates.filter(({ status }) => status !== 'passed').map(({ name }) => name) },
   });
 }

@@ -46,6 +46,8 @@ export type GitEngine = {
    * One that is whole, or not loose, stays.
    */
   setAside(oid: Oid, folder: string): void;
+  /** About how many loose objects there are that `tidy` could pack; cheap enough for every checkpoint. */
+  estimateLoose(): number;
   /** Packs loose objects in the background; prunes nothing. */
   tidy(): Promise<void>;
   /** Lets go of what it holds open. */

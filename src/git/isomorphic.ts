@@ -71,6 +71,7 @@ export function openIsomorphicEngine({ repository, disk, random }: EnginePorts):
     },
     setAside: (oid, target) => setAsideDamaged(store, oid, target),
     moveRefs: (updates) => moveFileRefs(disk, commonDir, updates),
+    estimateLoose: () => 0,
     tidy: async () => {}, // needs git itself
     close: () => {},
   };

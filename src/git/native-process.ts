@@ -52,17 +52,20 @@ export async function askHead(
   };
 }
 
-/** Leaves the packing to git, in a process of its own. A user who switched `gc.auto` off meant this too. */
-export async function tidy(repository: Repository): Promise<void> {
-  const asked = startGit(repository, ['config', '--type=int', '--default=1', 'gc.auto']);
-  asked.stdin.end();
-  if ((await finished(asked)).stdout.trim() === '0') return;
-  startDetached(
-    'git',
-    ['maintenance', 'run', '--quiet', '--task=loose-objects'],
-    workFolder(repository),
-    gitEnvironment(),
-  );
+/**
+ * Packs loose objects, then removes those that are in a pack: the task itself does that only when it runs next. It takes
+ * git's own lock, so two never run at once. A user who switched `gc.auto` off does not want this either.
+ */
+const packLoose = [
+  'test "$(git config --type=int --default=1 gc.auto)" = 0 ||',
+  '{ git maintenance run --quiet --task=loose-objects; git prune-packed --quiet; }',
+].join(' ');
+
+/** Leaves the packing to git, in a process of its own that nothing waits for. */
+export function tidy(repository: Repository): void {
+  // An alias is run by the shell that git has with it on every system.
+  const args = ['-c', `alias.orch-pack=!${packLoose}`, 'orch-pack'];
+  startDetached('git', args, workFolder(repository), gitEnvironment());
 }
 
 /** One transaction of `git update-ref`: all refs move, each from its expected value, or none does. */

@@ -8,6 +8,7 @@ import { formatCommit, parseCommit } from './commit.ts';
 import { type Commit, damaged, type GitEngine, type GitObject } from './engine.ts';
 import {
   checkObject,
+  estimateLoose,
   hashObject,
   readLooseObject,
   rememberObjects,
@@ -69,6 +70,7 @@ export function openNativeEngine({ repository, disk, random }: EnginePorts): Git
       await Promise.all(existing.map((folder) => syncFolder(disk, folder)));
     },
     setAside: (oid, folder) => setAsideDamaged(objects, oid, folder),
+    estimateLoose: () => estimateLoose(objects.folder),
     tidy: async () => (await git()).tidy(repository),
     close: () => catFile?.close(),
   };

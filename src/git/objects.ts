@@ -8,6 +8,7 @@ import { deflate, inflate } from '../system/compression.ts';
 import {
   type Disk,
   inFolder,
+  listFolder,
   makeIfMissing,
   readIfThere,
   removeIfThere,
@@ -240,4 +241,13 @@ export function rememberObjects(read: (oid: Oid, most: number) => Promise<GitObj
     },
     add,
   };
+}
+
+/** Ids are spread evenly over 256 folders, so four of them tell, as one does for `gc.auto`. */
+const counted = ['17', '5a', '9c', 'e3'];
+
+/** About how many loose objects there are. */
+export function estimateLoose(folder: string): number {
+  const found = counted.reduce((sum, name) => sum + listFolder(join(folder, name)).length, 0);
+  return (found * 256) / counted.length;
 }

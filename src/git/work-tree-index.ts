@@ -57,9 +57,12 @@ function userIndex({ repository }: IndexPorts): string {
   return join(repository.gitDir, 'index');
 }
 
+/** Goes up when the rules for secrets find more: files that were kept before are then looked at again. */
+const rulesVersion = 3;
+
 /**
- * What a kept index depends on: the user's index, the settings that say how a file is stored, and the limit. And this
- * run of the system: nobody waited for the disk, so after a power loss it may be torn.
+ * What a kept index depends on: the user's index, the settings that say how a file is stored, the limit, and the rules
+ * for secrets. And this run of the system: the file is not synced, so after a power loss it may be torn.
  */
 export function readBasis(
   ports: IndexPorts,
@@ -74,7 +77,13 @@ export function readBasis(
     // It says what a secret is.
     join(worktree ?? gitDir, '.orchestration', 'config.yaml'),
   ];
-  return JSON.stringify([2, index, maxFileBytes, settings.map(markFile), identifyThisProcess().boot]);
+  return JSON.stringify([
+    rulesVersion,
+    index,
+    maxFileBytes,
+    settings.map(markFile),
+    identifyThisProcess().boot,
+  ]);
 }
 
 /** The index of the last snapshot, if it still fits. */

@@ -1,4 +1,3 @@
-import { isUtf8 } from 'node:buffer';
 import { readFileSync, readlinkSync } from 'node:fs';
 import { hasCode, systemCode } from '../errors.ts';
 import { statIfThere } from '../system/files.ts';
@@ -16,8 +15,8 @@ import { fullPath } from './work-tree-look.ts';
 
 export type SecretPorts = IndexPorts & {
   readonly git: GitEngine;
-  /** What kind of secret is in a text; null where there is none. */
-  readonly findSecret: (text: string) => Promise<string | null>;
+  /** What kind of secret is in a text, or in a file; null where there is none. */
+  readonly findSecret: (content: string | Buffer) => Promise<string | null>;
 };
 
 /** Looks into files that may be stored, and says of each that holds a secret what it is. */
@@ -32,8 +31,9 @@ export async function lookForSecrets(
     if (one.kind !== 'file' && one.kind !== 'link') continue;
     const name = Buffer.from(path, 'latin1').toString('utf8');
     const isRead = one.kind === 'link' || one.bytes <= maxFileBytes;
-    const text = isRead ? readText(readIfReadable(fullPath(worktree, path), one.kind)) : '';
-    const secret = (await findSecret(name)) ?? (text === '' ? null : await findSecret(text));
+    const secret =
+      (await findSecret(name)) ??
+      (isRead ? await findSecret(readIfReadable(fullPath(worktree, path), one.kind)) : null);
     if (secret !== null) result.set(path, { ...one, secret });
   }
   return result;
@@ -47,20 +47,6 @@ function readIfReadable(path: Buffer, kind: 'file' | 'link'): Buffer {
     if (systemCode(error) === null) throw error;
     return Buffer.alloc(0);
   }
-}
-
-/** How far git looks for a zero, by which it knows what is no text. */
-const looksAt = 8_000;
-
-/** A file's text; empty where it has none. */
-export function readText(bytes: Buffer): string {
-  if (bytes[0] === 0xff && bytes[1] === 0xfe) return bytes.toString('utf16le', 2);
-  if (bytes[0] === 0xfe && bytes[1] === 0xff)
-    return Buffer.from(bytes.subarray(0, bytes.length & ~1))
-      .swap16()
-      .toString('utf16le', 2);
-  if (bytes.subarray(0, looksAt).includes(0)) return '';
-  return bytes.toString(isUtf8(bytes) ? 'utf8' : 'latin1');
 }
 
 /**
@@ -82,8 +68,7 @@ export async function unstageSecrets(ports: SecretPorts, index: string): Promise
 /** One that is not here was not staged here. */
 async function isSecret({ git, findSecret }: SecretPorts, oid: Oid): Promise<boolean> {
   try {
-    const text = readText((await git.readObject(oid)).bytes);
-    return text !== '' && (await findSecret(text)) !== null;
+    return (await findSecret((await git.readObject(oid)).bytes)) !== null;
   } catch (error) {
     if (!hasCode(error, 'INTEGRITY')) throw error;
     return false;

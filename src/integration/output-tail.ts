@@ -15,7 +15,8 @@ export type OutputTail = {
 const rawPerClean = 8;
 
 /** What a text that was cut may begin with: the rest of a key, up to its last line, or of a word. */
-const halfSecret = /^(?:[^[]*?-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|\S{1,300}(?=\s))/;
+const halfSecret =
+  /^(?:[^[]*?-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|[A-Za-z0-9+/=\s]*?\nPrivate-MAC: |\S{1,300}(?=\s))/;
 
 /** Keeps the last characters of what is added, and never much more than that in memory. */
 export function keepTail(limit: number): OutputTail {

@@ -1,26 +1,13 @@
-import { type Found, findNamedSecrets, namesAtAll } from './named.ts';
-import { beginnings, rules } from './rules.ts';
+import { findNamedSecrets, namesAtAll } from './named.ts';
+import { type Formed, type Found, findFormed } from './rules.ts';
 
 export type { Found };
 
 /** Finds the secrets of orch's own rules. Nearly every text has none, and one look at it says so. */
-export function findKnown(text: string): Found[] {
-  // What is known by its form comes first: it says more than a name beside it.
-  const formed = mayBeKnown(text) ? rules.flatMap(({ kind, pattern }) => findAll(text, kind, pattern)) : [];
-  return namesAtAll.test(text) ? [...formed, ...findNamedSecrets(text)] : formed;
-}
-
-/** Is there anything in it that a known secret begins with? */
-export function mayBeKnown(text: string): boolean {
-  return beginnings.test(text);
-}
-
-function findAll(text: string, kind: string, pattern: RegExp): Found[] {
-  return [...text.matchAll(pattern)].map(({ 0: whole, index, groups }) => {
-    const end = index + whole.length;
-    const start = groups?.secret === undefined ? index : end - groups.secret.length;
-    return { kind, start, end };
-  });
+export function findKnown(text: string): Formed {
+  const { found, mayHoldMore } = findFormed(text);
+  // A known form says more than a name beside it.
+  return { found: namesAtAll.test(text) ? [...found, ...findNamedSecrets(text)] : found, mayHoldMore };
 }
 
 /** What stands where something was taken out. */

@@ -1,6 +1,7 @@
 import { rules } from '@secretlint/secretlint-rule-preset-recommend';
 import type { SecretLintRuleContext, SecretLintSourceCode } from '@secretlint/types';
 import type { Found } from './known.ts';
+import { isMadeUp } from './random-word.ts';
 
 /*
  * secretlint's recommended rules: a second opinion on texts that may hold a secret, loaded only for these. The rules
@@ -39,7 +40,8 @@ function collectInto(found: Found[], kind: string, text: string): SecretLintRule
     report: ({ range: [start, end] }) => {
       restOfWord.lastIndex = end;
       const rest = restOfWord.exec(text)?.[0] ?? '';
-      found.push({ kind, start, end: end + rest.length });
+      const one = { kind, start, end: end + rest.length };
+      if (!isMadeUp(text.slice(one.start, one.end))) found.push(one);
     },
     ignore: () => {},
   };

@@ -1,14 +1,14 @@
+import { findLogins, isLogin } from './logins.ts';
 import { isPassword, isPlaceholder, isRandomWord } from './random-word.ts';
+import type { Found } from './rules.ts';
 
 /*
  * Secrets that are known by what stands before them: a name, a header, an address.
  */
 
-export type Found = { readonly kind: string; readonly start: number; readonly end: number };
-
 /** Such names, followed by what gives them a value. The value may be quoted, in JSON inside JSON too. */
 const named =
-  /(?<name>(?:secret|token|passw(?:or)?d|passphrase|pwd|api[_-]?key|(?:access|private|auth|signing|encryption|master|secret)[_-]?key(?:[_-]?base)?|credentials?)(?:_?[0-9]{1,3})?)\\?["'`]?[ \t]{0,20}(?:=>|:=|[:=])[ \t]{0,20}(?<quote>\\?["'`]?)(?<value>(?:[A-Za-z0-9+/_=.~!#%^*@:-]|&(?![A-Za-z_-]{1,40}=)){8,1000})/gi;
+  /(?<name>(?:secret|token|passw(?:or)?d|passphrase|pwd|api[_-]?key|(?:access|private|auth|signing|encryption|master|secret)[_-]?key(?:[_-]?base)?|credentials?)(?:_?[0-9]{1,3})?)\\?["'`]?[ \t]{0,20}(?:=>|:=|[:=])[ \t]{0,20}(?<quote>(?:\\?["'`])?)(?<value>(?:[A-Za-z0-9+/_=.~!#%^*@:-]|&(?![A-Za-z_-]{1,40}=)){8,1000})/gi;
 
 /** `options.token2` */
 const program = /^[A-Za-z_][A-Za-z0-9_]{0,60}(?:\.[A-Za-z_][A-Za-z0-9_]{0,60}){1,8}$/;
@@ -24,7 +24,7 @@ function findNamed(text: string): Found[] {
     const value = taken.replace(/[.:]+$/, '');
     // `token = readToken(…)`, `token: Tokens<…>`: a program, not a value.
     if (quote === '' && (/[([<{]/.test(text[end] ?? '') || program.test(value))) continue;
-    if (value.includes('://') || isFolder(name, value)) continue;
+    if (value.includes('://') || isFolder(name, value) || isScope(name, value)) continue;
     const kind = kindOf(name);
     const mayBeShort = kind === 'password' && (quote !== '' || capitals.test(name));
     if (!isRandomWord(value) && !(mayBeShort && isPassword(value))) continue;
@@ -38,6 +38,11 @@ function isFolder(name: string, value: string): boolean {
   return /^pwd$/i.test(name) && /^(?:~|\.{1,2})?\//.test(value);
 }
 
+/** `Credential=ID/20300101/region/service/aws4_request` says what was signed. */
+function isScope(name: string, value: string): boolean {
+  return /^credential$/i.test(name) && value.endsWith('_request');
+}
+
 function kindOf(name: string): string {
   if (/^pass|^pwd/i.test(name)) return 'password';
   return /token|secret/i.exec(name)?.[0].toLowerCase() ?? 'key';
@@ -45,14 +50,16 @@ function kindOf(name: string): string {
 
 /** `Bearer …`, and `Authorization: Basic …`. */
 const header =
-  /(?:\bBearer[ \t]{1,4}(?<bearer>[A-Za-z0-9+/_=.~-]{16,4000})|\bAuthorization["']?[ \t]{0,4}[:=][ \t]{0,4}["']?(?:Basic|Token|Digest|ApiKey)[ \t]{1,4}(?<other>[A-Za-z0-9+/_=.~:-]{8,4000}))/gi;
+  /(?:\bBearer[ \t]{1,4}(?<bearer>[A-Za-z0-9+/_=.~-]{16,4000})|\bAuthorization["']?[ \t]{0,4}[:=][ \t]{0,4}["']?(?<scheme>Basic|Token|ApiKey)[ \t]{1,4}(?<other>[A-Za-z0-9+/_=.~:-]{8,4000}))/gi;
 
 function findHeaders(text: string): Found[] {
   const found: Found[] = [];
   for (const { 0: whole, index, groups = {} } of text.matchAll(header)) {
-    const { bearer, other } = groups;
+    const { bearer, other, scheme } = groups;
     const value = bearer ?? other ?? '';
-    if (bearer !== undefined ? !isRandomWord(value) : isPlaceholder(value)) continue;
+    const isBasic = scheme?.toLowerCase() === 'basic';
+    if (bearer !== undefined ? !isRandomWord(value) : isBasic ? !isLogin(value) : isPlaceholder(value))
+      continue;
     const end = index + whole.length;
     found.push({
       kind: bearer === undefined ? 'authorization' : 'bearer-token',
@@ -61,26 +68,6 @@ function findHeaders(text: string): Found[] {
     });
   }
   return found;
-}
-
-/** `--token …`, `login somebody password …`: a space stands between the name and the value. */
-const option =
-  /(?:--(?:[a-z0-9]{1,20}-){0,4}(?:token|secret|passw(?:or)?d|passphrase|(?:api|access|private|auth|signing|encryption|master|secret)-key)|\blogin[ \t]{1,4}\S{1,100}\s{1,8}password)[ \t]{1,4}["'`]?(?<value>[A-Za-z0-9+/_=.~!#%^*@:-]{8,1000})/gi;
-
-/** `curl -u somebody:…` */
-const user = /(?:[ \t]-u[ \t]{1,2}|--user[= \t])["'`]?[^\s:"'`$]{1,100}:(?<value>[^\s"'`$:]{8,300})/g;
-
-function findInCalls(text: string): Found[] {
-  const find = (pattern: RegExp, isIt: (value: string) => boolean) =>
-    [...text.matchAll(pattern)].flatMap(({ 0: whole, index, groups = {} }) => {
-      const { value = '' } = groups;
-      const end = index + whole.length;
-      return isIt(value) ? [{ kind: 'password', start: end - value.length, end }] : [];
-    });
-  return [
-    ...find(option, isRandomWord).map((one) => ({ ...one, kind: 'token' })),
-    ...find(user, (value) => isRandomWord(value) || isPassword(value)),
-  ];
 }
 
 /** `Cookie: theme=dark; session=…` */
@@ -99,29 +86,6 @@ function findCookies(text: string): Found[] {
   });
 }
 
-/** `scheme://user:password@host`, and a long user without a password, as a token is given. */
-const address =
-  /\b[a-z][a-z0-9+.-]{1,20}:\/\/(?<user>[^\s/?#@:"'`<>\\]{0,300})(?::(?<password>[^\s/?#"'`<>\\]{1,300}))?@(?=[A-Za-z0-9[])/gi;
-
-function findInAddresses(text: string): Found[] {
-  if (!text.includes('://')) return []; // much faster than the pattern, and mostly so
-  const found: Found[] = [];
-  for (const { 0: whole, index, groups = {} } of text.matchAll(address)) {
-    const { user = '', password } = groups;
-    const end = index + whole.length - 1;
-    if (password === undefined) {
-      if (isRandomWord(user)) found.push({ kind: 'token', start: end - user.length, end });
-      continue;
-    }
-    // `https://TOKEN:x-oauth-basic@…`
-    if (isRandomWord(user))
-      found.push({ kind: 'token', start: end - password.length - 1 - user.length, end });
-    else if (password.length >= 4 && !isPlaceholder(password) && password !== user)
-      found.push({ kind: 'password', start: end - password.length, end });
-  }
-  return found;
-}
-
 /** `?access_token=…` */
 const query =
   /[?&;](?:[a-z_-]{0,40}(?:token|secret|passw(?:or)?d|api_?key)|key|auth|sig|signature|x-amz-signature|x-amz-security-token|code)=(?<value>[A-Za-z0-9+/_=.~%-]{12,4000})/gi;
@@ -134,12 +98,10 @@ function findInQueries(text: string): Found[] {
   });
 }
 
-/** What a text must have for any of these to be in it. */
+/** What a text must have for any of these, or for a login, to be in it. */
 export const namesAtAll =
-  /(?:secret|token|passw(?:or)?d|passphrase|pwd|key(?:[_-]?base)?|credentials?|sig|signature|auth|code)(?:_?[0-9]{1,3})?\\?["'`]?[ \t]{0,20}[:=]|--[a-z][a-z0-9-]{0,60}[ \t]|\bpassword[ \t]|[ \t]-u[ \t]|\bcookie["']?:|\bbearer[ \t]|\bauthorization|:\/\/[^\s/]{1,600}@/i;
+  /(?:secret|token|passw(?:or)?d|passphrase|pwd|key(?:[_-]?base)?|credentials?|sig|signature|auth|code|client-key-data)(?:_?[0-9]{1,3})?\\?["'`]?[ \t]{0,20}[:=>]|--[a-z][a-z0-9-]{0,60}[ \t]|\bpassword(?:[ \t]|"[ \t])|[ \t]-(?:[uapPw]|(?:store|key)pass)|\bcookie["']?:|\bbearer[ \t]|\bauthorization|:\/\/[^\s/]{1,600}@|@(?:tcp|unix)\(|:(?:[0-9]{3,5}|\*):|jdbc:oracle/i;
 
 export function findNamedSecrets(text: string): Found[] {
-  return [findNamed, findHeaders, findInCalls, findCookies, findInAddresses, findInQueries].flatMap((find) =>
-    find(text),
-  );
+  return [findNamed, findHeaders, findCookies, findInQueries, findLogins].flatMap((find) => find(text));
 }

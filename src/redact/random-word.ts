@@ -2,14 +2,41 @@
 
 /** What stands in examples where a secret would. */
 const placeholder =
-  /^(?:x+|\*+|\.+|<.*|\$.*|%.*|\{.*|\[.*|.*(?:example|placeholder|change[-_]?me|redacted|your[-_]).*|pass(?:word|wd)?[0-9]{0,4}|user(?:name)?|secret|token|key|admin|root|guest|postgres|mysql|none|null|undefined|true|false|string|git)$/i;
+  /^(?:x+|\*+|\.+|<.*|\\?\$.*|%.*|\{.*|\[.*|&.*|.*(?:example|placeholder|change[-_]?(?:me|it)|redacted|your[-_]).*|your.*pass.*|user(?:name)?|admin|root|guest|postgres|mysql|none|null|undefined|true|false|string|git|tiger|foobar|letmein|qwerty)$/i;
 
 /** `my-secret-key`, `a_token`. What a key merely begins with by chance, or what is put before one, is no such word. */
 const described = /^(?:your|my|the|some|a|test|dummy|fake|sample)[-_](?<what>.*)$/i;
 
+/** `secret`, `mypass`, `superS3cret`, `admin123`, `Passwordtest1`: what people type where any word would do. */
+const commonPassword =
+  /^[0-9]{0,3}(?:(?:my|bad|good|test|some|user|db|super|sooper|top|very|new|old|other|strong|root|admin|default|wrong|valid|invalid|correct|temp|dev|local)[-_.]?){0,3}(?:secret|pass(?:word|wd|phrase)?|pwd|token|key|admin|test|root)[-_.]?(?:test|word|admin)?[-_]?[0-9]{0,6}[!]?$/i;
+
+const lookalikes: Record<string, string> = { 0: 'o', 1: 'l', 3: 'e', 4: 'a', 5: 's', '@': 'a', $: 's' };
+
 export function isPlaceholder(word: string): boolean {
   const what = described.exec(word)?.groups?.what;
-  return placeholder.test(word) || (what !== undefined && !isRandomWord(what));
+  if (placeholder.test(word) || isCommonPassword(word)) return true;
+  return what !== undefined && !isRandomWord(what);
+}
+
+function isCommonPassword(word: string): boolean {
+  if (word.length > 30) return false;
+  const [, body = '', digits = ''] = /^(.*?)([0-9]*)$/s.exec(word) ?? [];
+  const plain = body.replace(/[01345@$]/g, (one) => lookalikes[one] ?? one);
+  return commonPassword.test(word) || commonPassword.test(`${plain}${digits}`);
+}
+
+/** Has it the form of a secret, and is plainly none: `AKIA…EXAMPLE`, `xxxxxxxx`, `abcdefgh1234`, `test-key-value`. */
+export function isMadeUp(word: string): boolean {
+  if (/example|placeholder|change[-_]?me|redacted|your[-_]|x{6}|0{8}|\*{3}/i.test(word)) return true;
+  return entropyOf(word) < 2.3 || countSteps(word) > word.length / 2 || looksWritten(word);
+}
+
+/** How often a character follows the one before it in the alphabet, or among the digits. */
+function countSteps(word: string): number {
+  let steps = 0;
+  for (let at = 1; at < word.length; at++) if (word.charCodeAt(at) - word.charCodeAt(at - 1) === 1) steps++;
+  return steps;
 }
 
 /** Long, of letters and digits in no order a person would write. */
@@ -17,19 +44,35 @@ export function isRandomWord(word: string): boolean {
   if (word.length < 16 || isPlaceholder(word)) return false;
   if (!/[0-9]/.test(word) || !/[A-Za-z]/.test(word)) return false;
   if (/^[0-9a-f]+$/i.test(word)) return word.length >= 24 && entropyOf(word) > 2.5;
-  if (looksLikePath(word) || looksWritten(word)) return false;
-  return entropyOf(word) > 3.2 && countChanges(word) >= word.length / 7;
+  if (looksLikePath(word) || looksWritten(word) || isVariable(word)) return false;
+  return (
+    entropyOf(word) > 3.2 && countChanges(word) >= word.length / 7 && countSteps(word) <= word.length / 2
+  );
 }
 
-/** Good enough for a password that somebody made up: not only letters, and no word of an example. */
+/** `pbkdf2_sha256$…`: the sum of a password, not the password. */
+const sum = /^(?:pbkdf2|bcrypt|argon2|scrypt|sha[0-9]|md5)/i;
+
+/** Good enough for a password that a person made up: not only letters, and no word of an example. */
 export function isPassword(word: string): boolean {
-  if (word.length < 8 || isPlaceholder(word) || /^[~.]*\/.*\//.test(word)) return false;
+  if (word.length < 8 || isPlaceholder(word) || isVariable(word) || sum.test(word)) return false;
+  if (/^[~.]*\/.*\//.test(word) || countSteps(word) > word.length / 2) return false;
   return /[0-9!#%^&*]/.test(word) && /[A-Za-z]/.test(word);
 }
+
+/** `defaultToConfig2`, `CLIENT_SECRET_2`: names that programs give. */
+function isVariable(word: string): boolean {
+  return /^(?:[a-z]{2,20}(?:[A-Z][a-z]{1,20}){1,8}|[A-Z]{1,20}(?:_[A-Z0-9]{1,20}){1,10})[0-9]{0,2}$/.test(
+    word,
+  );
+}
+
+const uuid = /(?:^|\/)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\//;
 
 /** `src/redact/rules.ts`, `https://…`, `./a/b`: names of files, each part of which a person would write. */
 function looksLikePath(word: string): boolean {
   const parts = word.split(/[/.]/).filter((part) => part !== '');
+  if (parts.length > 3 && uuid.test(word)) return true;
   return parts.length > 2 && parts.every((part) => part.length < 16 && countChanges(part) < part.length / 3);
 }
 

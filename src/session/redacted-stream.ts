@@ -14,8 +14,9 @@ export type RedactedStream = {
 const longestLine = 64 * 1024;
 /** And so much of it is held back, where no word ends. */
 const longestWord = 8 * 1024;
-/** The only secret that goes over lines is held back until it is whole, or longer than any is. */
-const keyHeading = /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY/g;
+/** A private key, which goes over lines, is held back until it is whole, or longer than any is. */
+const keyHeading = /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY|^Private-Lines: [0-9]/gm;
+const keyEnd = /-----END |^Private-MAC: /m;
 const longestKey = 32 * 1024;
 
 /** Passes a stream on in whole lines, in their order, without what must not be kept. */
@@ -58,7 +59,7 @@ export function findCut(held: string): number {
   const line = held.lastIndexOf('\n') + 1;
   const end = line === 0 && held.length > longestLine ? findWordEnd(held) : line;
   const key = [...held.matchAll(keyHeading)].at(-1)?.index;
-  const isOpen = key !== undefined && !held.includes('-----END ', key) && held.length - key < longestKey;
+  const isOpen = key !== undefined && !keyEnd.test(held.slice(key)) && held.length - key < longestKey;
   return isOpen ? Math.min(end, key) : end;
 }
 

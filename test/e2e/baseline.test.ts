@@ -181,3 +181,30 @@ describe('trust', () => {
     expect(existsSync(join(repository.home, 'evil'))).toBe(false);
   });
 });
+
+describe('orch start --require-green', () => {
+  const start = (repository: TestRepository, ...more: string[]) =>
+    runOrch(repository, ['start', '-e', 'x', '--require-green', ...more, '--', 'touch', 'worked']);
+
+  it.each<[why: string, more: string[]]>([
+    ['not approved in this clone', []],
+    ['switched off', ['--no-baseline']],
+  ])('does not take gates for green that were skipped: %s', (_, more) => {
+    const repository = makeRepositoryWithCommit();
+    configure(repository, { name: 'test', run: ['true'] });
+    const ran = start(repository, ...more);
+    expect(ran.status).toBe(3);
+    expect(ran.stderr).toContain('every gate was skipped');
+    expect(ran.stderr).toContain('orch baseline');
+    expect(existsSync(join(repository.folder, 'worked'))).toBe(false);
+  });
+
+  it('goes ahead once they ran and are green, and where there are none', () => {
+    const repository = makeRepositoryWithCommit();
+    expect(start(repository).status).toBe(0);
+    configure(repository, { name: 'test', run: ['true'] });
+    expect(run(repository).status).toBe(0);
+    expect(start(repository).status).toBe(0);
+    expect(existsSync(join(repository.folder, 'worked'))).toBe(true);
+  });
+});

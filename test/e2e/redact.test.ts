@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { endAfterwards } from '../support/background.ts';
 import { errorOf, orchJson, runOrch } from '../support/orch.ts';
 import { makeRepositoryWithCommit, type TestRepository } from '../support/repository.ts';
-import { makeSecrets } from '../support/secrets.ts';
+import { formedSecrets, makeSecrets } from '../support/secrets.ts';
 import { readAllStored } from '../support/stored.ts';
 import { callOrch, waitUntil, writeConfig, writeScript } from '../support/supervised.ts';
 
@@ -250,6 +250,66 @@ describe('I8: a changed file in which a rule hits is left out of snapshots, and 
       'a folder/ü.env',
       'other-way.txt',
       'wide.txt',
+    ]);
+  });
+});
+
+describe('I8: a file that is no text is left out where it holds a secret of a known form', () => {
+  const database = (...said: string[]) =>
+    Buffer.concat([
+      Buffer.from('SQLite format 3\0'),
+      Buffer.alloc(20_000),
+      ...said.flatMap((text) => [Buffer.from([0x17, 0x81, 0x2f]), Buffer.from(text), Buffer.alloc(900)]),
+    ]);
+  const put = (repository: TestRepository, name: string, bytes: Buffer) =>
+    writeFileSync(join(repository.folder, name), bytes);
+
+  it('in a database, and in two bytes a character without a mark, either way round', () => {
+    const repository = makeRepositoryWithCommit();
+    const wide = (text: string) => Buffer.from(text, 'utf16le');
+    put(repository, 'shop.db', database('users', token, 'more'));
+    put(repository, 'narrow-first.txt', wide(`a line\n${token}\n`));
+    put(repository, 'wide-first.txt', wide(`a line\n${token}\n`).swap16());
+    put(repository, 'odd.bin', Buffer.concat([Buffer.from([1]), wide(` ${token} `)]));
+    put(repository, 'late.log', Buffer.concat([Buffer.from('text\n'.repeat(4_000)), wide(` ${token} `)]));
+    put(
+      repository,
+      'fine.db',
+      database(
+        'users',
+        'password: hunter2hunter2',
+        `API_KEY=${secrets.find(({ kind }) => kind === 'Datadog key')?.secret}`,
+      ),
+    );
+    const kept = (snapshot: string) => repository.git('ls-tree', '-r', '--name-only', snapshot);
+    const { checkpoint, document } = create(repository);
+    expect(kept(checkpoint.snapshot)).toBe('README\nfine.db');
+    expect(document.leftOut?.map(({ reason }) => reason)).toEqual(
+      Array(5).fill('secret inside: github-token'),
+    );
+    expect(leaksOf(repository).filter((leak) => leak.startsWith('GitHub'))).toEqual([]);
+    repository.git('add', '.');
+    expect(kept(create(repository).checkpoint.snapshot)).toBe('README\nfine.db');
+  });
+
+  it('of every kind that is known by its form', () => {
+    const repository = makeRepositoryWithCommit();
+    const kinds = formedSecrets(7);
+    expect(kinds.length).toBeGreaterThanOrEqual(120);
+    for (const [index, { secret }] of kinds.entries())
+      put(repository, `${index}.db`, database('users', secret, 'more'));
+    const { snapshot } = create(repository).checkpoint;
+    const kept = new Set(repository.git('ls-tree', '--name-only', snapshot).split('\n'));
+    expect(kinds.filter((_, index) => kept.has(`${index}.db`)).map(({ kind }) => kind)).toEqual([]);
+  });
+
+  it("and where a pattern of the user's says so", () => {
+    const repository = makeRepositoryWithCommit();
+    writeConfig(repository, "redact: { patterns: ['ACME-[0-9]{8}'] }\n");
+    put(repository, 'shop.db', database('ACME-12345678'));
+    put(repository, 'fine.db', database('ACME-1234'));
+    expect(create(repository).document.leftOut).toEqual([
+      expect.objectContaining({ path: 'shop.db', reason: 'secret inside: pattern' }),
     ]);
   });
 });

@@ -54,6 +54,7 @@ export function openMemoryEngine(repository: MemoryRepository): GitEngine {
       }
     },
     setAside: () => {},
+    estimateLoose: () => 0,
     tidy: async () => {},
     close: () => {},
   };

@@ -44,9 +44,44 @@ describe('what is taken out', () => {
     "resetPassword: '/auth/reset-password/v2', secret: prod-db-credentials-v2, token = 'hello-world-12345'",
     'Bearer token-based-authentication-v2; docker run -u 1000:1000 --password-stdin --token-file /run/t1/token',
     'add --public-key AAAAC3NzaC1lZDI1NTE5 --cache-key npm7f3a9c1e5b2d8f4a6 -unknown:somevalue1 -u 1000:1000',
+    'withCredentials: defaultToConfig2, clientSecret: AUTH_AZURE_AD_B2C_CLIENT_SECRET, cancelToken: readToken2',
+    'Authorization: Digest username="me", realm="shop", Credential=keyId/20300101/region/s3/aws4_request',
+    'Authorization: Basic dXNlcjpwYXNz and {"auth": "dXNlcjpwYXNzd29yZA=="}',
+    'postgresql://scott:tiger@localhost/test mysql://root:whalehello@db:3306/shop http://user:pass%20word@example.com',
+    'git push origin -u stable/5.2.x:stable/5.2.x; mysql -pPassword1 shop; sshpass -p $PASSWORD ssh me@host',
+    'AKIAIOSFODNN7EXAMPLE, xoxb-1234-abcdefgh, ghp_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx, sk-proj-your-key-goes-here-1',
+    `password: '\${{ secrets.PASSWORD1 }}', "password": "pbkdf2_sha256$1000$x", password = 'superS3cret'`,
+    'Server=db;User Id=sa;Password=yourStrong(!)Password; jdbc:oracle:thin:scott/tiger@db:1521/xe',
+    `<password>\${env.PASSWORD_1}</password> <password>{COQLCE6DU6GtcS5P=}</password> <add key="Password" value="%PASS1%" />`,
+    'machine example.com login daniel password qwerty\nuser:password@tcp(localhost:3306)/shop\n  password: changeit1',
+    'src/redact.ts:120:error:found: x\npassword = fetch_password!\npassword: cXVvYnl0ZQ==\n',
     'git push --set-upstream origin feature-2 && npm run build --key value --token $TOKEN1234567890abcdef',
   ])('is no word of an ordinary text: %s', async (text) => {
     expect(await redact(text)).toBe(text);
+  });
+
+  it.each<[text: string, clean: string]>([
+    [`{"log":"done\\n${secretOf('npm')}"}`, '{"log":"done\\n[redacted: npm-token]"}'],
+    [`\u001b[31m${secretOf('GitLab')}\u001b[0m`, '\u001b[31m[redacted: gitlab-token]\u001b[0m'],
+    [`?next=%2F${secretOf('Pulumi')}`, '?next=%2F[redacted: pulumi-token]'],
+    [textOf('Discord webhook'), 'https://discord.com/api/webhooks/[redacted: discord-webhook]'],
+    [textOf('Go, data source'), 'shop:[redacted: password]@tcp(db.internal:3306)/shop?parseTime=true'],
+    [textOf('ADO.NET'), 'Server=db;Database=shop;User Id=sa;Password=[redacted: password];Encrypt=true'],
+    [textOf('mysql -p'), 'mysqldump -h db -u root -p[redacted: password] shop > shop.sql'],
+    [textOf('Maven password'), '<server><id>shop</id><password>[redacted: password]</password></server>'],
+    [textOf('PuTTY key'), 'Private-Lines: 2\n[redacted: private-key]Private-MAC: 0'],
+  ])('is only the secret, wherever a program wrote it: %#', async (text, clean) => {
+    expect(await redact(text)).toBe(clean);
+    expect(await redact(clean)).toBe(clean);
+  });
+
+  it('is looked for among 50 MB of bytes in a moment', async () => {
+    const bytes = Buffer.alloc(50_000_000, Buffer.from('\0\u0001some bytes of a program\0'));
+    const began = performance.now();
+    expect(await findSecret(bytes)).toBeNull();
+    bytes.write(secretOf('npm'), 4 * 1024 * 1024 - 20, 'latin1'); // across the border of two pieces
+    expect(await findSecret(bytes)).toBe('npm-token');
+    expect(performance.now() - began).toBeLessThan(10_000);
   });
 
   it('is found where what cannot be seen stands in it, and before a text is cut', async () => {
