@@ -5,7 +5,16 @@ import type { Oid } from '../types.ts';
 import { CatFile } from './cat-file.ts';
 import { type Commit, type Head, type RefUpdate, refConflict, refLocked } from './engine.ts';
 import type { Repository } from './repository.ts';
-import { finished, gitEnvironment, gitFailed, gitNotStarted, runGit, startGit, workFolder } from './spawn.ts';
+import {
+  finished,
+  gitEnvironment,
+  gitFailed,
+  gitNotStarted,
+  gitSettings,
+  runGit,
+  startGit,
+  workFolder,
+} from './spawn.ts';
 
 /*
  * What is asked of the git binary. A bundle of its own: most commands never start a git, and then need not even load
@@ -58,7 +67,7 @@ export async function tidy(repository: Repository): Promise<void> {
   if ((await finished(asked)).stdout.trim() === '0') return;
   startDetached(
     'git',
-    ['maintenance', 'run', '--quiet', '--task=loose-objects'],
+    [...gitSettings, 'maintenance', 'run', '--quiet', '--task=loose-objects'],
     workFolder(repository),
     gitEnvironment(),
   );
