@@ -7,6 +7,7 @@ import {
   listFolder,
   makeFolder,
   makeIfMissing,
+  removeFolderIfThere,
   removeIfThere,
   statIfThere,
   syncFolder,
@@ -132,8 +133,8 @@ async function moveObjects(disk: Disk, folder: string, objects: string): Promise
 
 function removeFolder(disk: Disk, folder: string): void {
   for (const name of listObjects(folder)) removeIfThere(disk, join(folder, name));
-  for (const first of listFolder(folder)) disk.rmdir(join(folder, first));
-  disk.rmdir(folder);
+  for (const first of listFolder(folder)) removeFolderIfThere(disk, join(folder, first));
+  removeFolderIfThere(disk, folder);
 }
 
 function removeLeftovers({ disk, clock }: QuarantinePorts, base: string): void {

@@ -9,6 +9,7 @@ import {
   makeFolder,
   readFrom,
   removeIfThere,
+  saysGone,
   statIfThere,
   syncFolder,
   writeAll,
@@ -195,7 +196,7 @@ export function releaseJournal(
   try {
     disk.rename(path, aside);
   } catch (error) {
-    if (systemCode(error) === 'ENOENT') return false; // another process released it
+    if (saysGone(error)) return false; // another process released it
     throw error;
   }
   const found = statIfThere(aside)?.size;
@@ -212,7 +213,7 @@ export function restoreHalfReleased(disk: Disk, folder: string): void {
     try {
       if (statIfThere(path) === null) disk.rename(join(folder, name), path);
     } catch (error) {
-      if (systemCode(error) !== 'ENOENT') throw error; // its releaser was still at it, and finished
+      if (!saysGone(error)) throw error; // its releaser was still at it, and finished
     }
   }
 }
