@@ -18,7 +18,10 @@ function nameThing(thing: Thing, home: string): { readonly kind: string; readonl
     case 'trash':
       return { kind: 'trash', name: `${thing.epic}, deleted ${formatInstant(thing.at).slice(0, 10)}` };
     case 'undo':
-      return { kind: 'undo', name: `of the worktree ${thing.worktree}` };
+      return {
+        kind: 'undo',
+        name: thing.worktree === null ? 'of the main worktree' : `of the worktree ${thing.worktree}`,
+      };
     case 'run':
       return {
         kind: 'run',

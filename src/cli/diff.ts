@@ -1,4 +1,5 @@
 import { OrchError } from '../errors.ts';
+import { withoutMonitor } from '../git/spawn.ts';
 import { describeDiff } from '../library/restore.ts';
 import type { Orch } from '../orch.ts';
 import { readSides } from '../session/diff.ts';
@@ -44,7 +45,7 @@ async function diffHere(context: Context, orch: Orch, call: Call): Promise<numbe
 async function showWithGit({ cwd, argv }: Context, call: Call, from: Oid, to: Oid): Promise<number> {
   const isPlain = ownWords(argv).includes('--no-color') || Boolean(process.env.NO_COLOR);
   const args = [
-    ...['git', '--literal-pathspecs', 'diff', ...(isPlain ? ['--no-color'] : [])],
+    ...['git', ...withoutMonitor, '--literal-pathspecs', 'diff', ...(isPlain ? ['--no-color'] : [])],
     ...['stat', 'name-only'].filter((name) => call.options[name]).map((name) => `--${name}`),
     ...[from, to, '--', ...call.paths],
   ];

@@ -1,6 +1,9 @@
 import { isWithin, type RestorePlan } from '../checkpoint/restore.ts';
 import { showPath } from '../git/restore.ts';
+import type { KeptUndo } from '../git/undo.ts';
+import type { Restored } from '../session/restore.ts';
 import type { RestoreSetting } from '../session/restore-facts.ts';
+import type { Settled } from '../session/restore-interrupted.ts';
 import type { Proposal } from '../session/restore-plan.ts';
 import type { RestoreTarget } from '../session/restore-target.ts';
 import { cleanLine } from '../text.ts';
@@ -153,4 +156,37 @@ function showOthers(out: Output, { workers, operation }: RestoreSetting): string
       ? []
       : [out.paint('yellow', `  A ${operation} is in progress, and stays so: only files change.`)]),
   ];
+}
+
+/** What becomes of a restore that was interrupted here. */
+export function showInterrupted({ undo }: KeptUndo, { source }: RestoreTarget): string {
+  const what = `Interrupted here before it was complete: ${undo.over}.`;
+  if (source.kind === 'undo')
+    return undo.undoes === null ? `${what} It is undone.` : `${what} It is done again.`;
+  return `${what} It is completed or rolled back first.`;
+}
+
+/** What was done, and which checkpoints hold what was there. */
+export function showDone({ settled, saved }: Restored): string[] {
+  const first = settled.map(showSettled);
+  if (saved === null) return [...first, 'Nothing more to do.'];
+  return [
+    ...first,
+    `Restored. Your previous files are saved as checkpoint ${saved.seq}.`,
+    'Undo: orch restore --undo',
+  ];
+}
+
+function showSettled({ over, how, files, kept, saved, before }: Settled): string {
+  if (how === 'completed')
+    return `Interrupted earlier, but nothing was missing: ${over}. It counts as complete.`;
+  return [
+    `Rolled back, because it was interrupted: ${over} (${count(files.length, 'file')}).`,
+    saved && `What it left is saved as checkpoint ${saved.seq}.`,
+    before !== null && `What was there before it is checkpoint ${before}.`,
+    kept.length > 0 &&
+      `Changed since, and not touched: ${kept.slice(0, mostNamed).map(quoteText).join(', ')}${kept.length > mostNamed ? ' …' : ''}.`,
+  ]
+    .filter(Boolean)
+    .join(' ');
 }

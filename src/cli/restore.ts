@@ -2,8 +2,9 @@ import { resolve } from 'node:path';
 import { OrchError } from '../errors.ts';
 import { describeRestore } from '../library/restore.ts';
 import type { Orch } from '../orch.ts';
-import { finishLast, isNothing, restore } from '../session/restore.ts';
+import { isNothing, restore } from '../session/restore.ts';
 import { readSetting } from '../session/restore-facts.ts';
+import { readInterrupted } from '../session/restore-interrupted.ts';
 import { restoreInto } from '../session/restore-into.ts';
 import { scopeOf, showPaths } from '../session/restore-paths.ts';
 import { proposeRestore } from '../session/restore-plan.ts';
@@ -12,7 +13,7 @@ import { catchSignals, statusOfSignal } from '../system/signals.ts';
 import { count } from '../units.ts';
 import { askYesNo, canAsk } from './ask.ts';
 import { chooseEpic } from './choose.ts';
-import { showNotSaved, showProposal } from './restore-view.ts';
+import { showDone, showInterrupted, showNotSaved, showProposal } from './restore-view.ts';
 import type { Context } from './run.ts';
 import { type Call, textOf } from './spec.ts';
 
@@ -46,20 +47,23 @@ async function restoreHere(context: Context, orch: Orch, call: Call): Promise<nu
     const around = { name: call.argument ?? null, now: orch.clock.now(), namesAll: isDryRun };
     for (const line of showProposal(out, proposal, setting, around)) show(line);
   }
-  if (!isDryRun && isNothing(proposal.plan)) await finishLast(orch);
-  if (isDryRun || isNothing(proposal.plan)) {
+  const interrupted = await readInterrupted(orch);
+  if (interrupted && !json) show(out.paint('yellow', `  ${showInterrupted(interrupted, target)}`));
+  if (isDryRun || (isNothing(proposal.plan) && interrupted === null)) {
     if (json) out.print(JSON.stringify(describeRestore(target, proposal.plan, null)));
     else if (!isDryRun) out.tell('Nothing to do.');
     return 0;
   }
-  const answer = call.options.yes === true || (await askToRestore(context, call));
+  // An undo that has nothing left to do only notes that the one before it is over.
+  const changesNothing = isNothing(proposal.plan) && target.source.kind === 'undo';
+  const answer = changesNothing || call.options.yes === true || (await askToRestore(context, call));
   if (answer !== true) {
     out.tell('Nothing was changed.');
     return answer === false ? 1 : statusOfSignal(answer);
   }
   const done = await restore(orch, target);
   if (json) out.print(JSON.stringify(describeRestore(target, done.plan, done)));
-  else out.tell(`restored. What was there is ckpt ${done.saved.seq}. Undo: orch restore --undo`);
+  else for (const line of showDone(done)) out.tell(line);
   return 0;
 }
 

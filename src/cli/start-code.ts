@@ -9,7 +9,7 @@ import type { Proposal } from '../session/restore-plan.ts';
 import { proposeCode, startFromCode } from '../session/start-code.ts';
 import { count } from '../units.ts';
 import { askYesNo, canAsk } from './ask.ts';
-import { showHead } from './restore-view.ts';
+import { showDone, showHead } from './restore-view.ts';
 import type { Context } from './run.ts';
 
 /**
@@ -39,8 +39,7 @@ export async function offerCode(
     const state = (await isClean(orch, proposal)) ? 'your tree is clean' : 'your changes are saved first';
     const question = `      Its code is not here: restore the snapshot of ckpt ${code.seq} (${files}; ${state})?`;
     if (!(await askYesNo(question, aborted, { enterIs: 'yes' }))) return tell(stays);
-    const { saved } = await startFromCode(orch, session, proposal, code.snapshot);
-    tell(`restored. What was there is ckpt ${saved.seq}. Undo: orch restore --undo`);
+    for (const line of showDone(await startFromCode(orch, session, proposal, code.snapshot))) tell(line);
   } catch (error) {
     if (!isOrchError(error)) throw error;
     tell(`Your files stay as they are: ${error.message}`);

@@ -9,6 +9,7 @@ import {
   sync,
 } from '../index.ts';
 import type { Orch } from '../orch.ts';
+import { checkLive, listLive } from '../session/live.ts';
 import { statIfThere } from '../system/files.ts';
 import { catchSignals, type SignalWatch, statusOfSignal } from '../system/signals.ts';
 import { count, parseDuration } from '../units.ts';
@@ -89,8 +90,12 @@ async function settleBudget(
 ): Promise<void> {
   if (json) return;
   out.tell(describeRaised(raised));
-  if (canAsk() && !settings.byAgent && (await askYesNo('Apply it here?', signals.aborted)))
-    await acceptBudget(raised.epicId, orch);
+  // A supervisor takes a higher limit only from the command that asks it for one.
+  const isSupervised = listLive(orch.home).some(
+    (live) => live.epic === raised.epicId && checkLive(live) !== 'dead',
+  );
+  const mayAsk = canAsk() && !settings.byAgent && !isSupervised;
+  if (mayAsk && (await askYesNo('Apply it here?', signals.aborted))) await acceptBudget(raised.epicId, orch);
   else out.tell(`To apply it: ${budgetCommand(raised)}`);
 }
 

@@ -51,6 +51,7 @@ export async function append(
   if (last === undefined) return [];
   await Promise.all([git.writeObjects([...objects.values()]), ready]);
   await git.moveRefs([{ ref: to.ref, from: to.expected, to: last }]);
+  await git.keepObjects([...objects.values()]);
   return commits;
 }
 

@@ -39,6 +39,11 @@ export type GitEngine = {
   isAncestor(ancestor: Oid, descendant: Oid): Promise<boolean>;
   /** Returns once the objects are on disk to stay. */
   writeObjects(objects: readonly GitObject[]): Promise<void>;
+  /**
+   * Has objects still be there once a ref leads to them: a `git gc --prune=now` that looked at the refs before removes
+   * what was written for them. Writes again what is gone.
+   */
+  keepObjects(objects: readonly GitObject[]): Promise<void>;
   /** All or none, each only from its expected value, else `REF_CONFLICT`. On disk when it returns. */
   moveRefs(updates: readonly RefUpdate[]): Promise<void>;
   /**

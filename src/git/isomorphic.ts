@@ -6,6 +6,7 @@ import type { Oid } from '../types.ts';
 import { parseCommit } from './commit.ts';
 import { damaged, type GitEngine, type GitObject } from './engine.ts';
 import type { EnginePorts } from './native.ts';
+import { keepLooseObjects } from './object-keep.ts';
 import {
   checkObject,
   findAlternates,
@@ -69,6 +70,7 @@ export function openIsomorphicEngine({ repository, disk, random }: EnginePorts):
       await writeLooseObjects(store, written);
       for (const object of written) memory.add(hashObject(object, format), object);
     },
+    keepObjects: (written) => keepLooseObjects(store, written),
     setAside: (oid, target) => setAsideDamaged(store, oid, target),
     moveRefs: (updates) => moveFileRefs(disk, commonDir, updates),
     estimateLoose: () => 0,

@@ -6,7 +6,16 @@ import { CatFile } from './cat-file.ts';
 import { toInstant } from './commit.ts';
 import { type Commit, damaged, type Head, type RefUpdate, refConflict, refLocked } from './engine.ts';
 import type { Repository } from './repository.ts';
-import { finished, gitEnvironment, gitFailed, gitNotStarted, runGit, startGit, workFolder } from './spawn.ts';
+import {
+  finished,
+  gitEnvironment,
+  gitFailed,
+  gitNotStarted,
+  gitSettings,
+  runGit,
+  startGit,
+  workFolder,
+} from './spawn.ts';
 
 /*
  * What is asked of the git binary. A bundle of its own: most commands never start a git, and then need not even load
@@ -64,7 +73,7 @@ const packLoose = [
 /** Leaves the packing to git, in a process of its own that nothing waits for. */
 export function tidy(repository: Repository): void {
   // An alias is run by the shell that git has with it on every system.
-  const args = ['-c', `alias.orch-pack=!${packLoose}`, 'orch-pack'];
+  const args = [...gitSettings, '-c', `alias.orch-pack=!${packLoose}`, 'orch-pack'];
   startDetached('git', args, workFolder(repository), gitEnvironment());
 }
 

@@ -6,6 +6,7 @@ import type { Oid } from '../types.ts';
 import type { CatFile } from './cat-file.ts';
 import { formatCommit, parseCommit } from './commit.ts';
 import { type Commit, damaged, type GitEngine, type GitObject } from './engine.ts';
+import { keepLooseObjects } from './object-keep.ts';
 import {
   checkObject,
   estimateLoose,
@@ -69,6 +70,7 @@ export function openNativeEngine({ repository, disk, random }: EnginePorts): Git
       const existing = [...new Set([commonDir, ...folders])].filter((folder) => statIfThere(folder));
       await Promise.all(existing.map((folder) => syncFolder(disk, folder)));
     },
+    keepObjects: (written) => keepLooseObjects(objects, written),
     setAside: (oid, folder) => setAsideDamaged(objects, oid, folder),
     estimateLoose: () => estimateLoose(objects.folder),
     tidy: async () => (await git()).tidy(repository),

@@ -12,6 +12,7 @@ import {
   makeIfMissing,
   readIfThere,
   removeIfThere,
+  saysGone,
   statIfThere,
   syncFolder,
   writeAll,
@@ -53,6 +54,17 @@ type Pending = { readonly fd: number; readonly temporary: string; readonly path:
  * first for all files at once, then for the folders. git's own pruning removes what a crash leaves behind.
  */
 export async function writeLooseObjects(store: ObjectStore, objects: readonly GitObject[]): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await tryToWrite(store, objects);
+    } catch (error) {
+      // `git prune --expire=now` removes temporary files too, those of others included.
+      if (!saysGone(error) || attempt >= 20) throw writeFailed('the checkpoint could not be written', error);
+    }
+  }
+}
+
+async function tryToWrite(store: ObjectStore, objects: readonly GitObject[]): Promise<void> {
   const { disk } = store;
   const pending: Pending[] = [];
   const folders = new Set<string>();
@@ -73,7 +85,7 @@ export async function writeLooseObjects(store: ObjectStore, objects: readonly Gi
     await Promise.all([...folders].map((folder) => syncFolder(disk, folder)));
   } catch (error) {
     for (const { temporary, path } of pending) if (temporary !== path) removeIfThere(disk, temporary);
-    throw writeFailed('the checkpoint could not be written', error);
+    throw error;
   } finally {
     for (const { fd } of pending) disk.close(fd);
   }

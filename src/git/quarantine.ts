@@ -1,5 +1,6 @@
 import { dirname, join } from 'node:path';
 import { systemCode, writeFailed } from '../errors.ts';
+import { parseOid } from '../ids.ts';
 import type { Clock, Random } from '../system/clock.ts';
 import {
   type Disk,
@@ -7,12 +8,13 @@ import {
   listFolder,
   makeFolder,
   makeIfMissing,
+  removeFolderIfThere,
   removeIfThere,
   statIfThere,
   syncFolder,
 } from '../system/files.ts';
 import type { Environment } from '../system/spawn.ts';
-import type { Millis } from '../types.ts';
+import type { Millis, Oid } from '../types.ts';
 
 export type QuarantinePorts = {
   readonly disk: Disk;
@@ -28,8 +30,8 @@ export type Quarantine = {
   readonly environment: Environment;
   /** Waits for the disk for what is there by now, so that less is left for `release`. */
   sync(): Promise<void>;
-  /** Moves the objects to the repository's own; on disk to stay when it returns. */
-  release(): Promise<void>;
+  /** Moves the objects to the repository's own, and says which; on disk to stay when it returns. */
+  release(): Promise<Oid[]>;
   /** Gives the folder back, without what is still in it. */
   close(): void;
 };
@@ -60,7 +62,7 @@ export async function openQuarantine(ports: QuarantinePorts, objects: string): P
     sync: () => syncObjects(disk, folder, synced),
     release: async () => {
       await syncObjects(disk, folder, synced);
-      await moveObjects(disk, folder, objects);
+      return moveObjects(disk, folder, objects);
     },
     close: () => {
       for (const name of listObjects(folder)) removeIfThere(disk, join(folder, name));
@@ -112,7 +114,7 @@ async function syncObjects(disk: Disk, folder: string, synced: Set<string>): Pro
   }
 }
 
-async function moveObjects(disk: Disk, folder: string, objects: string): Promise<void> {
+async function moveObjects(disk: Disk, folder: string, objects: string): Promise<Oid[]> {
   const names = listObjects(folder).filter(isWhole);
   const folders = new Set(names.map((name) => dirname(join(objects, name))));
   const missing = [...folders].filter((target) => statIfThere(target) === null);
@@ -125,6 +127,7 @@ async function moveObjects(disk: Disk, folder: string, objects: string): Promise
     }
     if (missing.length > 0) folders.add(objects);
     await Promise.all([...folders].map((changed) => syncFolder(disk, changed)));
+    return names.map((name) => parseOid(name.replace(/[/\\]/, '')));
   } catch (error) {
     throw writeFailed('the snapshot could not be written', error);
   }
@@ -132,8 +135,8 @@ async function moveObjects(disk: Disk, folder: string, objects: string): Promise
 
 function removeFolder(disk: Disk, folder: string): void {
   for (const name of listObjects(folder)) removeIfThere(disk, join(folder, name));
-  for (const first of listFolder(folder)) disk.rmdir(join(folder, first));
-  disk.rmdir(folder);
+  for (const first of listFolder(folder)) removeFolderIfThere(disk, join(folder, first));
+  removeFolderIfThere(disk, folder);
 }
 
 function removeLeftovers({ disk, clock }: QuarantinePorts, base: string): void {

@@ -1,3 +1,4 @@
+import { hasCode } from '../errors.ts';
 import { parseOid } from '../ids.ts';
 import type { Oid } from '../types.ts';
 import type { Repository } from './repository.ts';
@@ -43,7 +44,16 @@ export async function listAddedFiles(repository: Repository, commits: readonly O
   if (commits.length === 0) return [];
   const diff = ['--first-parent', '-m', '--root', '--no-renames', '--diff-filter=A', '--name-only'];
   const args = ['log', '-z', '--no-color', '--no-walk=unsorted', '--format=', ...diff, '--stdin'];
-  const text = await runGit(repository, args, `${commits.join('\n')}\n`);
+  let text = '';
+  try {
+    text = await runGit(repository, args, `${commits.join('\n')}\n`);
+  } catch (error) {
+    // One whose tree is missing hides the others: each by itself. What cannot be read is not sent either.
+    if (!hasCode(error, 'GIT_FAILED')) throw error;
+    if (commits.length === 1) return [];
+    const each = await Promise.all(commits.map((commit) => listAddedFiles(repository, [commit])));
+    return [...new Set(each.flat())].sort();
+  }
   return [...new Set(text.split('\0').filter((name) => name.trim() !== ''))].sort();
 }
 

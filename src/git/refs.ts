@@ -1,4 +1,3 @@
-import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { OrchError } from '../errors.ts';
 import { parseOid } from '../ids.ts';
@@ -67,13 +66,8 @@ export function isBrokenRef(commonDir: string, ref: string): boolean {
 /** All refs below a prefix that ends with a slash, sorted by name. Symbolic and broken ones are passed over. */
 export function listFileRefs(commonDir: string, prefix: string): Map<string, Oid> {
   const names = new Set(readPackedRefs(commonDir, (name) => name.startsWith(prefix)).keys());
-  const folder = join(commonDir, prefix);
-  if (existsSync(folder)) {
-    for (const entry of readdirSync(folder, { withFileTypes: true, recursive: true })) {
-      const path = join(entry.parentPath, entry.name);
-      if (entry.isFile() && !entry.name.endsWith('.lock')) names.add(toRefName(commonDir, path));
-    }
-  }
+  for (const path of listFilesBelow(join(commonDir, prefix)))
+    if (!path.endsWith('.lock')) names.add(toRefName(commonDir, path));
   const refs = new Map<string, Oid>();
   for (const name of [...names].sort()) {
     const oid = resolveFileRef(commonDir, name, 0);

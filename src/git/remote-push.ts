@@ -4,8 +4,11 @@ import { serverWords } from './remote-error.ts';
 /** What came of sending a commit to a ref. */
 export type PushedRef = {
   readonly ref: string;
-  /** `moved`: it has something there that is not here. `refused`: the server would not have it. */
-  readonly how: 'done' | 'moved' | 'refused';
+  /**
+   * `moved`: it has something there that is not here. `refused`: the server would not have it. `damaged`: git here could
+   * not read it.
+   */
+  readonly how: 'done' | 'moved' | 'refused' | 'damaged';
   /** Why not, in git's and the server's words. */
   readonly reason: string | null;
 };

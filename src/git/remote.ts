@@ -52,8 +52,17 @@ export async function openRemote(
   return { ...options, repository, name, urls, isNamed, environment: remoteEnvironment(ssh) };
 }
 
+/** What git itself asks of a repository it borrows objects from; a program that the config names is not run for it. */
+const askAlternate = 'f() { git --git-dir="$1" for-each-ref --format="%(objectname)"; }; f';
+
 /** Every git that talks to a remote: it packs nothing here, and pushes and fetches just what it is told. */
-const quietly = ['gc.auto=0', 'maintenance.auto=false', 'fetch.writeCommitGraph=false', 'push.pushOption='];
+const quietly = [
+  'gc.auto=0',
+  'maintenance.auto=false',
+  'fetch.writeCommitGraph=false',
+  'push.pushOption=',
+  `core.alternateRefsCommand=${askAlternate}`,
+];
 
 type Answer = { readonly status: number; readonly stdout: string; readonly stderr: string };
 

@@ -73,6 +73,32 @@ export async function bringBytesBack(
   }
 }
 
+/** Which of these a file on disk is, byte by byte; null where it is none of them. */
+export function findOnDisk(
+  { repository, git }: Pick<WorkTreePorts, 'repository' | 'git'>,
+  path: string,
+  entries: readonly TreeEdit[],
+): TreeEdit {
+  const bytes = repository.worktree === null ? null : readPlain(repository.worktree, path);
+  const oid = bytes && hashObject({ kind: 'blob', bytes }, git.format);
+  return entries.find((entry) => entry !== null && entry.oid === oid) ?? null;
+}
+
+/** Is a file the beginning of one of these, and no more: was it cut short while it was written? */
+export async function startsLike(
+  { repository, git }: Pick<WorkTreePorts, 'repository' | 'git'>,
+  path: string,
+  blobs: readonly Oid[],
+): Promise<boolean> {
+  const bytes = repository.worktree === null ? null : readPlain(repository.worktree, path);
+  if (bytes === null) return false;
+  for (const oid of blobs) {
+    const whole = (await git.readObject(oid)).bytes;
+    if (bytes.length < whole.length && whole.subarray(0, bytes.length).equals(bytes)) return true;
+  }
+  return false;
+}
+
 function readPlain(worktree: string, path: string): Buffer | null {
   const full = fullPath(worktree, path);
   try {

@@ -1,4 +1,6 @@
+import { join } from 'node:path';
 import { hasCode, OrchError, systemCode, writeFailed } from '../errors.ts';
+import { statIfThere } from '../system/files.ts';
 import type { EpicId, Millis, Oid, SessionId } from '../types.ts';
 import { formatCommit } from './commit.ts';
 import type { Commit, GitEngine } from './engine.ts';
@@ -6,6 +8,7 @@ import { hashObject } from './objects.ts';
 import { readCommit } from './read.ts';
 import { waitForRefLock } from './ref-wait.ts';
 import type { Repository } from './repository.ts';
+import { findMissing } from './restore-look.ts';
 import { formatSnapshotMessage, headOf } from './snapshot-message.ts';
 import { snapshotRef } from './snapshot-ref.ts';
 import { formatTree } from './tree.ts';
@@ -69,11 +72,11 @@ export async function takeSnapshot(ports: SnapshotPorts, request: SnapshotReques
   const ref = snapshotRef(request.epic, request.session);
   let last = await readLast(ports, ref);
   const { commit: head } = await git.readHead();
-  const { tree, leftOut: omitted } = await readWorkTree(
-    ports,
-    request.maxFileBytes,
-    last.commit?.tree ?? null,
-  );
+  const {
+    tree,
+    leftOut: omitted,
+    written,
+  } = await readWorkTree(ports, request.maxFileBytes, last.commit?.tree ?? null);
   const leftOut = await Promise.all(
     omitted.map(async (one) => ({ ...one, path: await ports.redact(one.path) })),
   );
@@ -94,6 +97,11 @@ export async function takeSnapshot(ports: SnapshotPorts, request: SnapshotReques
     await git.writeObjects(tree === hashObject(empty, git.format) ? [empty, object] : [object]);
     try {
       await git.moveRefs([{ ref, from: last.oid, to: commit }]);
+      await git.keepObjects([object]);
+      if (!(await isStillWhole(ports, request, { tree, written }))) {
+        await git.moveRefs([{ ref, from: commit, to: last.oid }]);
+        return await takeSnapshot(ports, request);
+      }
       return { commit, tree, leftOut, isNew: true, before: sameHead?.tree ?? null };
     } catch (error) {
       if (!hasCode(error, 'REF_CONFLICT') || conflicts >= maxConflicts) throw error;
@@ -105,6 +113,26 @@ export async function takeSnapshot(ports: SnapshotPorts, request: SnapshotReques
 }
 
 /**
+ * Is all of a snapshot there, now that a ref leads to it? A `git gc --prune=now` that looked at the refs before may have
+ * removed what was stored for it; then the files are stored again. False where they are others by now.
+ */
+async function isStillWhole(
+  ports: SnapshotPorts,
+  { maxFileBytes }: SnapshotRequest,
+  { tree, written }: Pick<WorkTree, 'tree' | 'written'>,
+): Promise<boolean> {
+  const folder = join(ports.repository.commonDir, 'objects');
+  const isLoose = (oid: Oid) => statIfThere(join(folder, oid.slice(0, 2), oid.slice(2))) !== null;
+  const gone = written.filter((oid) => !isLoose(oid));
+  if (gone.length === 0 || (await findMissing(ports.repository, gone)).length === 0) return true;
+  ports.report(
+    'a garbage collection removed objects of a snapshot while it was taken; they are stored again',
+  );
+  const again = await readWorkTree(ports, maxFileBytes, null, true);
+  return again.tree === tree && (await findMissing(ports.repository, gone)).length === 0;
+}
+
+/**
  * The working tree as a tree object, and what is not in it; no commit is made, and no ref refers to it.
  * `reachable` is a tree a ref is known to lead to.
  */
@@ -112,6 +140,7 @@ export async function readWorkTree(
   ports: WorkTreePorts,
   maxFileBytes: number,
   reachable: Oid | null = null,
+  isAfresh = false,
 ): Promise<WorkTree> {
   const { worktree } = ports.repository;
   const problem = whyNoSnapshot(ports);
@@ -121,7 +150,7 @@ export async function readWorkTree(
     });
   }
   try {
-    return await writeWorkTree(ports, { worktree, maxFileBytes, reachable });
+    return await writeWorkTree(ports, { worktree, maxFileBytes, reachable, isAfresh });
   } catch (error) {
     throw systemCode(error) ? writeFailed('the files could not be read into git', error) : error;
   }

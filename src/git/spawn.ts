@@ -3,8 +3,12 @@ import { type Child, type Environment, inheritedEnvironment, start } from '../sy
 import { identity } from './commit.ts';
 import type { Repository } from './repository.ts';
 
-/** What every git we start is told: no hooks, and what it says it did is on disk. */
+/** A file system monitor is a program that the repository's own config names; a look at files must not run it. */
+export const withoutMonitor: readonly string[] = ['-c', 'core.fsmonitor=false'];
+
+/** What every git we start is told: no hooks, no monitor, and what it says it did is on disk. */
 export const gitSettings: readonly string[] = [
+  ...withoutMonitor,
   '-c',
   'core.hooksPath=/dev/null',
   '-c',

@@ -5,7 +5,7 @@ import type { Clock } from '../system/clock.ts';
 import { type Disk, statIfThere } from '../system/files.ts';
 import type { EpicId, Millis, Oid } from '../types.ts';
 import { formatCommit } from './commit.ts';
-import { damaged, type GitEngine } from './engine.ts';
+import { damaged, type GitEngine, type RefUpdate } from './engine.ts';
 import { hashObject } from './objects.ts';
 import { readCommit } from './read.ts';
 import { waitForRefLock } from './ref-wait.ts';
@@ -16,7 +16,7 @@ export type Undo = {
   readonly epic: EpicId;
   /** The working tree as it was, with the ignored files the restore replaced. */
   readonly tree: Oid;
-  /** What was done over it: more than once where a restore was cut short and another came after. */
+  /** What was done over it: more than once where an older orch took two restores for one. */
   readonly restored: readonly { readonly from: Oid; readonly to: Oid }[];
   /** The files that were changed, to the byte: a tree; null where there were none. */
   readonly bytes: Oid | null;
@@ -25,11 +25,14 @@ export type Undo = {
   /** The paths it was about, in bytes; null: all. */
   readonly scope: readonly string[] | null;
   readonly leftOut: readonly { readonly path: string; readonly reason: string }[];
-  /** Did the restore come to its end? */
+  /** Did the restore reach its end? */
   readonly isFinished: boolean;
-  /** The snapshot of the checkpoint that was saved before. */
+  /** Was it interrupted and rolled back, or is it the rollback of one? Then there is nothing to undo. */
+  readonly rolledBack?: boolean;
+  /** The snapshot of the checkpoint that was saved before, and that checkpoint's number. */
   readonly saved: Oid;
-  /** The undo that this restore carried out, where it was one: cut short, it is gone on with. */
+  readonly savedSeq?: number;
+  /** The undo that this restore carried out, where it was one: if it was interrupted, the next one continues it. */
   readonly undoes: Oid | null;
   /** The linked working tree it is of. */
   readonly place?: string | null;
@@ -37,6 +40,9 @@ export type Undo = {
 
 /** An undo as it was found. */
 export type FoundUndo = { readonly undo: Undo; readonly commit: Oid; readonly at: Millis };
+
+/** One that a ref keeps. */
+export type KeptUndo = FoundUndo & { readonly ref: string };
 
 type Ports = {
   readonly git: GitEngine;
@@ -47,12 +53,28 @@ type Ports = {
 };
 
 /** What restores replaced, so that it can be brought back. */
-const undoPrefix = 'refs/orchestration-local/undo/';
-export const linkedUndoPrefix = `${undoPrefix}worktrees/`;
+export const undoPrefix = 'refs/orchestration-local/undo/';
 
-/** Each working tree has its own. */
-export function undoRef({ gitDir, commonDir }: Repository): string {
-  return gitDir === commonDir ? `${undoPrefix}main-worktree` : `${linkedUndoPrefix}${basename(gitDir)}`;
+/** The refs of one working tree: each restore has its own, with a number that only rises. */
+function prefixOf({ gitDir, commonDir }: Repository): string {
+  return gitDir === commonDir ? `${undoPrefix}main/` : `${undoPrefix}linked/${basename(gitDir)}/`;
+}
+
+/** Where an older orch kept the only undo of a working tree. */
+function oldRefOf({ gitDir, commonDir }: Repository): string {
+  return gitDir === commonDir ? `${undoPrefix}main-worktree` : `${undoPrefix}worktrees/${basename(gitDir)}`;
+}
+
+/** Which working tree a ref is of; null as `worktree` for the main one. The old one is before all numbers. */
+export function parseUndoRef(
+  ref: string,
+): { readonly worktree: string | null; readonly number: number } | null {
+  const [, main, linked, number, old] =
+    /^refs\/orchestration-local\/undo\/(?:(main|linked\/([^/]+))\/(\d{8,})|main-worktree|worktrees\/([^/]+))$/.exec(
+      ref,
+    ) ?? [];
+  if (main === undefined && old === undefined && ref !== `${undoPrefix}main-worktree`) return null;
+  return { worktree: linked ?? old ?? null, number: Number(number ?? 0) };
 }
 
 /**
@@ -64,12 +86,25 @@ function placeOf({ gitDir, commonDir }: Repository): string | null {
   return stat && `${stat.ino} ${stat.birthtimeMs}`;
 }
 
-/** The newest; null where there is nothing to undo. */
-export async function readUndo({ git, repository }: Ports): Promise<FoundUndo | null> {
-  const oid = await git.readRef(undoRef(repository));
-  const found = oid === null ? null : await readUndoCommit(git, oid);
-  const isAnothers = found?.undo.place && found.undo.place !== placeOf(repository);
-  return isAnothers ? null : found;
+/** What restores in this worktree replaced, oldest first. One that cannot be read any more is passed over. */
+export async function listUndos({ git, repository }: Ports): Promise<KeptUndo[]> {
+  const undos: KeptUndo[] = [];
+  const place = placeOf(repository);
+  for (const [ref, oid] of await listUndoRefs(git, repository)) {
+    try {
+      const found = await readUndoCommit(git, oid);
+      if (!found.undo.place || found.undo.place === place) undos.push({ ...found, ref });
+    } catch (error) {
+      if (!hasCode(error, 'INTEGRITY')) throw error;
+    }
+  }
+  return undos;
+}
+
+async function listUndoRefs(git: GitEngine, repository: Repository): Promise<[ref: string, oid: Oid][]> {
+  const old = await git.readRef(oldRefOf(repository));
+  const own = await git.listRefs(prefixOf(repository));
+  return [...(old === null ? [] : [[oldRefOf(repository), old] as [string, Oid]]), ...own];
 }
 
 export async function readUndoCommit(git: GitEngine, oid: Oid): Promise<FoundUndo> {
@@ -80,12 +115,36 @@ export async function readUndoCommit(git: GitEngine, oid: Oid): Promise<FoundUnd
   return { undo: { ...rest, epic: parseEpicId(epic), tree }, commit: oid, at: authoredAt };
 }
 
-const maxConflicts = 5;
+/** Keeps a new one under a name of its own; on disk when it returns. */
+export async function addUndo(ports: Ports, undo: Undo): Promise<KeptUndo> {
+  const { git, repository } = ports;
+  const numbers = (await listUndoRefs(git, repository)).map(([ref]) => parseUndoRef(ref)?.number ?? 0);
+  const number = Math.max(0, ...numbers) + 1;
+  const ref = `${prefixOf(repository)}${String(number).padStart(8, '0')}`;
+  const found = await writeUndo(ports, undo);
+  await moveUndo(ports, { ref, from: null, to: found.commit });
+  return { ...found, ref };
+}
 
-/** Keeps it; on disk when it returns. All it refers to is held by its parents, so git prunes none of it. */
-export async function writeUndo(ports: Ports, { tree, ...known }: Undo): Promise<Oid> {
-  const { git, clock } = ports;
-  const undo = { ...known, place: placeOf(ports.repository) };
+/** Notes what became of it, under the same name. */
+export async function updateUndo(
+  ports: Ports,
+  { ref, commit, undo }: KeptUndo,
+  news: Pick<Undo, 'isFinished' | 'rolledBack'>,
+): Promise<KeptUndo> {
+  const found = await writeUndo(ports, { ...undo, ...news });
+  await moveUndo(ports, { ref, from: commit, to: found.commit });
+  return { ...found, ref };
+}
+
+/** Forgets one of a restore that changed nothing. */
+export function dropUndo(ports: Ports, { ref, commit }: KeptUndo): Promise<void> {
+  return moveUndo(ports, { ref, from: commit, to: null });
+}
+
+/** Writes it. All it refers to is held by its parents, so git prunes none of it once a ref leads here. */
+async function writeUndo({ git, clock, repository }: Ports, { tree, ...known }: Undo): Promise<FoundUndo> {
+  const undo = { ...known, place: placeOf(repository) };
   const at = clock.now();
   const held = [...undo.restored.flatMap(({ from, to }) => [from, to]), undo.bytes]
     .filter((each) => each !== null)
@@ -101,22 +160,20 @@ export async function writeUndo(ports: Ports, { tree, ...known }: Undo): Promise
     message,
   });
   await git.writeObjects([...held, commit]);
-  const to = hashObject(commit, git.format);
-  await pointUndo(ports, to);
-  return to;
+  return { undo: { ...undo, tree }, commit: hashObject(commit, git.format), at };
 }
 
-/** Has the undo of this worktree be another, or none. */
-export async function pointUndo(ports: Ports, to: Oid | null): Promise<void> {
-  const { git, repository } = ports;
-  const ref = undoRef(repository);
+const maxConflicts = 5;
+
+/** A lock that a process left when it died is waited for; a ref that another one moved is a conflict. */
+async function moveUndo(ports: Ports, update: RefUpdate): Promise<void> {
   for (let conflicts = 0; ; conflicts++) {
     try {
-      return await git.moveRefs([{ ref, from: await git.readRef(ref), to }]);
+      return await ports.git.moveRefs([update]);
     } catch (error) {
       if (!hasCode(error, 'REF_CONFLICT') || conflicts >= maxConflicts) throw error;
       const { lock } = error.data;
-      if (typeof lock === 'string' && !(await waitForRefLock(ports, lock))) throw error;
+      if (typeof lock !== 'string' || !(await waitForRefLock(ports, lock))) throw error;
     }
   }
 }

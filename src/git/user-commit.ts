@@ -5,7 +5,7 @@ import { statIfThere } from '../system/files.ts';
 import { type Environment, inheritedEnvironment, start } from '../system/spawn.ts';
 import type { Oid } from '../types.ts';
 import type { Repository } from './repository.ts';
-import { finished, workFolder } from './spawn.ts';
+import { finished, withoutMonitor, workFolder } from './spawn.ts';
 
 /*
  * The one place where orch commits on the user's branch, because they asked for exactly that. It is their git: with
@@ -22,7 +22,7 @@ function userEnvironment(): Environment {
 }
 
 async function runUserGit(repository: Repository, args: readonly string[]): Promise<string> {
-  const child = start('git', args, workFolder(repository), userEnvironment());
+  const child = start('git', [...withoutMonitor, ...args], workFolder(repository), userEnvironment());
   child.stdin.end();
   const { status, stdout, stderr } = await finished(child);
   if (status === 0) return stdout;

@@ -5,6 +5,7 @@ import type { Oid } from '../types.ts';
 import { editTree, type TreeEdit } from './edit-tree.ts';
 import { findInIndex, isReadableIndex } from './index-entries.ts';
 import { syncLooseObjects } from './object-sync.ts';
+import { hashObject } from './objects.ts';
 import { openQuarantine } from './quarantine.ts';
 import { submoduleMode } from './tree.ts';
 import { type Changes, describe, type LeftOut } from './work-tree-changes.ts';
@@ -14,7 +15,12 @@ import type { SecretPorts } from './work-tree-secrets.ts';
 
 export type WorkTreePorts = SecretPorts;
 
-export type WorkTree = { readonly tree: Oid; readonly leftOut: readonly LeftOut[] };
+export type WorkTree = {
+  readonly tree: Oid;
+  readonly leftOut: readonly LeftOut[];
+  /** Objects that were stored for it, and that no ref led to yet. */
+  readonly written: readonly Oid[];
+};
 
 /** One reading of the working tree: what changed against an index, and what to do to the index. */
 export type Reading = { readonly changes: Changes; readonly unreadable: readonly LeftOut[] };
@@ -54,7 +60,8 @@ export async function applyToTree(
     const edits = new Map(paths.map((path): [string, TreeEdit] => [path, entries.found.get(path) ?? null]));
     const { tree, objects } = await editTree(git, kept.tree, edits);
     await Promise.all([git.writeObjects(objects), synced]);
-    return keep(ports, work, kept.basis, tree, reading, refused);
+    const written = [...blobs.map(({ oid }) => oid), ...objects.map((one) => hashObject(one, git.format))];
+    return { ...keep(ports, work, kept.basis, tree, reading, refused), written };
   } finally {
     await synced; // another way would find these objects there, and not wait for the disk again
   }
@@ -74,8 +81,8 @@ export async function applyByGit(
     const refused = await changeIndex(ports, reading.changes, environment);
     const [tree] = await Promise.all([writeTree(repository, environment), quarantine.sync()]);
     if (tree === null) return null;
-    await quarantine.release();
-    return keep(ports, work, basis, tree, reading, refused);
+    const written = await quarantine.release();
+    return { ...keep(ports, work, basis, tree, reading, refused), written };
   } finally {
     quarantine.close();
   }
@@ -99,7 +106,7 @@ function keep(
   tree: Oid,
   { changes, unreadable }: Reading,
   refused: readonly Refused[],
-): WorkTree {
+): Omit<WorkTree, 'written'> {
   const untracked = new Set(changes.untracked);
   for (const { path } of refused) untracked.delete(path);
   keepIndex(ports, work, { basis, tree, untracked, gone: changes.gone });

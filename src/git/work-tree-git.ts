@@ -11,7 +11,6 @@ import { type LeftOut, type Listing, parseListing } from './work-tree-changes.ts
  */
 
 const settings = [
-  'core.fsmonitor=false', // it is a program of the user's
   'core.untrackedCache=false',
   'core.splitIndex=false', // or git would put a shared part beside the user's index
   'core.safecrlf=false', // a file that would not come back the same is still worth keeping

@@ -38,6 +38,8 @@ export type Wanted = {
   readonly maxFileBytes: number;
   /** A tree a ref leads to, of which nobody need ask whether it was pruned. */
   readonly reachable: Oid | null;
+  /** Is everything to be stored again, because git removed some of it meanwhile? */
+  readonly isAfresh?: boolean;
 };
 
 /** So often a kept index that another snapshot replaced meanwhile is read again. */
@@ -48,7 +50,7 @@ const maxReadings = 3;
  * On disk to stay when it returns, though nothing refers to it yet.
  */
 export async function writeWorkTree(ports: WorkTreePorts, wanted: Wanted): Promise<WorkTree> {
-  for (let reading = 0; reading < maxReadings; reading++) {
+  for (let reading = 0; reading < maxReadings && !wanted.isAfresh; reading++) {
     const kept = readKeptIndex(ports, wanted.maxFileBytes);
     if (kept === null) break;
     try {
@@ -75,7 +77,7 @@ async function continueFrom(ports: WorkTreePorts, wanted: Wanted, kept: KeptInde
     if (kept.tree !== wanted.reachable) await refuseIfPruned(ports, kept.tree);
     const { store, remove, removeBlindly, leftOut } = reading.changes;
     if (store.length + remove.length + removeBlindly.length === 0)
-      return { tree: kept.tree, leftOut: [...leftOut, ...reading.unreadable] };
+      return { tree: kept.tree, leftOut: [...leftOut, ...reading.unreadable], written: [] };
     const result = await applyToTree(ports, work.path, kept, reading);
     if (result !== null) return result;
     return await applyByGit(ports, work.path, kept.basis, reading);

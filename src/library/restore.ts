@@ -3,7 +3,8 @@ import type { RestorePlan } from '../checkpoint/restore.ts';
 import { parseEpicId } from '../ids.ts';
 import type { Orch } from '../orch.ts';
 import { compareSides, readSides, type Side } from '../session/diff.ts';
-import { finishLast, isNothing, restore } from '../session/restore.ts';
+import { isNothing, type Restored, restore } from '../session/restore.ts';
+import { readInterrupted, type Settled } from '../session/restore-interrupted.ts';
 import { scopeOf, showPaths } from '../session/restore-paths.ts';
 import { proposeRestore } from '../session/restore-plan.ts';
 import { findCode, findUndo, type RestoreTarget } from '../session/restore-target.ts';
@@ -31,6 +32,8 @@ export type RestoreResult = {
   readonly saved: Checkpoint | null;
   /** The commit that undoing goes back to; null where nothing was done. */
   readonly undo: string | null;
+  /** What was done first about restores that had been interrupted here, the last one first. */
+  readonly settled: readonly Settled[];
 };
 
 /** Brings the code of a checkpoint into the working tree; what is there is saved first, and can be brought back. */
@@ -52,8 +55,8 @@ export function undoRestore(
 
 async function runRestore(orch: Orch, target: RestoreTarget, dryRun: boolean): Promise<RestoreResult> {
   const { plan } = await proposeRestore(orch, target);
-  if (!dryRun && isNothing(plan)) await finishLast(orch);
-  if (dryRun || isNothing(plan)) return describeRestore(target, plan, null);
+  if (dryRun || (isNothing(plan) && (await readInterrupted(orch)) === null))
+    return describeRestore(target, plan, null);
   const done = await restore(orch, target);
   return describeRestore(target, done.plan, done);
 }
@@ -62,7 +65,7 @@ async function runRestore(orch: Orch, target: RestoreTarget, dryRun: boolean): P
 export function describeRestore(
   { source }: RestoreTarget,
   plan: RestorePlan,
-  done: { readonly saved: Checkpoint; readonly undo: string | null } | null,
+  done: Omit<Restored, 'plan'> | null,
 ): RestoreResult {
   return {
     restored: source.kind === 'checkpoint' ? source.checkpoint : null,
@@ -71,6 +74,7 @@ export function describeRestore(
     kept: plan.kept.map(({ path, reason }) => ({ path: showPaths([path])[0] ?? '', reason })),
     saved: done?.saved ?? null,
     undo: done?.undo ?? null,
+    settled: done?.settled ?? [],
   };
 }
 

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { trashEpic } from '../checkpoint/store.ts';
 import { readTip } from '../checkpoint/tip.ts';
-import { makeFolder } from '../system/files.ts';
+import { makeFolder, saysGone } from '../system/files.ts';
 import type { EpicId } from '../types.ts';
 import { saveByHand } from './here.ts';
 import { journalFolder, journalPath } from './journal.ts';
@@ -27,7 +27,11 @@ export async function deleteEpic(ports: SessionPorts, epic: EpicId): Promise<str
   const aside = join(ports.home, 'trash');
   await makeFolder(ports.disk, aside);
   for (const { session } of readPending(folder, epic, state).journals) {
-    ports.disk.rename(journalPath(folder, session), journalPath(aside, session));
+    try {
+      ports.disk.rename(journalPath(folder, session), journalPath(aside, session));
+    } catch (error) {
+      if (!saysGone(error)) throw error; // released meanwhile: all of it is in checkpoints
+    }
   }
   return trashEpic(ports, epic);
 }

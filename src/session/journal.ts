@@ -1,7 +1,6 @@
 import { join } from 'node:path';
-import { systemCode } from '../errors.ts';
 import { nameFile, parseSessionId } from '../ids.ts';
-import { type Disk, listFolder, readFrom, removeIfThere, statIfThere } from '../system/files.ts';
+import { type Disk, listFolder, readFrom, removeIfThere, saysGone, statIfThere } from '../system/files.ts';
 import type { SessionId } from '../types.ts';
 import { type Journal, type JournalHeader, parseEvents, parseHeader } from './journal-record.ts';
 
@@ -67,7 +66,7 @@ export function releaseJournal(
   try {
     disk.rename(path, aside);
   } catch (error) {
-    if (systemCode(error) === 'ENOENT') return false; // another process released it
+    if (saysGone(error)) return false; // another process released it
     throw error;
   }
   const found = statIfThere(aside)?.size;
@@ -84,7 +83,7 @@ export function restoreHalfReleased(disk: Disk, folder: string): void {
     try {
       if (statIfThere(path) === null) disk.rename(join(folder, name), path);
     } catch (error) {
-      if (systemCode(error) !== 'ENOENT') throw error; // its releaser was still at it, and finished
+      if (!saysGone(error)) throw error; // its releaser was still at it, and finished
     }
   }
 }

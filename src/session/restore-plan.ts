@@ -6,7 +6,7 @@ import { changesRules, listIgnoredBy } from '../git/restore-ignored.ts';
 import { findMissing, listTrackedAndUnseen, lookForObstacles } from '../git/restore-look.ts';
 import { type LeftOut, readWorkTree, whyNoSnapshot } from '../git/snapshot.ts';
 import { diffTrees, type TreeChange } from '../git/tree-diff.ts';
-import { readUndo, type Undo } from '../git/undo.ts';
+import { listUndos, type Undo } from '../git/undo.ts';
 import type { Oid } from '../types.ts';
 import { codeNotHere, needsGit, type RestorePorts, type RestoreTarget } from './restore-target.ts';
 
@@ -105,7 +105,7 @@ async function refuseUnknownPaths({ git }: RestorePorts, target: RestoreTarget, 
 }
 
 /** The files a restore wrote where nothing was. They may be ignored by now, and in no tree. */
-async function listWritten(
+export async function listWritten(
   { repository }: RestorePorts,
   { restored }: Undo,
   scope: RestoreTarget['scope'],
@@ -128,7 +128,7 @@ async function listIgnored(
   { tree, target }: { readonly tree: Oid; readonly target: RestoreTarget },
   untracked: readonly string[],
 ): Promise<Map<string, string>> {
-  const last = untracked.length === 0 ? null : await readUndo(ports);
+  const last = untracked.length === 0 ? null : ((await listUndos(ports)).at(-1) ?? null);
   const written = last === null ? new Set<string>() : await listWritten(ports, last.undo, null);
   const paths = untracked.filter((path) => !written.has(path));
   const ignored = new Map<string, string>();

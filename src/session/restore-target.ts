@@ -1,14 +1,17 @@
 import type { CheckpointDocument } from '../checkpoint/document.ts';
 import { readForgotten } from '../checkpoint/forgotten.ts';
 import { type Checkpoint, type Found, walkEpic } from '../checkpoint/list.ts';
+import { type Lost, readLost } from '../checkpoint/lost.ts';
 import { findCheckpoint, findWork, parseName } from '../checkpoint/names.ts';
 import { readSaved } from '../checkpoint/read.ts';
+import { chooseUndo } from '../checkpoint/undo.ts';
 import { hasCode, OrchError } from '../errors.ts';
 import { readCommit, readTree } from '../git/read.ts';
 import type { Repository } from '../git/repository.ts';
 import { snapshotRef } from '../git/snapshot-ref.ts';
 import { listRemotes } from '../git/surroundings.ts';
-import { type FoundUndo, nothingToUndo, readUndo, readUndoCommit } from '../git/undo.ts';
+import { type FoundUndo, listUndos, nothingToUndo, readUndoCommit } from '../git/undo.ts';
+import { parseOid } from '../ids.ts';
 import type { FindSecret } from '../redact.ts';
 import type { EpicId, Oid } from '../types.ts';
 import type { SessionPorts } from './record.ts';
@@ -67,9 +70,19 @@ async function readSnapshotTree(ports: RestorePorts, checkpoint: Checkpoint, sna
   } catch (error) {
     if (!hasCode(error, 'INTEGRITY')) throw error;
     const ref = snapshotRef(checkpoint.epicId, checkpoint.sessionId);
+    const lost = readLost(home).find((one) => one.oid === snapshot);
+    if (lost) throw isLost(checkpoint, lost, error);
     if (readForgotten(home).has(ref)) throw await hasExpired(ports, checkpoint, ref);
     throw codeNotHere(checkpoint.seq, { snapshot }, error);
   }
+}
+
+function isLost({ seq, epicId }: Checkpoint, { problem, at }: Lost, cause: unknown): OrchError {
+  return new OrchError('INTEGRITY', `the code of ckpt ${seq} of ${epicId} is lost here: ${problem}`, {
+    hint: 'Nothing was changed. Only another clone, or a backup, may have it. See what else has code: orch checkpoint list',
+    data: { epicId, seq, noticedAt: at },
+    cause,
+  });
 }
 
 /** A sync does not bring back what was cleaned up here; whoever wants it fetches it by hand. */
@@ -127,19 +140,21 @@ async function hasNoCode(ports: RestorePorts, { seq, epicId, id }: Checkpoint): 
   });
 }
 
-/** What was there before the last restore in this worktree. An undo that was cut short is gone on with. */
+/** What was there before the newest restore in this worktree; an undo that was interrupted is continued. */
 export async function findUndo(ports: RestorePorts): Promise<RestoreTarget> {
-  const newest = await readUndo(ports);
-  if (newest === null) throw nothingToUndo();
-  const { isFinished, undoes } = newest.undo;
-  const found = !isFinished && undoes ? await readUndoCommit(ports.git, undoes) : newest;
-  const { epic, tree, leftOut, scope, over } = found.undo;
+  const undos = await listUndos(ports);
+  const choice = chooseUndo(undos.map((kept) => ({ ...kept, ...kept.undo })));
+  if (choice.kind === 'nothing') throw nothingToUndo();
+  const found =
+    choice.kind === 'before' ? choice.of : await readUndoCommit(ports.git, parseOid(choice.undoes));
+  const { undo, commit, at } = found;
+  const { epic, tree, leftOut, scope, over } = undo;
   return {
     epic,
     tree,
     label: `what was there before ${over}`,
     leftOut,
     scope,
-    source: { kind: 'undo', ...found },
+    source: { kind: 'undo', undo, commit, at },
   };
 }

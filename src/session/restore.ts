@@ -2,30 +2,32 @@ import { join } from 'node:path';
 import type { Checkpoint } from '../checkpoint/list.ts';
 import { isPlainFile, type RestorePlan } from '../checkpoint/restore.ts';
 import { hasCode, OrchError, systemCode, writeFailed } from '../errors.ts';
-import { editTree, type TreeEdit } from '../git/edit-tree.ts';
-import { findEntry } from '../git/read.ts';
 import { carryOut, type Prepared, prepareRestore } from '../git/restore.ts';
 import { bringBytesBack, keepBytes } from '../git/restore-bytes.ts';
 import { diffTrees, emptyTree } from '../git/tree-diff.ts';
-import { type FoundUndo, pointUndo, readUndo, type Undo, writeUndo } from '../git/undo.ts';
+import { addUndo, dropUndo, listUndos, type Undo, updateUndo } from '../git/undo.ts';
 import { removeIfThere } from '../system/files.ts';
 import { withLock } from '../system/lock.ts';
-import type { Oid } from '../types.ts';
+import type { EpicId, Oid } from '../types.ts';
 import { placeFor, recordIn } from './here.ts';
+import { readInterrupted, type Settled, settle } from './restore-interrupted.ts';
 import { type Proposal, proposeRestore } from './restore-plan.ts';
-import type { RestorePorts, RestoreTarget } from './restore-target.ts';
+import { findUndo, type RestorePorts, type RestoreTarget } from './restore-target.ts';
 
 export type Restored = {
   readonly plan: RestorePlan;
-  /** The checkpoint that holds what was there before. */
-  readonly saved: Checkpoint;
+  /** The checkpoint that holds what was there before; null where nothing had to be changed after all. */
+  readonly saved: Checkpoint | null;
   /** The commit that `--undo` goes back to; null where nothing had to be changed after all. */
   readonly undo: Oid | null;
+  /** What was done first about restores that had been interrupted, the last one first. */
+  readonly settled: readonly Settled[];
 };
 
 /**
  * Brings the code of a target into the working tree. What is there is saved first, as a checkpoint and as the undo of
- * this worktree, both on disk before the first file changes. HEAD, branches and index stay as they are.
+ * this restore, both on disk before the first file changes. HEAD, branches and index stay as they are. A restore that
+ * was interrupted is completed or rolled back before anything else; an undo undoes it.
  */
 export function restore(ports: RestorePorts, target: RestoreTarget): Promise<Restored> {
   const lock = join(ports.home, 'locks', 'restore.lock');
@@ -35,32 +37,66 @@ export function restore(ports: RestorePorts, target: RestoreTarget): Promise<Res
 }
 
 async function restoreLocked(ports: RestorePorts, target: RestoreTarget): Promise<Restored> {
-  const saved = await saveFirst(ports, target);
+  const undone = target.source.kind === 'undo' ? target.source.commit : null;
+  if (undone !== null) await refuseOutdated(ports, undone);
+  const roll = (rollback: RestoreTarget) => bringBack(ports, rollback, 'rollback');
+  const settled: Settled[] = [];
+  for (;;) {
+    const half = await readInterrupted(ports);
+    // To undo an interrupted restore is to roll it back.
+    if (half === null || half.commit === undone) break;
+    settled.push(await settle(ports, half, roll));
+  }
+  return { ...(await bringBack(ports, target)), settled };
+}
+
+/** What was shown and agreed to must still be what is undone. */
+async function refuseOutdated(ports: RestorePorts, commit: Oid): Promise<void> {
+  const { source } = await findUndo(ports);
+  if (source.kind === 'undo' && source.commit === commit) return;
+  throw new OrchError('REF_CONFLICT', 'another restore ran here meanwhile, so the undo would be another', {
+    hint: 'Nothing was changed. Run the same command again.',
+  });
+}
+
+async function bringBack(
+  ports: RestorePorts,
+  target: RestoreTarget,
+  role: 'restore' | 'rollback' = 'restore',
+): Promise<Omit<Restored, 'settled'>> {
+  const first = await proposeRestore(ports, target);
+  if (isNothing(first.plan)) {
+    if (role === 'restore' && target.source.kind === 'undo') await finishLast(ports);
+    return { plan: first.plan, saved: null, undo: null };
+  }
+  const work = role === 'rollback' ? `rolling back an interrupted restore` : describeWork(target);
+  const saved = await saveFirst(ports, target.epic, work);
   // Looked at again: files may have changed since it was shown, and a checkpoint may write one itself.
   const proposal = await proposeRestore(ports, target);
   const { plan, present, worktree } = proposal;
   if (isNothing(plan)) return { plan, saved: saved.checkpoint, undo: null };
   const prepared = await prepareRestore(ports, present, plan);
   try {
-    const last = await readUndo(ports);
-    const undo = await describeUndo(ports, proposal, prepared, { saved: saved.snapshot, last });
-    await writeUndo(ports, undo);
+    const undo = await describeUndo(ports, proposal, prepared, { work, ...saved });
+    const kept = await addUndo(ports, role === 'rollback' ? { ...undo, rolledBack: true } : undo);
     await carryOut(ports, worktree, prepared, plan).catch(async (error: unknown) => {
       // Nothing was changed: what could be undone before still can.
-      if (hasCode(error, 'REF_CONFLICT')) await pointUndo(ports, last?.commit ?? null);
+      if (hasCode(error, 'REF_CONFLICT')) await dropUndo(ports, kept);
       throw error;
     });
     await giveBytesBack(ports, proposal);
-    return { plan, saved: saved.checkpoint, undo: await writeUndo(ports, { ...undo, isFinished: true }) };
+    const { commit } = await updateUndo(ports, kept, { isFinished: true });
+    return { plan, saved: saved.checkpoint, undo: commit };
   } finally {
     removeIfThere(ports.disk, prepared.index);
   }
 }
 
-/** Notes that the last restore came to its end, where it was cut short with nothing left to do. */
-export async function finishLast(ports: RestorePorts): Promise<void> {
-  const last = await readUndo(ports);
-  if (last && !last.undo.isFinished) await writeUndo(ports, { ...last.undo, isFinished: true });
+/** An undo that was interrupted with nothing left to do has reached its end. */
+async function finishLast(ports: RestorePorts): Promise<void> {
+  const last = (await listUndos(ports)).findLast(({ undo }) => !undo.rolledBack);
+  if (last && !last.undo.isFinished)
+    await updateUndo(ports, last, { isFinished: true, rolledBack: last.undo.undoes === null });
 }
 
 /** Is everything as it is wanted already? */
@@ -73,15 +109,12 @@ function describeWork({ source, label }: RestoreTarget): string {
   return source.kind === 'undo' ? 'undoing a restore' : `restoring ${label}`;
 }
 
-async function saveFirst(
-  ports: RestorePorts,
-  target: RestoreTarget,
-): Promise<{ checkpoint: Checkpoint; snapshot: Oid }> {
-  const { epic } = target;
+type Saved = { readonly checkpoint: Checkpoint; readonly snapshot: Oid };
+
+async function saveFirst(ports: RestorePorts, epic: EpicId, work: string): Promise<Saved> {
   const place = placeFor(ports, epic, await ports.readSettings(), null);
   const withSnapshot = { ...place, settings: { ...place.settings, snapshot: true } };
-  const ask = { trigger: 'manual' as const, reason: `Before ${describeWork(target)}` };
-  const { stored } = await recordIn(ports, withSnapshot, [], ask);
+  const { stored } = await recordIn(ports, withSnapshot, [], { trigger: 'manual', reason: `Before ${work}` });
   const snapshot = stored?.checkpoint.snapshot ?? null;
   if (stored && snapshot) return { checkpoint: stored.checkpoint, snapshot };
   throw new OrchError('WRITE_FAILED', 'what is there now could not be saved, so nothing was restored', {
@@ -89,60 +122,30 @@ async function saveFirst(
   });
 }
 
-/** What has to be known to undo this restore, and, where one before it was cut short, that one with it. */
+/** What has to be known to undo this restore. */
 async function describeUndo(
   ports: RestorePorts,
   { target, present, worktree }: Proposal,
   { from, to }: Prepared,
-  { saved, last }: { readonly saved: Oid; readonly last: FoundUndo | null },
+  { work, checkpoint, snapshot }: Saved & { readonly work: string },
 ): Promise<Undo> {
-  const { epic, scope, source } = target;
   const touched = await diffTrees(ports.repository, from, to);
   const files = touched.flatMap(({ path, from: entry }) =>
     entry && isPlainFile(entry) ? [[path, entry] as const] : [],
   );
-  const bytes = await keepBytes(ports, worktree, new Map(files));
-  const leftOut = present.leftOut.map(({ path, reason }) => ({ path, reason }));
-  const undoes = source.kind === 'undo' ? source.commit : null;
-  const undo = {
-    epic,
+  return {
+    epic: target.epic,
     tree: from,
     restored: [{ from, to }],
-    bytes,
-    over: describeWork(target),
-    scope,
-    leftOut,
+    bytes: await keepBytes(ports, worktree, new Map(files)),
+    over: work,
+    scope: target.scope,
+    leftOut: present.leftOut.map(({ path, reason }) => ({ path, reason })),
     isFinished: false,
-    saved,
-    undoes,
+    saved: snapshot,
+    savedSeq: checkpoint.seq,
+    undoes: target.source.kind === 'undo' ? target.source.commit : null,
   };
-  if (last === null || last.undo.isFinished || last.commit === undoes) return undo;
-  const before = last.undo;
-  return {
-    ...undo,
-    tree: await addSaved(ports, before, { from: present.tree, to: from }),
-    restored: [...before.restored, { from, to }],
-    bytes: before.bytes ?? bytes,
-    scope: scope === null || before.scope === null ? null : [...before.scope, ...scope],
-    leftOut: [...before.leftOut, ...leftOut],
-  };
-}
-
-/** What a restore that was cut short began from, with the ignored files that only this one replaces. */
-async function addSaved(
-  { git, repository }: RestorePorts,
-  before: Undo,
-  saved: { readonly from: Oid; readonly to: Oid },
-): Promise<Oid> {
-  const edits = new Map<string, TreeEdit>();
-  for (const { path, to } of await diffTrees(repository, saved.from, saved.to)) {
-    const entries = await Promise.all(before.restored.map((done) => findEntry(git, done.to, path)));
-    if (entries.every((entry) => entry === null)) edits.set(path, to);
-  }
-  if (edits.size === 0) return before.tree;
-  const { tree, objects } = await editTree(git, before.tree, edits);
-  await git.writeObjects(objects);
-  return tree;
 }
 
 /** Where an undo has to give back bytes that git's conversion would not. */

@@ -1,11 +1,13 @@
 import {
   chmodSync,
   closeSync,
+  type Dirent,
   existsSync,
   fstatSync,
   fsync,
   fsyncSync,
   linkSync,
+  lstatSync,
   mkdirSync,
   openSync,
   readdirSync,
@@ -84,7 +86,13 @@ function unless<T, O>(codes: readonly string[], otherwise: O, work: () => T): T 
   }
 }
 
-const absent = ['ENOENT', 'ENOTDIR'];
+/** What the system says of a path that is not there, or no longer; the last one on a network file system. */
+const absent: readonly string[] = ['ENOENT', 'ENOTDIR', 'ESTALE'];
+
+/** Does an error say that a path is gone? Another process may remove what this one has just seen. */
+export function saysGone(error: unknown): boolean {
+  return absent.includes(systemCode(error) ?? '');
+}
 
 /** A file's bytes, or null where there is none. */
 export function readIfThere(path: string): Buffer | null {
@@ -101,6 +109,17 @@ export function readTextIfThere(path: string): string | null {
 export function listFolder(path: string): string[] {
   if (!existsSync(path)) return [];
   return unless(absent, [], () => readdirSync(path));
+}
+
+/** What is in a folder, with what each entry is; nothing where there is no folder. */
+export function readFolder(path: string): Dirent[] {
+  if (!existsSync(path)) return [];
+  return unless(absent, [], () => readdirSync(path, { withFileTypes: true }));
+}
+
+/** The same for a path itself, and for a link rather than what it leads to; null where there is nothing. */
+export function lstatIfThere(path: string): Stats | null {
+  return unless(absent, null, () => lstatSync(path, { throwIfNoEntry: false })) ?? null;
 }
 
 export function statIfThere(path: string): Stats | null {
@@ -142,6 +161,11 @@ export function removeIfThere(disk: Disk, path: string): boolean {
   });
 }
 
+/** Removes an empty folder that may be gone already. */
+export function removeFolderIfThere(disk: Disk, path: string): void {
+  unless(absent, undefined, () => disk.rmdir(path));
+}
+
 /** Writes all of it: a disk that fills up may take a part without an error. */
 export function writeAll(disk: Disk, fd: number, bytes: Uint8Array): void {
   const written = disk.write(fd, bytes);
@@ -157,7 +181,7 @@ export function writeAll(disk: Disk, fd: number, bytes: Uint8Array): void {
  * git removes a folder when it has packed all that was in it.
  */
 export async function syncFolder(disk: Disk, path: string): Promise<void> {
-  const fd = unless(['ENOENT', 'EISDIR', 'EPERM', 'EACCES'], null, () => disk.open(path, 'r'));
+  const fd = unless([...absent, 'EISDIR', 'EPERM', 'EACCES'], null, () => disk.open(path, 'r'));
   if (fd === null) return;
   try {
     await disk.sync(fd);

@@ -1,23 +1,27 @@
-import { accessSync, constants, existsSync, readdirSync, statfsSync } from 'node:fs';
+import { accessSync, constants, statfsSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Disk, removeIfThere } from './files.ts';
+import { type Disk, readFolder, removeFolderIfThere, removeIfThere } from './files.ts';
 
 /** The paths of all files below a folder, sorted; none where there is no folder. */
 export function listFilesBelow(folder: string): string[] {
-  if (!existsSync(folder)) return [];
-  return readdirSync(folder, { withFileTypes: true, recursive: true })
-    .filter((entry) => !entry.isDirectory())
-    .map((entry) => join(entry.parentPath, entry.name))
-    .sort();
+  return walkFolder(folder).sort();
 }
 
-/** Removes a folder with all that is in it. A link is removed, and never followed. */
+/** Folder by folder: one that disappears meanwhile hides none of the others. */
+function walkFolder(folder: string): string[] {
+  return readFolder(folder).flatMap((entry) => {
+    const path = join(folder, entry.name);
+    return entry.isDirectory() ? walkFolder(path) : [path];
+  });
+}
+
+/** Removes a folder with all that is in it, as far as it is still there. A link is removed, and never followed. */
 export function removeTree(disk: Disk, path: string): void {
-  for (const entry of readdirSync(path, { withFileTypes: true })) {
+  for (const entry of readFolder(path)) {
     if (entry.isDirectory()) removeTree(disk, join(path, entry.name));
     else removeIfThere(disk, join(path, entry.name));
   }
-  disk.rmdir(path);
+  removeFolderIfThere(disk, path);
 }
 
 /** How much more the disk that holds a file or folder takes, in bytes. */

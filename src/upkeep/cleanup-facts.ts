@@ -9,7 +9,7 @@ import { hasCode, isOrchError } from '../errors.ts';
 import { readCommit } from '../git/read.ts';
 import type { Repository } from '../git/repository.ts';
 import { parseSnapshotRef, snapshotsPrefix } from '../git/snapshot-ref.ts';
-import { linkedUndoPrefix } from '../git/undo.ts';
+import { parseUndoRef, readUndoCommit, undoPrefix } from '../git/undo.ts';
 import { type EpicView, readView } from '../session/context.ts';
 import { listSessions } from '../session/fate.ts';
 import { journalFolder, journalPath, listJournals, readJournal } from '../session/journal.ts';
@@ -41,7 +41,7 @@ export async function readCleanupFacts(ports: CleanupPorts): Promise<CleanupFact
   }
   things.push(...(await listSnapshots(ports)), ...(await listTrash(ports)));
   things.push(...readFileThings(ports, runs));
-  things.push(...(await listOldUndos(ports)));
+  things.push(...(await listUndoThings(ports)));
   return { epics, things };
 }
 
@@ -160,16 +160,30 @@ async function listTrash({ git }: CleanupPorts): Promise<Thing[]> {
   });
 }
 
-/** What restores replaced in linked working trees that are gone. */
-async function listOldUndos({ git, repository }: CleanupPorts): Promise<Thing[]> {
-  const things: Thing[] = [];
-  for (const [ref, oid] of await git.listRefs(linkedUndoPrefix)) {
-    const worktree = ref.slice(linkedUndoPrefix.length);
-    const isGone = statIfThere(join(repository.commonDir, 'worktrees', worktree)) === null;
-    const at = isGone ? await readTime(git, oid) : null;
-    if (at !== null) things.push({ kind: 'undo', worktree, ref, oid, at });
+/** What restores replaced. The newest of a working tree is what `--undo` brings back; so is one that is half-done. */
+async function listUndoThings({ git, repository }: CleanupPorts): Promise<Thing[]> {
+  const things: Extract<Thing, { kind: 'undo' }>[] = [];
+  const newest = new Map<string | null, { readonly ref: string; readonly number: number }>();
+  for (const [ref, oid] of await git.listRefs(undoPrefix)) {
+    const named = parseUndoRef(ref);
+    const found = named && (await readUndoIfWhole(git, oid));
+    if (!named || !found) continue;
+    const { worktree, number } = named;
+    const isGone = worktree !== null && !statIfThere(join(repository.commonDir, 'worktrees', worktree));
+    if (!found.undo.rolledBack && !isGone && number >= (newest.get(worktree)?.number ?? 0))
+      newest.set(worktree, { ref, number });
+    things.push({ kind: 'undo', worktree, isGone, isNewest: false, ref, oid, at: found.at });
   }
-  return things;
+  return things.map((thing) => ({ ...thing, isNewest: newest.get(thing.worktree)?.ref === thing.ref }));
+}
+
+async function readUndoIfWhole(git: CleanupPorts['git'], oid: Oid) {
+  try {
+    return await readUndoCommit(git, oid);
+  } catch (error) {
+    if (!hasCode(error, 'INTEGRITY')) throw error;
+    return null; // damaged: `orch doctor` has more to say of it than its age
+  }
 }
 
 /** `<run>@<session>`: a run is written by each session that works on it. */

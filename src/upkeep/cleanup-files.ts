@@ -1,10 +1,9 @@
-import { lstatSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { nameIndexFolder } from '../git/work-tree-index.ts';
 import { nameFile, parseSessionId } from '../ids.ts';
 import { listJournals, readJournal } from '../session/journal.ts';
 import { checkLive, liveFolder, readLive } from '../session/live.ts';
-import { listFolder, statIfThere } from '../system/files.ts';
+import { listFolder, lstatIfThere, statIfThere } from '../system/files.ts';
 import type { EpicId, SessionId } from '../types.ts';
 import type { CleanupPorts } from './cleanup-facts.ts';
 import type { FileFacts, Thing } from './cleanup-types.ts';
@@ -30,12 +29,12 @@ export function readFileThings(
 
 /** A file or folder as it is now; null where there is none. */
 export function lookAt(path: string): FileFacts | null {
-  const stat = lstatSync(path, { throwIfNoEntry: false });
-  if (stat === undefined) return null;
+  const stat = lstatIfThere(path);
+  if (stat === null) return null;
   const { size, ino, mtimeMs, ctimeMs } = stat;
   const own = { path, mark: `${ino} ${size} ${mtimeMs}`, bytes: size, at: Math.max(mtimeMs, ctimeMs) };
   if (!stat.isDirectory()) return own;
-  const inside = readdirSync(path)
+  const inside = listFolder(path)
     .map((name) => lookAt(join(path, name)))
     .filter((file) => file !== null);
   return {

@@ -55,7 +55,8 @@ function judge(thing: Thing, around: Surroundings): Verdict {
     case 'trash':
       return judgeAge('deleted', thing.at, retention.trash, now);
     case 'undo':
-      return judgeAge('its worktree is gone, made', thing.at, retention.trash, now);
+      if (thing.isNewest) return keep('the last restore of its worktree');
+      return judgeAge(thing.isGone ? 'its worktree is gone, made' : 'made', thing.at, retention.trash, now);
     case 'trashed_journal':
       if (thing.epic === null || inTrash.has(thing.epic)) return keep('its epic is in the trash');
       return judgeAge('last written', thing.file.at, retention.trash, now);

@@ -1,12 +1,12 @@
 import { dirname, join } from 'node:path';
 import { forgetAll } from '../checkpoint/forgotten.ts';
-import { hasCode } from '../errors.ts';
+import { hasCode, isOrchError, systemCode } from '../errors.ts';
 import { snapshotRef } from '../git/snapshot-ref.ts';
 import { nameFile } from '../ids.ts';
 import { deleteEpic } from '../session/delete.ts';
 import { journalFolder, releaseJournal } from '../session/journal.ts';
 import { checkLive, listLive } from '../session/live.ts';
-import { removeIfThere, statIfThere, syncFolder } from '../system/files.ts';
+import { removeIfThere, saysGone, statIfThere, syncFolder } from '../system/files.ts';
 import { removeTree } from '../system/folders.ts';
 import { withLock } from '../system/lock.ts';
 import type { CleanupPorts } from './cleanup-facts.ts';
@@ -39,8 +39,19 @@ export async function removeThings(
     else for (const thing of some) results.set(thing, await deleteRef(ports, thing));
   }
   for (const thing of things)
-    if (thing.kind !== 'run' && !results.has(thing)) results.set(thing, await removeOne(ports, thing));
+    if (thing.kind !== 'run' && !results.has(thing)) results.set(thing, await tryToRemove(ports, thing));
   return results;
+}
+
+/** One that the system does not let go of keeps none of the others; one that is gone meanwhile is gone. */
+async function tryToRemove(ports: CleanupPorts, thing: SingleThing): Promise<string | null> {
+  try {
+    return await removeOne(ports, thing);
+  } catch (error) {
+    if (isOrchError(error) || systemCode(error) === null) throw error;
+    if (saysGone(error)) return 'file' in thing ? null : changed;
+    return `it could not be removed: ${error instanceof Error ? error.message : systemCode(error)}`;
+  }
 }
 
 /** One transaction; false where one of them is not as it was seen, and then none is deleted. */
@@ -75,7 +86,7 @@ async function removeOne(ports: CleanupPorts, thing: SingleThing): Promise<strin
         ports.random.id(6),
       )
         ? null
-        : changed;
+        : stillThere(thing.file);
     case 'trashed_journal':
     case 'log':
     case 'damaged':
@@ -85,6 +96,10 @@ async function removeOne(ports: CleanupPorts, thing: SingleThing): Promise<strin
 }
 
 const changed = 'it changed meanwhile';
+
+function stillThere({ path }: FileFacts): string | null {
+  return lookAt(path) === null ? null : changed;
+}
 
 async function deleteRef({ git }: CleanupPorts, { ref, oid }: RefThing): Promise<string | null> {
   try {

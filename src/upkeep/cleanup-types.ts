@@ -46,10 +46,13 @@ export type Thing =
       readonly oid: Oid;
       readonly at: Millis;
     }
-  /** What a restore replaced in a linked working tree that is gone. */
+  /** What a restore replaced in a working tree; null is the main one. */
   | {
       readonly kind: 'undo';
-      readonly worktree: string;
+      readonly worktree: string | null;
+      readonly isGone: boolean;
+      /** Is it what `orch restore --undo` brings back there? */
+      readonly isNewest: boolean;
       readonly ref: string;
       readonly oid: Oid;
       readonly at: Millis;

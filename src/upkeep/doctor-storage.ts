@@ -1,3 +1,4 @@
+import { readLost } from '../checkpoint/lost.ts';
 import { listEpics, readTip } from '../checkpoint/tip.ts';
 import { epicsPrefix } from '../checkpoint/tree.ts';
 import { isOrchError } from '../errors.ts';
@@ -5,6 +6,7 @@ import { snapshotsPrefix } from '../git/snapshot-ref.ts';
 import { findBrokenLink, measureReachable } from '../git/storage.ts';
 import type { Millis, Oid } from '../types.ts';
 import { count, formatAge, formatSize } from '../units.ts';
+import { type BrokenRef, setSnapshotsAside } from './doctor-lost.ts';
 import { type Check, type DoctorPorts, fail, listSome, ok, warn } from './doctor-types.ts';
 
 /* What is stored in git, seen from its refs: whether it is whole, shared, too much, or of another time. */
@@ -14,22 +16,32 @@ const mostFollowed = 5_000;
 
 const objects: Check = {
   name: 'objects',
-  look: async ({ git, repository }) => {
+  look: async (ports) => {
+    const { git, repository, home } = ports;
     if (git.name !== 'native') return ok('not asked: that takes the git program');
     const [epics, snapshots] = [await git.listRefs(epicsPrefix), await git.listRefs(snapshotsPrefix)];
     const theirs = [...(await git.listRefs('refs/'))].filter(([ref]) => !isOurs(ref)).map(([, oid]) => oid);
-    const broken: string[] = [];
+    const broken: BrokenRef[] = [];
     const ask = (from: readonly Oid[]) => findBrokenLink(repository, from, theirs, mostFollowed);
     if ((await ask([...epics.values(), ...snapshots.values()])) !== null)
       for (const [ref, oid] of [...epics, ...snapshots]) {
         const problem = await ask([oid]);
-        if (problem !== null) broken.push(`${ref}: ${problem}`);
-        if (broken.length > 5) break;
+        if (problem !== null) broken.push({ ref, oid, problem });
       }
-    if (broken.length === 0) return ok(`all there, of ${count(epics.size + snapshots.size, 'ref')}`);
+    const lost = readLost(home).length;
+    const earlier = lost === 0 ? '' : `; ${count(lost, 'snapshot')} lost earlier, see ${home}/lost.jsonl`;
+    if (broken.length === 0)
+      return ok(`all there, of ${count(epics.size + snapshots.size, 'ref')}${earlier}`);
+    const aside = broken.filter(({ ref }) => snapshots.has(ref));
     return fail(
-      listSome(broken, 3),
-      'See what is affected: orch checkpoint verify. Only another clone, or a backup, has what is gone',
+      listSome(
+        broken.map(({ ref, problem }) => `${ref}: ${problem}`),
+        3,
+      ),
+      aside.length === 0
+        ? 'See what is affected: orch checkpoint verify. Only another clone, or a backup, has what is gone'
+        : 'What is missing is lost unless another clone or a backup has it. Point the snapshot refs to what is whole, so that git gc and sync work again: orch doctor --fix',
+      aside.length === 0 ? undefined : () => setSnapshotsAside(ports, aside),
     );
   },
 };

@@ -1,7 +1,8 @@
-import { cpSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { expect, it } from 'vitest';
+import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { describe, expect, it } from 'vitest';
 import { type Orch, openOrch } from '../../src/orch.ts';
+import { type Disk, realDisk } from '../../src/system/files.ts';
 import { cleanUpStorage } from '../../src/upkeep/cleanup.ts';
 import { listFiles, readRefs, repositoryAt } from '../support/checkpoints.ts';
 import { Died, makeCrashingDisk } from '../support/crash-disk.ts';
@@ -73,4 +74,109 @@ it('a cleanup that dies anywhere is finished by the next one, to the same end (I
     expect([at, endOf(repository)]).toEqual([at, expected]);
   }
   expect(deaths).toBeGreaterThan(5);
+});
+
+/** Does something to the n-th removal, which then goes on; counts the removals. */
+function disturbRemovals(at: number, disturb: (path: string) => void) {
+  let count = 0;
+  const step = (path: string) => {
+    count += 1;
+    if (count === at) disturb(path);
+  };
+  const disk: Disk = {
+    ...realDisk,
+    unlink: (path) => {
+      step(path);
+      realDisk.unlink(path);
+    },
+    rmdir: (path) => {
+      step(path);
+      realDisk.rmdir(path);
+    },
+    rename: (from, to) => {
+      if (to.endsWith('.released')) step(from);
+      realDisk.rename(from, to);
+    },
+  };
+  return { disk, count: () => count };
+}
+
+/** Things of every kind that is a file or a folder, folders inside of folders included. */
+function addFiles({ folder }: TestRepository): void {
+  const home = join(folder, '.git/orchestration');
+  for (const path of [
+    'logs/run-aaaa/task.log',
+    'logs/run-aaaa/more/task.log',
+    'logs/sess-aaaa.log',
+    'briefs/sess-aaaa.md',
+    'damaged/object',
+    'snapshot-index/gone/index',
+    'snapshot-objects/abcdefgh/ab/cdef',
+    '.tmp-half',
+  ]) {
+    mkdirSync(join(home, path, '..'), { recursive: true });
+    writeFileSync(join(home, path), 'left');
+  }
+}
+
+describe('a cleanup from under which something disappears', () => {
+  const prepare = () => {
+    const used = makeUsed();
+    addFiles(used);
+    return () => {
+      const home = makeFolder();
+      cpSync(used.folder, join(home, 'repository'), { recursive: true });
+      return repositoryAt(home, join(home, 'repository'));
+    };
+  };
+  const left = ({ folder }: TestRepository) =>
+    listFiles(join(folder, '.git/orchestration')).filter((path) => /aaaa|damaged|gone|half|cdef/.test(path));
+
+  it.each(['ENOENT', 'ENOTDIR', 'ESTALE'])('is told %s at any removal, and goes on', async (code) => {
+    const copy = prepare();
+    for (let at = 1, last = 1; at <= last; at++) {
+      const repository = copy();
+      const { disk, count } = disturbRemovals(at, (path) => {
+        rmSync(path, { recursive: true });
+        throw Object.assign(new Error(code), { code });
+      });
+      await clean(repository.folder, { disk });
+      last = count();
+      expect([at, left(repository)]).toEqual([at, []]);
+    }
+  });
+
+  it('finds the whole folder around it gone, and goes on', async () => {
+    const copy = prepare();
+    for (let at = 1, last = 1; at <= last; at++) {
+      const repository = copy();
+      const { disk, count } = disturbRemovals(at, (path) =>
+        rmSync(dirname(path), { recursive: true, force: true }),
+      );
+      await clean(repository.folder, { disk }).catch((error) => {
+        throw new Error(`at ${at}: ${error}`, { cause: error });
+      });
+      last = count();
+      expect([at, left(repository)]).toEqual([at, []]);
+    }
+  });
+
+  it('says what the system does not let go of, and removes the rest', async () => {
+    const repository = prepare()();
+    const { disk } = disturbRemovals(1, () => {
+      throw Object.assign(new Error('EBUSY: resource busy'), { code: 'EBUSY' });
+    });
+    const orch = await openOrch({
+      cwd: repository.folder,
+      disk,
+      clock: { now: () => Date.now() + 45 * day },
+    });
+    const kept = 30 * day;
+    const cleanup = await cleanUpStorage(orch, { failed: kept, snapshots: kept, trash: kept }, false);
+    orch.close();
+    expect(
+      cleanup.kept.filter(({ why }) => why === 'it could not be removed: EBUSY: resource busy'),
+    ).toHaveLength(1);
+    expect(cleanup.removed.length).toBeGreaterThan(5);
+  });
 });

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { deleteEpicCheckpoints } from '../../src/index.ts';
 import { endAfterwards, startInBackground } from '../support/background.ts';
-import { expectSound, listFiles, repositoryAt, save } from '../support/checkpoints.ts';
+import { expectSound, listFiles, readText, repositoryAt, save } from '../support/checkpoints.ts';
 import { orchJson, runOrch, startOrch } from '../support/orch.ts';
 import { cloneOf, makeHub, syncIn } from '../support/remotes.ts';
 import { makeRepositoryWithCommit, type TestRepository } from '../support/repository.ts';
@@ -146,7 +146,24 @@ describe('orch cleanup', () => {
     repository.git('worktree', 'remove', '--force', linked.folder);
     expect(named(clean(repository, 20).removed)).not.toContain('undo of');
     expect(named(clean(repository, 400).removed)).toContain('undo of');
-    expect(refsBelow(repository, undos)).toEqual([`${undos}/main-worktree`]);
+    expect(refsBelow(repository, undos)).toEqual([`${undos}/main/00000001`]);
+  });
+
+  it('takes old undos away in their time, and keeps the last restore of each worktree', () => {
+    const repository = makeRepositoryWithCommit();
+    work(repository, 'x', 'then', 0);
+    for (const content of ['one\n', 'two\n', 'three\n']) {
+      repository.write('work', content);
+      expect(runOrch(repository, ['restore', '1', '-e', 'x', '-y']).status).toBe(0);
+    }
+    const undos = 'refs/orchestration-local/undo/main';
+    expect(refsBelow(repository, undos)).toHaveLength(3);
+    clean(repository, 20);
+    expect(refsBelow(repository, undos)).toHaveLength(3);
+    clean(repository, 400);
+    expect(refsBelow(repository, undos)).toEqual([`${undos}/00000003`]);
+    expect(runOrch(repository, ['restore', '--undo', '-y']).status).toBe(0);
+    expect(readText(repository.folder, 'work')).toBe('three\n');
   });
 
   it('keeps the newest code where the clock was set back', () => {

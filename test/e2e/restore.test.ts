@@ -106,7 +106,9 @@ describe('orch restore', () => {
     const own = lookAtGit(repository);
     const ran = runOrch(repository, ['restore', 'latest', '-y']);
     expect(ran.stderr).toContain('latest is ckpt 1, ');
-    expect(ran.stderr).toMatch(/restored\. What was there is ckpt 2\. Undo: orch restore --undo\n$/);
+    expect(ran.stderr).toMatch(
+      /Restored\. Your previous files are saved as checkpoint 2\.\nUndo: orch restore --undo\n$/,
+    );
     expect(lookAtFiles(repository.folder)).toEqual({ ...good, ...always });
     const { checkpoints } = orchJson<{ checkpoints: { reason: string }[] }>(repository, [
       'checkpoint',
@@ -141,7 +143,7 @@ describe('orch restore', () => {
     expect(lookAtFiles(repository.folder)).toEqual(before);
     const done = orchJson<Result>(repository, ['checkpoint', 'restore', '1', '-y']);
     expect(done).toMatchObject({ restored: { seq: 1 }, changed: planned.changed, deleted: planned.deleted });
-    expect(done.undo).toBe(repository.git('rev-parse', 'refs/orchestration-local/undo/main-worktree'));
+    expect(done.undo).toBe(repository.git('rev-parse', 'refs/orchestration-local/undo/main/00000001'));
     expect(orchJson<Result>(repository, ['restore', '1', '-y'])).toMatchObject({ changed: [], undo: null });
   });
 
@@ -309,7 +311,7 @@ describe.runIf(hasTmux)('on a terminal', () => {
   };
 
   it.each([
-    ['a yes', ['y', 'Enter'], 'restored. What was there is ckpt 2.', 'a\n', 0],
+    ['a yes', ['y', 'Enter'], 'Restored. Your previous files are saved as checkpoint 2.', 'a\n', 0],
     ['Enter alone', ['Enter'], 'Nothing was changed.', 'wrecked\n', 1],
     ['Ctrl+C', ['C-c'], 'Nothing was changed.', 'wrecked\n', 130],
   ])('asks, and hears %s', async (_, keys, answer, content, status) => {

@@ -106,7 +106,7 @@ describe('a session that goes on from another machine’s', () => {
       'Its code is not here: restore the snapshot of ckpt 2 (2 files; your tree is clean)? [Y/n]',
     );
     terminal.press('Enter');
-    await terminal.shows('restored. What was there is ckpt 4. Undo: orch restore --undo');
+    await terminal.shows('Restored. Your previous files are saved as checkpoint 4.');
     await terminal.shows('moved');
     await terminal.shows('ended with 0');
     expect(read(desk, 'left.txt')).toBe('half\nmine\n');

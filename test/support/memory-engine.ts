@@ -53,6 +53,7 @@ export function openMemoryEngine(repository: MemoryRepository): GitEngine {
         else refs.set(ref, to);
       }
     },
+    keepObjects: async () => {},
     setAside: () => {},
     estimateLoose: () => 0,
     tidy: async () => {},

@@ -97,7 +97,10 @@ describe('the floor', () => {
     ['snapshots', snapshots(old, 0.9)],
     ['an epic', { kind: 'epic', epic, ref: 'r', oid }],
     ['trash', { kind: 'trash', epic, ref: 't', oid, at: now - 0.9 * day }],
-    ['an undo', { kind: 'undo', worktree: 'w', ref: 'u', oid, at: now - 0.9 * day }],
+    [
+      'an undo',
+      { kind: 'undo', worktree: 'w', isGone: true, isNewest: false, ref: 'u', oid, at: now - 0.9 * day },
+    ],
     ['a log', { kind: 'log', sessions: [old], file: file(99) }],
     ['damaged objects', { kind: 'damaged', file: file(0.9) }],
     ['leftovers', { kind: 'leftover', what: 'brief', session: null, file: file(0.9) }],
