@@ -7,12 +7,12 @@ import { parseCommit } from './commit.ts';
 import { damaged, type GitEngine, type GitObject } from './engine.ts';
 import type { EnginePorts } from './native.ts';
 import { keepLooseObjects } from './object-keep.ts';
+import { rememberObjects } from './object-memory.ts';
 import {
   checkObject,
   findAlternates,
   hashObject,
   readLooseObject,
-  rememberObjects,
   setAsideDamaged,
   writeLooseObjects,
 } from './objects.ts';

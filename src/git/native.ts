@@ -7,12 +7,12 @@ import type { CatFile } from './cat-file.ts';
 import { formatCommit, parseCommit } from './commit.ts';
 import { type Commit, damaged, type GitEngine, type GitObject } from './engine.ts';
 import { keepLooseObjects } from './object-keep.ts';
+import { rememberObjects } from './object-memory.ts';
 import {
   checkObject,
   estimateLoose,
   hashObject,
   readLooseObject,
-  rememberObjects,
   setAsideDamaged,
   writeLooseObjects,
 } from './objects.ts';

@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { readLost } from '../checkpoint/lost.ts';
 import { listEpics, readTip } from '../checkpoint/tip.ts';
 import { epicsPrefix } from '../checkpoint/tree.ts';
@@ -29,7 +30,8 @@ const objects: Check = {
         if (problem !== null) broken.push({ ref, oid, problem });
       }
     const lost = readLost(home).length;
-    const earlier = lost === 0 ? '' : `; ${count(lost, 'snapshot')} lost earlier, see ${home}/lost.jsonl`;
+    const earlier =
+      lost === 0 ? '' : `; ${count(lost, 'snapshot')} lost earlier, see ${join(home, 'lost.jsonl')}`;
     if (broken.length === 0)
       return ok(`all there, of ${count(epics.size + snapshots.size, 'ref')}${earlier}`);
     const aside = broken.filter(({ ref }) => snapshots.has(ref));
