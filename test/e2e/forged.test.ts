@@ -81,10 +81,7 @@ function expectContained(repository: TestRepository, agent: ReturnType<typeof ma
   if (resumed.status === 0) {
     const { argv, env, brief } = agent.read();
     expect(argv).toEqual([
-      `--add-dir=${join(repository.folder, '.git/orchestration/briefs')}`,
-      expect.stringMatching(
-        /^--append-system-prompt=orch recorded earlier work on this\. Read \S+\.md before/,
-      ),
+      expect.stringMatching(/^--settings=\{"hooks":\{"SessionStart":\[[^[]*\[[^[]*cat [^[]*\]\}\]\}\}$/),
       expect.stringMatching(new RegExp(`^--session-id=${uuid}$`)),
       '-p',
       'Go',
