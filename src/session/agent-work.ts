@@ -13,7 +13,6 @@ import { meteredFacts } from './import.ts';
 import { journalFolder, journalPath } from './journal.ts';
 import { rememberUsed } from './last-used.ts';
 import { readLive } from './live.ts';
-import { findUnpriced } from './meters.ts';
 import { readOrchestration } from './orchestration.ts';
 import { type Ask, type Outcome, record, recordInNew, type Target } from './record.ts';
 import { describeMoney } from './status.ts';
@@ -33,8 +32,6 @@ export type Worked = {
   readonly warning: string | null;
   /** Why it must stop though there is money left. */
   readonly full: string | null;
-  /** Why its budget cannot be kept. */
-  readonly unpriced: string | null;
 };
 
 /** Records facts and what was used up meanwhile, and says what to make of it. */
@@ -57,8 +54,7 @@ export async function work(
   const outcome = await recordWork(ports, link, target, all, ask, isCalledFor);
   const { state, verdict } = outcome ?? { state: view.state, verdict: { warn: [], stop: null } };
   const warning = warnOfUnpriced(view.state, state, (await ports.readConfig()).prices);
-  const unpriced = outcome && explainUnpriced(outcome, link.epic);
-  return { verdict, warning, unpriced, full: explainFullContext(target, link, state) };
+  return { verdict, warning, full: explainFullContext(target, link, state) };
 }
 
 async function recordWork(
@@ -107,10 +103,4 @@ function causeOf(error: unknown): unknown {
 function completed(fact: Fact, state: State): Fact {
   if (fact.kind !== 'issue' || fact.title !== null) return fact;
   return { ...fact, title: lookUp(state.issues, fact.id)?.value.title ?? null };
-}
-
-function explainUnpriced({ state, session }: Outcome, epic: string): string | null {
-  const models = findUnpriced(state, session);
-  if (models.length === 0) return null;
-  return `orch: ${models.join(', ')} has no price, so the budget of ${epic} cannot be kept. All is saved. To go on, a person gives it one under prices in .orchestration/config.yaml, or runs: orch cost budget none -e ${epic}`;
 }

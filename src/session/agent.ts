@@ -143,7 +143,7 @@ function answer(worked: Worked, { epic }: AgentLink): AgentAnswer {
     : [];
   if (worked.warning !== null) said.push(worked.warning);
   const message = said.length === 0 ? null : said.join(' ');
-  if (stop === null) return { ...nothingToSay, message, halt: worked.full ?? worked.unpriced };
+  if (stop === null) return { ...nothingToSay, message, halt: worked.full };
   const spent = `${formatUsd(stop.spent)} of ${formatUsd(stop.limit)}`;
   const halt = `orch: the budget of ${epic} is used up (${spent}). All is saved. To go on, a person runs: orch cost budget +10 -e ${epic}`;
   return { ...nothingToSay, message, halt };

@@ -1,4 +1,4 @@
-import { totalUsage } from '../cost/ledger.ts';
+import { spentBy } from '../cost/money.ts';
 import type { Session, State } from '../state/lists.ts';
 import { hasEnded } from '../state/transition.ts';
 import type { CheckpointId, EpicId, SessionId, Status, WriterId } from '../types.ts';
@@ -75,7 +75,7 @@ export function isTakenOver({ id, value }: KnownSession, sessions: readonly Know
 
 /** What a session has cost. */
 export function costOf(state: State, session: SessionId): number {
-  return totalUsage(state.ledger, (meter) => meter.startsWith(`${session}/`)).micros;
+  return spentBy(state.ledger, session);
 }
 
 export function describeSession(

@@ -2,6 +2,7 @@ import { type Checkpoint, describeCommit } from '../checkpoint/list.ts';
 import { type Budget, describeBudget } from '../cost/budget.ts';
 import type { ContextWindow } from '../cost/context.ts';
 import { totalUsage } from '../cost/ledger.ts';
+import { estimateOf, spentIn } from '../cost/money.ts';
 import { budgetOf, readCurrent } from '../state/current.ts';
 import type { State } from '../state/lists.ts';
 import type { EpicId } from '../types.ts';
@@ -22,8 +23,7 @@ export type EpicStatus = {
 };
 
 export function describeMoney(state: State): Budget {
-  const { micros, estimated } = totalUsage(state.ledger);
-  return describeBudget(micros, budgetOf(state), estimated);
+  return describeBudget(spentIn(state.ledger), budgetOf(state), estimateOf(totalUsage(state.ledger)));
 }
 
 /** The session that is meant where none is named. */
