@@ -7,7 +7,14 @@ import { budgetOf, readCurrent } from '../state/current.ts';
 import type { State } from '../state/lists.ts';
 import type { EpicId } from '../types.ts';
 import type { EpicView } from './context.ts';
-import { describeSession, isTakenOver, type KnownSession, listSessions, type SessionInfo } from './fate.ts';
+import {
+  describeSession,
+  isTakenOver,
+  type KnownSession,
+  listSessions,
+  listShown,
+  type SessionInfo,
+} from './fate.ts';
 
 /** Where an epic stands. */
 export type EpicStatus = {
@@ -28,9 +35,9 @@ export function describeMoney(state: State): Budget {
 
 /** The session that is meant where none is named. */
 export function mainSession(view: EpicView, home: string): KnownSession | null {
-  const sessions = listSessions(view, home);
   const isRunning = ({ fate }: KnownSession) => fate === 'running' || fate === 'initializing';
-  return sessions.find(isRunning) ?? sessions[0] ?? null;
+  // One in which something has happened, before one whose agent was not asked anything yet.
+  return listSessions(view, home).find(isRunning) ?? listShown(view, home)[0] ?? null;
 }
 
 /** The sessions that may run in other clones, besides the main one. */

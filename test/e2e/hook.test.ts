@@ -1,24 +1,10 @@
-import { spawn } from 'node:child_process';
 import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, describe, expect, it } from 'vitest';
-import { makeAgent, wrote } from '../support/hooked-agent.ts';
+import { describe, expect, it } from 'vitest';
+import { makeAgent, processOfItsOwn, wrote } from '../support/hooked-agent.ts';
 import { orchJson, runOrch } from '../support/orch.ts';
 import { makeRepositoryWithCommit, type TestRepository } from '../support/repository.ts';
 import { writeConfig } from '../support/supervised.ts';
-
-const agents: ReturnType<typeof spawn>[] = [];
-
-afterEach(() => {
-  for (const agent of agents.splice(0)) agent.kill('SIGKILL');
-});
-
-/** An agent that is not this process: a person who raises its budget must not be found below it. */
-function processOfItsOwn(): { CLAUDE_PID: string } {
-  const agent = spawn('sleep', ['120'], { stdio: 'ignore' });
-  agents.push(agent);
-  return { CLAUDE_PID: String(agent.pid) };
-}
 
 type Status = { session: { number: number; status: string; agent: string; costUsd: number }; epicId: string };
 
