@@ -3,7 +3,7 @@ import { describeCommit, walkReadable } from '../checkpoint/list.ts';
 import { parseSince } from '../cost/since.ts';
 import type { Orch } from '../orch.ts';
 import type { EpicView } from '../session/context.ts';
-import { costOf, describeSession, type KnownSession, listSessions } from '../session/fate.ts';
+import { costOf, describeSession, type KnownSession, listShown } from '../session/fate.ts';
 import { cutColumns } from '../text.ts';
 import type { Millis } from '../types.ts';
 import { formatAge, formatUsd, toMicros, toUsd } from '../units.ts';
@@ -38,7 +38,7 @@ export const logSpec: CommandSpec = {
       const since = given === undefined ? 0 : parseSince(given, orch.clock.now());
       const logged = await readLog(orch, view, limit, since);
       const { out, json } = context;
-      const sessions = listSessions(view, orch.home);
+      const sessions = listShown(view, orch.home);
       if (json) {
         const described = sessions.map((session) => describeSession(view, session));
         out.print(

@@ -1,6 +1,6 @@
 import { OrchError } from '../errors.ts';
 import { type EpicView, readView } from '../session/context.ts';
-import { describeSession, type KnownSession, listSessions } from '../session/fate.ts';
+import { describeSession, type KnownSession, listShown } from '../session/fate.ts';
 import { readPlan } from '../session/orchestration.ts';
 import { describeEpic, mainSession } from '../session/status.ts';
 import { showList } from './checkpoint-view.ts';
@@ -84,7 +84,7 @@ const show: CommandSpec = {
 
 /** A session by number, id, or the beginning of its id. */
 export function findSession(view: EpicView, home: string, name: string | undefined): KnownSession {
-  const sessions = listSessions(view, home);
+  const sessions = listShown(view, home);
   const number = /^s?(\d{1,9})$/.exec(name ?? '')?.[1];
   const main = name === undefined ? mainSession(view, home) : null;
   const found = main

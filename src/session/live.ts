@@ -3,7 +3,7 @@ import { nameFile, parseEpicId, parseSessionId } from '../ids.ts';
 import type { Random } from '../system/clock.ts';
 import { type Disk, listFolder, readTextIfThere, removeIfThere, writeAtomically } from '../system/files.ts';
 import { checkProcess, type ProcessIdentity } from '../system/process.ts';
-import type { EpicId, Millis, Oid, SessionId } from '../types.ts';
+import type { EpicId, Millis, Oid, SessionId, WriterId } from '../types.ts';
 import type { SessionSettings } from './settings.ts';
 import { isOthers } from './writer.ts';
 
@@ -20,6 +20,8 @@ export type LiveRecord = {
   /** What the files were at the start: a commit. */
   readonly base: Oid | null;
   readonly settings: SessionSettings;
+  /** Of an agent that runs by itself: what is shown of its session before anything happens in it. */
+  readonly waiting?: { readonly agent: string; readonly writer: WriterId };
   /** The session on another epic that it began below, and that pays for it too. */
   readonly above?: { readonly session: SessionId; readonly epic: EpicId };
   /** The control group of its command, where the system has such. */
