@@ -1,21 +1,15 @@
 import { dirname, join } from 'node:path';
 import { hasCode } from '../errors.ts';
 import type { Random } from '../system/clock.ts';
-import { type Disk, statIfThere, syncFolder } from '../system/files.ts';
+import { type Disk, statIfThere } from '../system/files.ts';
+import { syncFolders } from '../system/many-files.ts';
 import type { Oid } from '../types.ts';
 import type { CatFile } from './cat-file.ts';
 import { formatCommit, parseCommit } from './commit.ts';
 import { type Commit, damaged, type GitEngine, type GitObject } from './engine.ts';
-import { keepLooseObjects } from './object-keep.ts';
+import { estimateLoose, keepLooseObjects } from './object-keep.ts';
 import { rememberObjects } from './object-memory.ts';
-import {
-  checkObject,
-  estimateLoose,
-  hashObject,
-  readLooseObject,
-  setAsideDamaged,
-  writeLooseObjects,
-} from './objects.ts';
+import { checkObject, hashObject, readLooseObject, setAsideDamaged, writeLooseObjects } from './objects.ts';
 import { moveFileRefs } from './ref-lock.ts';
 import { listFileRefs, readFileHead, readFileRef } from './refs.ts';
 import type { Repository } from './repository.ts';
@@ -68,7 +62,7 @@ export function openNativeEngine({ repository, disk, random }: EnginePorts): Git
       await (await git()).updateRefs(repository, updates, readRef);
       const folders = updates.map(({ ref }) => dirname(join(commonDir, ref)));
       const existing = [...new Set([commonDir, ...folders])].filter((folder) => statIfThere(folder));
-      await Promise.all(existing.map((folder) => syncFolder(disk, folder)));
+      await syncFolders(disk, existing);
     },
     keepObjects: (written) => keepLooseObjects(objects, written),
     setAside: (oid, folder) => setAsideDamaged(objects, oid, folder),

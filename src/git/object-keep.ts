@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { sleep } from '../system/clock.ts';
-import { statIfThere } from '../system/files.ts';
+import { listFolder, statIfThere } from '../system/files.ts';
 import type { Millis } from '../types.ts';
 import type { GitObject } from './engine.ts';
 import { hashObject, type ObjectStore, writeLooseObjects } from './objects.ts';
@@ -25,4 +25,13 @@ export async function keepLooseObjects(store: ObjectStore, objects: readonly Git
     else if (waited >= watched || statIfThere(collecting) === null) return;
     await sleep(pause);
   }
+}
+
+/** Ids are spread evenly over 256 folders, so four of them tell, as one does for `gc.auto`. */
+const counted = ['17', '5a', '9c', 'e3'];
+
+/** About how many loose objects there are. */
+export function estimateLoose(folder: string): number {
+  const found = counted.reduce((sum, name) => sum + listFolder(join(folder, name)).length, 0);
+  return (found * 256) / counted.length;
 }

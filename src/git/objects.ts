@@ -8,15 +8,13 @@ import { deflate, inflate } from '../system/compression.ts';
 import {
   type Disk,
   inFolder,
-  listFolder,
-  makeIfMissing,
   readIfThere,
   removeIfThere,
   saysGone,
   statIfThere,
-  syncFolder,
   writeAll,
 } from '../system/files.ts';
+import { inParts, makeMissing, syncFolders } from '../system/many-files.ts';
 import type { Oid } from '../types.ts';
 import { damaged, type GitObject, maxObjectBytes, type ObjectFormat, tooLarge } from './engine.ts';
 
@@ -51,7 +49,7 @@ type Pending = { readonly fd: number; readonly temporary: string; readonly path:
 
 /**
  * Writes loose objects the way git does (a temporary file, then a rename), and waits for the disk:
- * first for all files at once, then for the folders. git's own pruning removes what a crash leaves behind.
+ * first for the files, many at once, then for the folders. git's own pruning removes what a crash leaves behind.
  */
 export async function writeLooseObjects(store: ObjectStore, objects: readonly GitObject[]): Promise<void> {
   for (let attempt = 1; ; attempt++) {
@@ -65,38 +63,32 @@ export async function writeLooseObjects(store: ObjectStore, objects: readonly Gi
 }
 
 async function tryToWrite(store: ObjectStore, objects: readonly GitObject[]): Promise<void> {
+  const byId = new Map(objects.map((object) => [hashObject(object, store.format), object]));
+  const folders = new Set([...byId.keys()].map((oid) => join(store.folder, oid.slice(0, 2))));
+  // All at once, so that the folder above them is waited for once.
+  if (makeMissing(store.disk, folders)) folders.add(store.folder);
+  for (const part of inParts(byId)) await writePart(store, part);
+  await syncFolders(store.disk, folders);
+}
+
+async function writePart(store: ObjectStore, objects: readonly [Oid, GitObject][]): Promise<void> {
   const { disk } = store;
   const pending: Pending[] = [];
-  const folders = new Set<string>();
   try {
-    // All at once, so that the folder above them is waited for once.
-    if (makeFoldersFor(store, objects)) folders.add(store.folder);
-    for (const object of objects) {
-      const oid = hashObject(object, store.format);
+    for (const [oid, object] of objects) {
       const path = join(store.folder, oid.slice(0, 2), oid.slice(2));
-      if (pending.some((other) => other.path === path)) continue;
-      folders.add(dirname(path));
       const write = () =>
         isWhole(path, object) ? openExisting(disk, path) : writeTemporary(store, path, object);
       pending.push(await inFolder(disk, dirname(path), write));
     }
     await Promise.all(pending.map(({ fd }) => disk.sync(fd)));
     for (const { temporary, path } of pending) if (temporary !== path) disk.rename(temporary, path);
-    await Promise.all([...folders].map((folder) => syncFolder(disk, folder)));
   } catch (error) {
     for (const { temporary, path } of pending) if (temporary !== path) removeIfThere(disk, temporary);
     throw error;
   } finally {
     for (const { fd } of pending) disk.close(fd);
   }
-}
-
-/** Makes the folders objects go to; were there any to make? */
-function makeFoldersFor({ disk, folder, format }: ObjectStore, objects: readonly GitObject[]): boolean {
-  const wanted = new Set(objects.map((object) => join(folder, hashObject(object, format).slice(0, 2))));
-  const missing = [...wanted].filter((path) => statIfThere(path) === null);
-  for (const path of missing) makeIfMissing(disk, path);
-  return missing.length > 0;
 }
 
 /** Is the object there, and not a torn leftover? One that is torn is written again. */
@@ -223,13 +215,4 @@ export function setAsideDamaged({ folder, format, disk }: ObjectStore, oid: Oid,
 export function checkObject(oid: Oid, object: GitObject, format: ObjectFormat): GitObject {
   if (hashObject(object, format) !== oid) throw damaged(oid, 'damaged: its content does not match its id');
   return object;
-}
-
-/** Ids are spread evenly over 256 folders, so four of them tell, as one does for `gc.auto`. */
-const counted = ['17', '5a', '9c', 'e3'];
-
-/** About how many loose objects there are. */
-export function estimateLoose(folder: string): number {
-  const found = counted.reduce((sum, name) => sum + listFolder(join(folder, name)).length, 0);
-  return (found * 256) / counted.length;
 }

@@ -7,22 +7,29 @@ import {
   inFolder,
   listFolder,
   makeFolder,
-  makeIfMissing,
   removeFolderIfThere,
   removeIfThere,
   statIfThere,
-  syncFolder,
 } from '../system/files.ts';
+import { makeMissing, syncFiles, syncFolders } from '../system/many-files.ts';
 import type { Environment } from '../system/spawn.ts';
 import type { Millis, Oid } from '../types.ts';
+import type { GitEngine } from './engine.ts';
+import { listPacked, packObjects, worthPacking } from './object-packs.ts';
+import type { Repository } from './repository.ts';
 
 export type QuarantinePorts = {
+  readonly repository: Repository;
+  readonly git: GitEngine;
   readonly disk: Disk;
   readonly clock: Clock;
   readonly random: Random;
   /** `<common git dir>/orchestration` */
   readonly home: string;
 };
+
+/** A file that was added to the repository's objects, by its path among them, and what is in it. */
+export type Written = { readonly file: string; readonly oids: readonly Oid[] };
 
 /** A folder for new objects beside the repository's own, as git itself uses one for what is pushed to it. */
 export type Quarantine = {
@@ -31,7 +38,7 @@ export type Quarantine = {
   /** Waits for the disk for what is there by now, so that less is left for `release`. */
   sync(): Promise<void>;
   /** Moves the objects to the repository's own, and says which; on disk to stay when it returns. */
-  release(): Promise<Oid[]>;
+  release(): Promise<Written[]>;
   /** Gives the folder back, without what is still in it. */
   close(): void;
 };
@@ -44,8 +51,9 @@ const leftoverAge: Millis = 3_600_000;
  * the disk, all files at once and the folders too, which no git does; and a snapshot that fails leaves nothing behind.
  * One that is done with is kept for the next: to make and remove its folders takes longer than to fill them.
  */
-export async function openQuarantine(ports: QuarantinePorts, objects: string): Promise<Quarantine> {
-  const { disk, random, home } = ports;
+export async function openQuarantine(ports: QuarantinePorts): Promise<Quarantine> {
+  const { disk, random, home, repository } = ports;
+  const objects = join(repository.commonDir, 'objects');
   // Objects are moved by renaming, which works on one file system only.
   const isNear = statIfThere(home)?.dev === statIfThere(objects)?.dev;
   const base = join(isNear ? home : objects, 'snapshot-objects');
@@ -54,15 +62,17 @@ export async function openQuarantine(ports: QuarantinePorts, objects: string): P
   const folder = join(base, random.id(8));
   if (!tryRename(disk, spare, folder)) disk.mkdir(folder);
   const synced = new Set<string>();
+  const environment = {
+    GIT_OBJECT_DIRECTORY: folder,
+    GIT_ALTERNATE_OBJECT_DIRECTORIES: quotePath(objects),
+  };
+  const place = { folder, environment };
   return {
-    environment: {
-      GIT_OBJECT_DIRECTORY: folder,
-      GIT_ALTERNATE_OBJECT_DIRECTORIES: quotePath(objects),
-    },
-    sync: () => syncObjects(disk, folder, synced),
+    environment,
+    sync: () => syncObjects(ports, place, synced),
     release: async () => {
-      await syncObjects(disk, folder, synced);
-      return moveObjects(disk, folder, objects);
+      await syncObjects(ports, place, synced);
+      return moveObjects(ports, folder, objects);
     },
     close: () => {
       for (const name of listObjects(folder)) removeIfThere(disk, join(folder, name));
@@ -96,38 +106,65 @@ function listObjects(folder: string): string[] {
   );
 }
 
+const looseName = /^[0-9a-f]{2}[/\\][0-9a-f]+$/;
+const packName = /^pack[/\\]pack-[0-9a-f]+\.(?:pack|rev|idx)$/;
+
 function isWhole(name: string): boolean {
-  return /^[0-9a-f]{2}[/\\][0-9a-f]+$/.test(name);
+  return looseName.test(name) || packName.test(name);
 }
 
-async function syncObjects(disk: Disk, folder: string, synced: Set<string>): Promise<void> {
-  const names = listObjects(folder).filter((name) => isWhole(name) && !synced.has(name));
-  const open: number[] = [];
+function oidOf(name: string): Oid {
+  return parseOid(name.replace(/[/\\]/, ''));
+}
+
+type Place = { readonly folder: string; readonly environment: Environment };
+
+async function syncObjects(
+  { disk, repository }: QuarantinePorts,
+  { folder, environment }: Place,
+  synced: Set<string>,
+): Promise<void> {
+  const listNew = () => listObjects(folder).filter((name) => isWhole(name) && !synced.has(name));
+  const loose = listNew().filter((name) => looseName.test(name));
+  if (loose.length >= worthPacking) {
+    await packObjects(repository, folder, loose.map(oidOf), environment);
+    for (const name of loose) removeIfThere(disk, join(folder, name));
+  }
+  const names = listNew();
   try {
-    for (const name of names) open.push(disk.open(join(folder, name), 'r'));
-    await Promise.all(open.map((fd) => disk.sync(fd)));
+    await syncFiles(
+      disk,
+      names.map((name) => join(folder, name)),
+    );
     for (const name of names) synced.add(name);
   } catch (error) {
     throw writeFailed('the snapshot could not be written', error);
-  } finally {
-    for (const fd of open) disk.close(fd);
   }
 }
 
-async function moveObjects(disk: Disk, folder: string, objects: string): Promise<Oid[]> {
+async function moveObjects(
+  { disk, git }: QuarantinePorts,
+  folder: string,
+  objects: string,
+): Promise<Written[]> {
+  const isIndex = (name: string) => name.endsWith('.idx');
   const names = listObjects(folder).filter(isWhole);
+  // A pack is there once its index is.
+  names.sort((a, b) => Number(isIndex(a)) - Number(isIndex(b)));
+  const written = names.flatMap((file): Written[] => {
+    if (looseName.test(file)) return [{ file, oids: [oidOf(file)] }];
+    return isIndex(file) ? [{ file, oids: listPacked(join(folder, file), git.format) }] : [];
+  });
   const folders = new Set(names.map((name) => dirname(join(objects, name))));
-  const missing = [...folders].filter((target) => statIfThere(target) === null);
   try {
     // All at once, so that the folder above them is waited for once.
-    for (const target of missing) makeIfMissing(disk, target);
+    if (makeMissing(disk, folders)) folders.add(objects);
     for (const name of names) {
       const target = join(objects, name);
       await inFolder(disk, dirname(target), () => disk.rename(join(folder, name), target));
     }
-    if (missing.length > 0) folders.add(objects);
-    await Promise.all([...folders].map((changed) => syncFolder(disk, changed)));
-    return names.map((name) => parseOid(name.replace(/[/\\]/, '')));
+    await syncFolders(disk, folders);
+    return written;
   } catch (error) {
     throw writeFailed('the snapshot could not be written', error);
   }

@@ -122,8 +122,7 @@ async function isStillWhole(
   { tree, written }: Pick<WorkTree, 'tree' | 'written'>,
 ): Promise<boolean> {
   const folder = join(ports.repository.commonDir, 'objects');
-  const isLoose = (oid: Oid) => statIfThere(join(folder, oid.slice(0, 2), oid.slice(2))) !== null;
-  const gone = written.filter((oid) => !isLoose(oid));
+  const gone = written.flatMap(({ file, oids }) => (statIfThere(join(folder, file)) === null ? oids : []));
   if (gone.length === 0 || (await findMissing(ports.repository, gone)).length === 0) return true;
   ports.report(
     'a garbage collection removed objects of a snapshot while it was taken; they are stored again',

@@ -6,20 +6,21 @@ import { editTree, type TreeEdit } from './edit-tree.ts';
 import { findInIndex, isReadableIndex } from './index-entries.ts';
 import { syncLooseObjects } from './object-sync.ts';
 import { hashObject } from './objects.ts';
-import { openQuarantine } from './quarantine.ts';
+import { openQuarantine, type Written } from './quarantine.ts';
 import { submoduleMode } from './tree.ts';
 import { type Changes, describe, type LeftOut } from './work-tree-changes.ts';
-import { type Refused, removeFromIndex, updateIndex, writeTree } from './work-tree-git.ts';
+import { removeFromIndex, writeTree } from './work-tree-git.ts';
 import { type KeptIndex, keepIndex } from './work-tree-index.ts';
 import type { SecretPorts } from './work-tree-secrets.ts';
+import { type Refused, updateIndex } from './work-tree-store.ts';
 
 export type WorkTreePorts = SecretPorts;
 
 export type WorkTree = {
   readonly tree: Oid;
   readonly leftOut: readonly LeftOut[];
-  /** Objects that were stored for it, and that no ref led to yet. */
-  readonly written: readonly Oid[];
+  /** What was stored for it, and that no ref led to yet. */
+  readonly written: readonly Written[];
 };
 
 /** One reading of the working tree: what changed against an index, and what to do to the index. */
@@ -60,7 +61,8 @@ export async function applyToTree(
     const edits = new Map(paths.map((path): [string, TreeEdit] => [path, entries.found.get(path) ?? null]));
     const { tree, objects } = await editTree(git, kept.tree, edits);
     await Promise.all([git.writeObjects(objects), synced]);
-    const written = [...blobs.map(({ oid }) => oid), ...objects.map((one) => hashObject(one, git.format))];
+    const oids = [...blobs.map(({ oid }) => oid), ...objects.map((one) => hashObject(one, git.format))];
+    const written = oids.map((oid) => ({ file: join(oid.slice(0, 2), oid.slice(2)), oids: [oid] }));
     return { ...keep(ports, work, kept.basis, tree, reading, refused), written };
   } finally {
     await synced; // another way would find these objects there, and not wait for the disk again
@@ -75,7 +77,7 @@ export async function applyByGit(
   reading: Reading,
 ): Promise<WorkTree | null> {
   const { repository } = ports;
-  const quarantine = await openQuarantine(ports, join(repository.commonDir, 'objects'));
+  const quarantine = await openQuarantine(ports);
   try {
     const environment = { ...quarantine.environment, GIT_INDEX_FILE: work };
     const refused = await changeIndex(ports, reading.changes, environment);
