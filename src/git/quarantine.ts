@@ -15,6 +15,7 @@ import {
 } from '../system/files.ts';
 import type { Environment } from '../system/spawn.ts';
 import type { Millis, Oid } from '../types.ts';
+import { holdObjects } from './object-hold.ts';
 
 export type QuarantinePorts = {
   readonly disk: Disk;
@@ -62,7 +63,7 @@ export async function openQuarantine(ports: QuarantinePorts, objects: string): P
     sync: () => syncObjects(disk, folder, synced),
     release: async () => {
       await syncObjects(disk, folder, synced);
-      return moveObjects(disk, folder, objects);
+      return moveObjects(ports, folder, objects);
     },
     close: () => {
       for (const name of listObjects(folder)) removeIfThere(disk, join(folder, name));
@@ -114,20 +115,23 @@ async function syncObjects(disk: Disk, folder: string, synced: Set<string>): Pro
   }
 }
 
-async function moveObjects(disk: Disk, folder: string, objects: string): Promise<Oid[]> {
+async function moveObjects(ports: QuarantinePorts, folder: string, objects: string): Promise<Oid[]> {
+  const { disk } = ports;
   const names = listObjects(folder).filter(isWhole);
+  const files = names.map((name) => ({ oid: parseOid(name.replace(/[/\\]/, '')), path: join(folder, name) }));
   const folders = new Set(names.map((name) => dirname(join(objects, name))));
   const missing = [...folders].filter((target) => statIfThere(target) === null);
   try {
     // All at once, so that the folder above them is waited for once.
     for (const target of missing) makeIfMissing(disk, target);
+    holdObjects({ ...ports, folder: objects }, files);
     for (const name of names) {
       const target = join(objects, name);
       await inFolder(disk, dirname(target), () => disk.rename(join(folder, name), target));
     }
     if (missing.length > 0) folders.add(objects);
     await Promise.all([...folders].map((changed) => syncFolder(disk, changed)));
-    return names.map((name) => parseOid(name.replace(/[/\\]/, '')));
+    return files.map(({ oid }) => oid);
   } catch (error) {
     throw writeFailed('the snapshot could not be written', error);
   }

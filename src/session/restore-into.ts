@@ -3,7 +3,7 @@ import { isWithin } from '../checkpoint/restore.ts';
 import { OrchError, systemCode, writeFailed } from '../errors.ts';
 import { editTree } from '../git/edit-tree.ts';
 import { checkOutInto, showPath } from '../git/restore.ts';
-import { findMissing } from '../git/restore-look.ts';
+import { findMissing } from '../git/storage.ts';
 import { submoduleMode } from '../git/tree.ts';
 import { diffTrees, emptyTree } from '../git/tree-diff.ts';
 import { listFolder, makeFolder, realPath, statIfThere } from '../system/files.ts';
