@@ -17,6 +17,7 @@ import {
 import { inParts, makeMissing, syncFolders } from '../system/many-files.ts';
 import type { Oid } from '../types.ts';
 import { damaged, type GitObject, maxObjectBytes, type ObjectFormat, tooLarge } from './engine.ts';
+import { type HoldPorts, holdObjects, loosePath, openHold } from './object-hold.ts';
 
 /** `commit 12345678\0` and the like. */
 const longestHeader = 64;
@@ -37,26 +38,21 @@ export function hashObject(object: GitObject, format: ObjectFormat): Oid {
   return oid;
 }
 
-export type ObjectStore = {
-  /** `<common git dir>/objects` */
-  readonly folder: string;
-  readonly format: ObjectFormat;
-  readonly disk: Disk;
-  readonly random: Random;
-};
+export type ObjectStore = HoldPorts & { readonly format: ObjectFormat; readonly random: Random };
 
-type Pending = { readonly fd: number; readonly temporary: string; readonly path: string };
+type Written = { readonly fd: number; readonly temporary: string };
+type Pending = Written & { readonly oid: Oid; readonly path: string };
 
 /**
  * Writes loose objects the way git does (a temporary file, then a rename), and waits for the disk:
- * first for the files, many at once, then for the folders. git's own pruning removes what a crash leaves behind.
+ * first for the files, many at once, then for the folders.
  */
 export async function writeLooseObjects(store: ObjectStore, objects: readonly GitObject[]): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await tryToWrite(store, objects);
     } catch (error) {
-      // `git prune --expire=now` removes temporary files too, those of others included.
+      // A cleanup may remove a temporary file, and `git prune` one that was there before us.
       if (!saysGone(error) || attempt >= 20) throw writeFailed('the checkpoint could not be written', error);
     }
   }
@@ -75,14 +71,23 @@ async function writePart(store: ObjectStore, objects: readonly [Oid, GitObject][
   const { disk } = store;
   const pending: Pending[] = [];
   try {
+    // Out of the reach of `git prune`, which removes the temporary files of others too; a rename takes one file system.
+    const hold = openHold(store);
+    const place = statIfThere(hold)?.dev === statIfThere(store.folder)?.dev ? hold : null;
     for (const [oid, object] of objects) {
-      const path = join(store.folder, oid.slice(0, 2), oid.slice(2));
+      const path = loosePath(store.folder, oid);
+      const folder = place ?? dirname(path);
       const write = () =>
-        isWhole(path, object) ? openExisting(disk, path) : writeTemporary(store, path, object);
-      pending.push(await inFolder(disk, dirname(path), write));
+        isWhole(path, object) ? openExisting(disk, path) : writeTemporary(store, folder, object);
+      pending.push({ oid, path, ...(await inFolder(disk, folder, write)) });
     }
     await Promise.all(pending.map(({ fd }) => disk.sync(fd)));
-    for (const { temporary, path } of pending) if (temporary !== path) disk.rename(temporary, path);
+    holdObjects(
+      store,
+      pending.map(({ oid, temporary }) => ({ oid, path: temporary })),
+    );
+    for (const { temporary, path } of pending)
+      if (temporary !== path) await inFolder(disk, dirname(path), () => disk.rename(temporary, path));
   } catch (error) {
     for (const { temporary, path } of pending) if (temporary !== path) removeIfThere(disk, temporary);
     throw error;
@@ -117,12 +122,12 @@ function inflateBounded(bytes: Buffer, oid: Oid, most: number): Buffer | null {
 }
 
 /** Somebody wrote it before us, perhaps without waiting for the disk. */
-function openExisting(disk: Disk, path: string): Pending {
-  return { fd: disk.open(path, 'r'), temporary: path, path };
+function openExisting(disk: Disk, path: string): Written {
+  return { fd: disk.open(path, 'r'), temporary: path };
 }
 
-function writeTemporary({ disk, random }: ObjectStore, path: string, object: GitObject): Pending {
-  const temporary = join(dirname(path), `tmp_obj_${random.id(8)}`);
+function writeTemporary({ disk, random }: ObjectStore, folder: string, object: GitObject): Written {
+  const temporary = join(folder, `tmp_obj_${random.id(8)}`);
   const fd = disk.open(temporary, 'wx', 0o444);
   try {
     writeAll(disk, fd, compress(frame(object)));
@@ -131,7 +136,7 @@ function writeTemporary({ disk, random }: ObjectStore, path: string, object: Git
     removeIfThere(disk, temporary);
     throw error;
   }
-  return { fd, temporary, path };
+  return { fd, temporary };
 }
 
 /** Loading what compresses takes longer than to write and read this much; git packs it within the hour. */
@@ -163,7 +168,7 @@ function readStored(bytes: Buffer): Buffer | null {
 
 /** A loose object of this id, or null where it is packed or not there. */
 export function readLooseObject(folder: string, oid: Oid, most = maxObjectBytes): GitObject | null {
-  const path = join(folder, oid.slice(0, 2), oid.slice(2));
+  const path = loosePath(folder, oid);
   // Zlib adds little to what it cannot compress; what is larger on disk than allowed is so inside too.
   const isHuge = (statIfThere(path)?.size ?? 0) > most * 1.01 + longestHeader;
   if (isHuge) throw tooLarge(oid, most);
@@ -204,7 +209,7 @@ function canonicalPath(base: string, path: string): string | null {
 
 /** Moves a loose object that is not what its id says into a folder. */
 export function setAsideDamaged({ folder, format, disk }: ObjectStore, oid: Oid, target: string): void {
-  const path = join(folder, oid.slice(0, 2), oid.slice(2));
+  const path = loosePath(folder, oid);
   const found = readLooseObject(folder, oid);
   if (statIfThere(path) === null || (found && hashObject(found, format) === oid)) return;
   if (statIfThere(target) === null) disk.mkdir(target);

@@ -15,6 +15,7 @@ import { makeMissing, syncFiles, syncFolders } from '../system/many-files.ts';
 import type { Environment } from '../system/spawn.ts';
 import type { Millis, Oid } from '../types.ts';
 import type { GitEngine } from './engine.ts';
+import { holdObjects } from './object-hold.ts';
 import { listPacked, packObjects, worthPacking } from './object-packs.ts';
 import type { Repository } from './repository.ts';
 
@@ -142,11 +143,8 @@ async function syncObjects(
   }
 }
 
-async function moveObjects(
-  { disk, git }: QuarantinePorts,
-  folder: string,
-  objects: string,
-): Promise<Written[]> {
+async function moveObjects(ports: QuarantinePorts, folder: string, objects: string): Promise<Written[]> {
+  const { disk, git } = ports;
   const isIndex = (name: string) => name.endsWith('.idx');
   const names = listObjects(folder).filter(isWhole);
   // A pack is there once its index is.
@@ -159,6 +157,12 @@ async function moveObjects(
   try {
     // All at once, so that the folder above them is waited for once.
     if (makeMissing(disk, folders)) folders.add(objects);
+    // A pack is none of what a prune removes.
+    const loose = names.filter((name) => looseName.test(name));
+    holdObjects(
+      { ...ports, folder: objects },
+      loose.map((name) => ({ oid: oidOf(name), path: join(folder, name) })),
+    );
     for (const name of names) {
       const target = join(objects, name);
       await inFolder(disk, dirname(target), () => disk.rename(join(folder, name), target));

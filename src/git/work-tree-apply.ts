@@ -4,6 +4,7 @@ import type { Environment } from '../system/spawn.ts';
 import type { Oid } from '../types.ts';
 import { editTree, type TreeEdit } from './edit-tree.ts';
 import { findInIndex, isReadableIndex } from './index-entries.ts';
+import { holdObjects, loosePath } from './object-hold.ts';
 import { syncLooseObjects } from './object-sync.ts';
 import { hashObject } from './objects.ts';
 import { openQuarantine, type Written } from './quarantine.ts';
@@ -50,9 +51,14 @@ export async function applyToTree(
   const entries = findInIndex(readIfThere(work) ?? nothing, paths, git.format);
   if (entries === null) throw new Error('git wrote an index of another kind than it read');
   const blobs = [...entries.found.values()].filter(({ mode }) => mode !== submoduleMode);
+  const objectFolder = join(repository.commonDir, 'objects');
+  holdObjects(
+    { ...ports, folder: objectFolder },
+    blobs.map(({ oid }) => ({ oid, path: loosePath(objectFolder, oid) })),
+  );
   const synced = syncLooseObjects(
     disk,
-    join(repository.commonDir, 'objects'),
+    objectFolder,
     blobs.map(({ oid }) => oid),
   );
   synced.catch(() => {}); // awaited below, whatever happens first
