@@ -33,8 +33,10 @@ export type Quarantine = {
   sync(): Promise<void>;
   /** Moves the objects to the repository's own, and says which; on disk to stay when it returns. */
   release(): Promise<Oid[]>;
-  /** Gives the folder back, without what is still in it. */
-  close(): void;
+  /** The same for objects that are known: those of them that are in it. Nothing else is looked for. */
+  releaseOnly(oids: readonly Oid[]): Promise<Oid[]>;
+  /** Gives the folder back, without what is still in it; `isEmpty` where nothing can be. */
+  close(isEmpty?: boolean): void;
 };
 
 /** A crashed snapshot leaves its folder behind; nobody works in one for longer than this. */
@@ -60,13 +62,20 @@ export async function openQuarantine(ports: QuarantinePorts, objects: string): P
       GIT_OBJECT_DIRECTORY: folder,
       GIT_ALTERNATE_OBJECT_DIRECTORIES: quotePath(objects),
     },
-    sync: () => syncObjects(disk, folder, synced),
+    sync: () => syncObjects(disk, folder, listObjects(folder).filter(isWhole), synced),
     release: async () => {
-      await syncObjects(disk, folder, synced);
-      return moveObjects(ports, folder, objects);
+      const names = listObjects(folder).filter(isWhole);
+      await syncObjects(disk, folder, names, synced);
+      return moveObjects(ports, folder, names, objects);
     },
-    close: () => {
-      for (const name of listObjects(folder)) removeIfThere(disk, join(folder, name));
+    releaseOnly: async (oids) => {
+      const names = [...new Set(oids)].map((oid) => join(oid.slice(0, 2), oid.slice(2)));
+      const inIt = names.filter((name) => statIfThere(join(folder, name)) !== null);
+      await syncObjects(disk, folder, inIt, synced);
+      return moveObjects(ports, folder, inIt, objects);
+    },
+    close: (isEmpty = false) => {
+      if (!isEmpty) for (const name of listObjects(folder)) removeIfThere(disk, join(folder, name));
       if (!tryRename(disk, folder, spare)) removeFolder(disk, folder);
       removeLeftovers(ports, base);
     },
@@ -101,8 +110,13 @@ function isWhole(name: string): boolean {
   return /^[0-9a-f]{2}[/\\][0-9a-f]+$/.test(name);
 }
 
-async function syncObjects(disk: Disk, folder: string, synced: Set<string>): Promise<void> {
-  const names = listObjects(folder).filter((name) => isWhole(name) && !synced.has(name));
+async function syncObjects(
+  disk: Disk,
+  folder: string,
+  all: readonly string[],
+  synced: Set<string>,
+): Promise<void> {
+  const names = all.filter((name) => !synced.has(name));
   const open: number[] = [];
   try {
     for (const name of names) open.push(disk.open(join(folder, name), 'r'));
@@ -115,9 +129,13 @@ async function syncObjects(disk: Disk, folder: string, synced: Set<string>): Pro
   }
 }
 
-async function moveObjects(ports: QuarantinePorts, folder: string, objects: string): Promise<Oid[]> {
+async function moveObjects(
+  ports: QuarantinePorts,
+  folder: string,
+  names: readonly string[],
+  objects: string,
+): Promise<Oid[]> {
   const { disk } = ports;
-  const names = listObjects(folder).filter(isWhole);
   const files = names.map((name) => ({ oid: parseOid(name.replace(/[/\\]/, '')), path: join(folder, name) }));
   const folders = new Set(names.map((name) => dirname(join(objects, name))));
   const missing = [...folders].filter((target) => statIfThere(target) === null);
