@@ -40,8 +40,10 @@ export type Quarantine = {
   sync(): Promise<void>;
   /** Moves the objects to the repository's own, and says which; on disk to stay when it returns. */
   release(): Promise<Written[]>;
-  /** Gives the folder back, without what is still in it. */
-  close(): void;
+  /** The same for objects that are known: those of them that are in it. Nothing else is looked for. */
+  releaseOnly(oids: readonly Oid[]): Promise<Written[]>;
+  /** Gives the folder back, without what is still in it; `isEmpty` where nothing can be. */
+  close(isEmpty?: boolean): void;
 };
 
 /** A crashed snapshot leaves its folder behind; nobody works in one for longer than this. */
@@ -73,10 +75,21 @@ export async function openQuarantine(ports: QuarantinePorts): Promise<Quarantine
     sync: () => syncObjects(ports, place, synced),
     release: async () => {
       await syncObjects(ports, place, synced);
-      return moveObjects(ports, folder, objects);
+      return moveObjects(ports, folder, listObjects(folder).filter(isWhole), objects);
     },
-    close: () => {
-      for (const name of listObjects(folder)) removeIfThere(disk, join(folder, name));
+    releaseOnly: async (oids) => {
+      const names = [...new Set(oids)].map((oid) => join(oid.slice(0, 2), oid.slice(2)));
+      const inIt = names.filter((name) => statIfThere(join(folder, name)) !== null);
+      await syncNamed(
+        disk,
+        folder,
+        inIt.filter((name) => !synced.has(name)),
+        synced,
+      );
+      return moveObjects(ports, folder, inIt, objects);
+    },
+    close: (isEmpty = false) => {
+      if (!isEmpty) for (const name of listObjects(folder)) removeIfThere(disk, join(folder, name));
       if (!tryRename(disk, folder, spare)) removeFolder(disk, folder);
       removeLeftovers(ports, base);
     },
@@ -131,7 +144,15 @@ async function syncObjects(
     await packObjects(repository, folder, loose.map(oidOf), environment);
     for (const name of loose) removeIfThere(disk, join(folder, name));
   }
-  const names = listNew();
+  await syncNamed(disk, folder, listNew(), synced);
+}
+
+async function syncNamed(
+  disk: Disk,
+  folder: string,
+  names: readonly string[],
+  synced: Set<string>,
+): Promise<void> {
   try {
     await syncFiles(
       disk,
@@ -143,12 +164,16 @@ async function syncObjects(
   }
 }
 
-async function moveObjects(ports: QuarantinePorts, folder: string, objects: string): Promise<Written[]> {
+async function moveObjects(
+  ports: QuarantinePorts,
+  folder: string,
+  listed: readonly string[],
+  objects: string,
+): Promise<Written[]> {
   const { disk, git } = ports;
   const isIndex = (name: string) => name.endsWith('.idx');
-  const names = listObjects(folder).filter(isWhole);
   // A pack is there once its index is.
-  names.sort((a, b) => Number(isIndex(a)) - Number(isIndex(b)));
+  const names = listed.toSorted((a, b) => Number(isIndex(a)) - Number(isIndex(b)));
   const written = names.flatMap((file): Written[] => {
     if (looseName.test(file)) return [{ file, oids: [oidOf(file)] }];
     return isIndex(file) ? [{ file, oids: listPacked(join(folder, file), git.format) }] : [];
