@@ -10,6 +10,8 @@ const format = 1;
 export const maxDocumentBytes = 256 * 1024;
 /** The most that is read: money, marks and sessions are stored even where they take more than that. */
 export const maxReadBytes = 4 * maxDocumentBytes;
+/** The most that is joined from elsewhere: our own next checkpoints add to it, and have to be read again. */
+export const maxJoinedBytes = 2 * maxDocumentBytes;
 /** How deep values may be nested; orch's own never go past ten. */
 const maxDepth = 64;
 

@@ -14,7 +14,7 @@ import { formatInstant, toUsd } from '../units.ts';
 import { listBeside, readRunFiles } from './beside.ts';
 import { generateResumeBrief } from './brief.ts';
 import { type Composed, keepNewest } from './compose.ts';
-import { formatDocument, maxReadBytes } from './document.ts';
+import { formatDocument, maxJoinedBytes } from './document.ts';
 import { fitDocument } from './fit.ts';
 import { formatMessage } from './message.ts';
 import { readEnd, type Saved } from './read.ts';
@@ -72,7 +72,7 @@ async function mergeOnce(git: GitEngine, epic: EpicId, theirs: Oid, own: OwnRows
   const olderFiles = await readRunFiles(git, older.commit.tree, epic);
   const { document, commit } = composeMerge(epic, newer, older, beside, olderFiles, rows);
   // Every clone would refuse to read it, this one included.
-  if (formatDocument(document).length > maxReadBytes)
+  if (formatDocument(document).length > maxJoinedBytes)
     throw new OrchError('INTEGRITY', `${epic} with what the remote has of it is too large to store`, {
       hint: 'Yours is as it was. See what the remote has with: git show --stat',
       data: { epicId: epic, commit: theirs },

@@ -1,4 +1,5 @@
 import { countUnpushed, mostUnpushed } from '../checkpoint/unpushed.ts';
+import { isOrchError } from '../errors.ts';
 import { type Orch, reportLogPath } from '../orch.ts';
 import type { EpicView } from '../session/context.ts';
 import { type HookFault, readHookFaults } from '../session/hook-faults.ts';
@@ -32,7 +33,7 @@ export const statusSpec: CommandSpec = {
       const { out, json } = context;
       const { views, unreadable } = await readAllViews(orch);
       views.sort((a, b) => b.state.clock - a.state.clock);
-      const unpushed = await countUnpushed(orch, tipsOf(views));
+      const unpushed = await countUnpushed(orch, tipsOf(views)).catch(tellUncounted(orch));
       const epics = views.map((view) => ({
         ...describeEpic(view, orch.home),
         ...(unpushed && { unpushed: unpushed.get(view.epic) ?? 0 }),
@@ -53,6 +54,15 @@ export const statusSpec: CommandSpec = {
       return 0;
     }),
 };
+
+/** A history with a gap cannot be counted; doctor says what is missing. */
+function tellUncounted(orch: Orch) {
+  return (error: unknown) => {
+    if (!isOrchError(error)) throw error;
+    orch.report(`what is not pushed yet could not be counted (${error.message}); see: orch doctor`);
+    return null;
+  };
+}
 
 /** Below this many columns there is no room for bars. */
 const narrow = 72;
