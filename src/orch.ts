@@ -112,7 +112,7 @@ export async function openOrch(options: OrchOptions = {}): Promise<Orch> {
     log(disk, clock, home, redactor.redactAtOnce(what));
   };
   const redact = async (text: string) => (await readRedactor()).redact(text);
-  const findSecret: FindSecret = async (content) => (await readRedactor()).findSecret(content);
+  const findSecret: FindSecret = async (...asked) => (await readRedactor()).findSecret(...asked);
   const snapshotPorts = { repository, git, disk, clock, random, home, report, redact, findSecret };
   return {
     repository,

@@ -55,6 +55,10 @@ export const documentShape = z.object({
   snapshot: z.nullable(oid),
   /** What is not in the snapshot, and why. */
   leftOut: z.optional(z.array(z.object({ path: z.string(), reason: z.string() }))),
+  /** How many that is, where it is more than are named here. */
+  leftOutTotal: z.optional(amount),
+  /** Why there is no snapshot, where there should be one. */
+  snapshotFailed: z.optional(z.string()),
   /** All that the epic has cost up to here. */
   costUsd: z.number().check(z.nonnegative()),
   /** What was folded into this checkpoint. */

@@ -9,7 +9,7 @@ import type { EpicId, Oid } from '../types.ts';
 import { count } from '../units.ts';
 import { tellDamage, tellUnreadable } from './choose.ts';
 import { type Standpoint, suggestNext } from './next.ts';
-import { type Column, formatTable, type Output } from './output.ts';
+import { type Column, flatten, formatTable, type Output } from './output.ts';
 import { type Context, runCommands } from './run.ts';
 import {
   budgetColour,
@@ -46,7 +46,11 @@ export const statusSpec: CommandSpec = {
         );
       } else
         out.print(
-          [showEpics(context, orch, { views, epics, unreadable }), ...showUnpushed(out, epics)].join('\n'),
+          [
+            showEpics(context, orch, { views, epics, unreadable }),
+            ...showWithoutCode(out, views),
+            ...showUnpushed(out, epics),
+          ].join('\n'),
         );
       if (!json && faults.length > 0) out.print(showFaults(out, orch, faults));
       for (const view of views) tellDamage(context, view);
@@ -129,6 +133,16 @@ function showEpics({ out, cwd }: Context, orch: Orch, { views, epics, unreadable
 
 function tipsOf(views: readonly EpicView[]): Map<EpicId, Oid> {
   return new Map(views.flatMap(({ epic, tip }) => (tip.oid === null ? [] : [[epic, tip.oid] as const])));
+}
+
+/** A checkpoint that was made by itself, and whose code could not be saved: nobody was there to be told. */
+function showWithoutCode(out: Output, views: readonly EpicView[]): string[] {
+  return views.flatMap(({ epic, saved }) => {
+    const { seq, snapshotFailed } = saved?.document ?? {};
+    if (snapshotFailed === undefined) return [];
+    const text = `${epic}: checkpoint ${seq} was made without the code: ${flatten(snapshotFailed)}`;
+    return [`${out.paint('yellow', '!')} ${text}\n  Save it: orch checkpoint create -e ${epic}`];
+  });
 }
 
 /** What other machines cannot see yet; nothing where there are no others. */
