@@ -1,10 +1,15 @@
+import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { findRemade } from '../../src/checkpoint/lost.ts';
+import type { Snapshot } from '../../src/git/snapshot.ts';
+import { parseOid } from '../../src/ids.ts';
 import { deleteEpicCheckpoints } from '../../src/index.ts';
 import { commitFiles, epicRef, expectSound, list, save, verify } from '../support/checkpoints.ts';
 import { loseObject, parts } from '../support/damage.ts';
 import { orchJson, runOrch } from '../support/orch.ts';
 import { cloneOf, makeHub, syncIn } from '../support/remotes.ts';
 import { makeRepositoryWithCommit, type TestRepository } from '../support/repository.ts';
+import { ref, snapshot } from '../support/snapshots.ts';
 
 /** Doctor finds it, sets it aside with a note, and then git collects and orch sends what is left. */
 function expectSetAside(repository: TestRepository, ref: string): void {
@@ -91,4 +96,20 @@ it('an epic that a remote has too is not made again: what is missing can be fetc
   repository.git(...fetch.replaceAll("'", '').split(' ').slice(1));
   expect(runOrch(repository, ['doctor']).stdout).toContain('all there, of');
   expectSound(repository);
+});
+
+it('a session whose older snapshot lost a file keeps the snapshots since', async () => {
+  const repository = makeRepositoryWithCommit();
+  const made: Snapshot[] = [];
+  for (const name of ['one', 'two', 'three']) {
+    repository.write('work', `${name}\n`);
+    made.push(await snapshot(repository));
+  }
+  const [, two, three] = made;
+  loseObject(repository, repository.git('rev-parse', `${two?.commit}:work`));
+  expectSetAside(repository, ref);
+  expect(repository.git('show', `${ref}:work`)).toBe('three');
+  expect(repository.git('show', `${ref}^2:work`)).toBe('one');
+  const home = join(repository.folder, '.git/orchestration');
+  expect(findRemade(home, parseOid(three?.commit ?? ''))).toBe(repository.git('rev-parse', ref));
 });
