@@ -155,7 +155,7 @@ function trouble(epic: EpicId, { message, data }: OrchError): Trouble {
 }
 
 /** The one place where an object that is gone here may still be. Fetched beside ours, it changes no ref of ours. */
-async function suggestFetch({ git, repository }: DoctorPorts, epic: EpicId): Promise<string> {
+export async function suggestFetch({ git, repository }: DoctorPorts, epic: EpicId): Promise<string> {
   const remotes = git.name === 'native' ? await listRemotes(repository) : [];
   const remote = remotes.includes('origin') ? 'origin' : remotes[0];
   if (remote === undefined) return 'Only another clone, or a backup, could have it.';
