@@ -1,4 +1,4 @@
-import { totalUsage } from '../cost/ledger.ts';
+import { spentIn } from '../cost/money.ts';
 import { lookUp } from '../keyed.ts';
 import { budgetOf } from '../state/current.ts';
 import type { Session, State } from '../state/lists.ts';
@@ -92,7 +92,7 @@ function describeEnd(
 }
 
 function describeMoney(state: State): string | null {
-  const spent = totalUsage(state.ledger).micros;
+  const spent = spentIn(state.ledger);
   const budget = budgetOf(state);
   if (budget === null) return spent > 0 ? `${formatUsd(spent)} spent` : null;
   const over = spent > budget ? ` (${formatUsd(spent - budget)} over)` : '';

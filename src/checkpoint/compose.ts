@@ -1,4 +1,4 @@
-import { totalUsage } from '../cost/ledger.ts';
+import { spentIn } from '../cost/money.ts';
 import type { CommitDraft } from '../git/append.ts';
 import { makeCheckpointId } from '../ids.ts';
 import { lookUp } from '../keyed.ts';
@@ -89,7 +89,7 @@ export function composeCheckpoints(
       gitCommit: draft.head.commit,
       branch: draft.head.branch,
       snapshot: draft.snapshot?.commit ?? null,
-      costUsd: toUsd(totalUsage(folded.ledger).micros),
+      costUsd: toUsd(spentIn(folded.ledger)),
       events,
       ...(leftOut.length > 0 && { leftOut }),
       state: folded,
@@ -114,7 +114,7 @@ export function composeCheckpoints(
     const message = formatMessage(
       {
         ...document,
-        cost: totalUsage(state.ledger).micros,
+        cost: spentIn(state.ledger),
         budget: budgetOf(state),
         gates,
         head: draft.head.commit,

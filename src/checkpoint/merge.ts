@@ -1,4 +1,5 @@
-import { emptyRow, exceeds, totalUsage, usedBy, withTotals } from '../cost/ledger.ts';
+import { emptyRow, exceeds, usedBy, withTotals } from '../cost/ledger.ts';
+import { spentIn } from '../cost/money.ts';
 import { hash } from '../digest.ts';
 import { hasCode, OrchError } from '../errors.ts';
 import { append } from '../git/append.ts';
@@ -125,7 +126,7 @@ export function composeMerge(
     idFromParents([newer.commit.oid, older.commit.oid, ...Object.keys(rows).sort()]),
   );
   const { sessionId, sessionNumber, writer, gitCommit, branch, snapshot, leftOut } = newer.document;
-  const cost = totalUsage(state.ledger).micros;
+  const cost = spentIn(state.ledger);
   const { document, bytes } = fitDocument({
     format: 1,
     id,

@@ -1,5 +1,5 @@
 import { isAbove, type Tier } from '../cost/context.ts';
-import { totalUsage } from '../cost/ledger.ts';
+import { spentIn } from '../cost/money.ts';
 import { budgetOf, readCurrent } from '../state/current.ts';
 import type { Event, Fact } from '../state/facts.ts';
 import type { State } from '../state/lists.ts';
@@ -59,7 +59,7 @@ const warnAt = 0.8;
  * no memory of its own.
  */
 export function decide(policy: Policy, view: View, now: Millis): Verdict {
-  const spent = totalUsage(view.state.ledger).micros;
+  const spent = spentIn(view.state.ledger);
   const limit = budgetOf(view.state);
   const isOver = limit !== null && spent >= limit;
   const stop: Stop | null = isOver ? { kind: 'budget', spent, limit } : null;
@@ -123,7 +123,7 @@ function isDoneTask(value: unknown): boolean {
 
 /** Is this much of the budget spent? By the state's own budget, where no other is given. */
 function isCrossed(state: State, fraction: number, limit = budgetOf(state)): boolean {
-  return limit !== null && totalUsage(state.ledger).micros >= limit * fraction;
+  return limit !== null && spentIn(state.ledger) >= limit * fraction;
 }
 
 /** By its own budget and by the present one: whether that was raised or lowered since, a crossing is a new one. */
@@ -137,7 +137,7 @@ function findCrossing(policy: Policy, { saved, state }: View): string | null {
     saved !== null && isKnownToCross(saved.document.state, fraction, limit);
   const crossed = policy.cost.filter((fraction) => isCrossed(state, fraction) && !isKnown(fraction));
   if (crossed.length === 0 || limit === null) return null;
-  const spent = totalUsage(state.ledger).micros;
+  const spent = spentIn(state.ledger);
   return `${Math.floor((spent / limit) * 100)} % of the budget spent: ${formatUsd(spent)} of ${formatUsd(limit)}`;
 }
 

@@ -1,4 +1,4 @@
-import { noUsage, totalUsage } from '../cost/ledger.ts';
+import { spentIn } from '../cost/money.ts';
 import { readCurrent } from '../state/current.ts';
 import type { Event, Fact } from '../state/facts.ts';
 import type { State } from '../state/lists.ts';
@@ -84,7 +84,7 @@ export function describeFigures(
   const files = events.flatMap(({ fact }) => (fact.kind === 'file' && fact.change !== 'read' ? [fact] : []));
   const sum = (part: 'added' | 'removed') => files.reduce((total, file) => total + (file[part] ?? 0), 0);
   const lines = sum('added') + sum('removed') > 0 ? ` +${sum('added')} −${sum('removed')}` : '';
-  const spent = totalUsage(after.ledger).micros - (totalUsage(before.ledger).micros ?? noUsage.micros);
+  const spent = spentIn(after.ledger) - spentIn(before.ledger);
   const figures = [
     `Session ${sessionNumber}`,
     files.length > 0 && `${count(new Set(files.map(({ path }) => path)).size, 'file')}${lines}`,

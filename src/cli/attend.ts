@@ -98,7 +98,6 @@ function openLine({ json, out }: Context, call: Call): LiveLine | null {
 export function statusOf({ why }: End): number {
   switch (why.kind) {
     case 'budget':
-    case 'unpriced':
       return exitStatuses.BUDGET_EXCEEDED;
     case 'signal':
       return statusOfSignal(why.signal);

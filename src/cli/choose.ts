@@ -2,6 +2,7 @@ import { epicNotFound } from '../checkpoint/list.ts';
 import { OrchError, systemCode } from '../errors.ts';
 import type { Orch } from '../orch.ts';
 import { type EpicView, epicExists, readView } from '../session/context.ts';
+import { listWaiting } from '../session/fate.ts';
 import type { Place } from '../session/here.ts';
 import { rememberUsed } from '../session/last-used.ts';
 import {
@@ -96,7 +97,8 @@ export async function rememberEpic(orch: Orch, epic: EpicId): Promise<void> {
 /** An epic that there is. */
 export async function viewEpic(context: Context, orch: Orch, given: string | undefined): Promise<EpicView> {
   const view = await readView(orch, await chooseEpic(context, orch, given, false));
-  if (!epicExists(view)) throw epicNotFound(view.epic);
+  const isAwaited = listWaiting(orch.home).some(({ epic }) => epic === view.epic);
+  if (!epicExists(view) && !isAwaited) throw epicNotFound(view.epic);
   tellDamage(context, view);
   return view;
 }

@@ -1,4 +1,5 @@
 import { resolve } from 'node:path';
+import { estimateOf, moneyOf } from '../cost/money.ts';
 import { listUnpriced, type UnpricedModel } from '../cost/unpriced.ts';
 import { OrchError } from '../errors.ts';
 import type { Orch } from '../orch.ts';
@@ -29,13 +30,12 @@ export async function runImport(context: Context, orch: Orch, call: Call): Promi
   if (context.json) {
     const document = {
       epicId: place.epic,
-      imported: added.map(({ model, usage: { micros, ...tokens } }) => ({
-        model,
-        costUsd: toUsd(micros),
-        ...tokens,
-      })),
+      imported: added.map(({ model, usage }) => {
+        const { micros: _, guessed: __, settled: ___, ...tokens } = usage;
+        return { model, costUsd: toUsd(moneyOf(model, usage)), ...tokens };
+      }),
       skipped: imported.skipped,
-      unpriced,
+      unpriced: unpriced.map(({ model, tokens }) => ({ model, tokens })),
       budget: describeMoney(outcome?.state ?? (await readView(orch, place.epic)).state),
       checkpoint: outcome?.stored?.checkpoint ?? null,
     };
@@ -49,7 +49,7 @@ export async function runImport(context: Context, orch: Orch, call: Call): Promi
     return 0;
   }
   context.out.print(showAdded(context, imported));
-  const sum = added.reduce((total, { usage }) => total + usage.micros, 0);
+  const sum = added.reduce((total, { model, usage }) => total + moneyOf(model, usage), 0);
   return showOutcome(context, place.epic, outcome, `${formatUsd(sum)} counted for ${place.epic}`);
 }
 
@@ -69,16 +69,16 @@ function tellRest(
   for (const file of skipped) out.tell(`orch: ${file} is counted by the hooks of its agent`);
   if (isForgotten)
     out.tell('orch: which files were counted before is forgotten: give those again together with new ones');
-  for (const { model, tokens } of unpriced)
+  for (const { model, tokens, guess } of unpriced)
     out.tell(
-      `orch: ${count(tokens, 'token')} of ${model} cost an unknown amount: set a price under prices in .orchestration/config.yaml, then import again`,
+      `orch: ${count(tokens, 'token')} of ${model} have no known price and count as ~${formatUsd(guess)}, the highest price of the family. With a price under prices in .orchestration/config.yaml, import them again`,
     );
 }
 
 function showAdded({ out }: Context, { added }: Imported): string {
   const rows = added.map(({ model, usage }) => [
     model,
-    usage.unpriced > 0 && usage.micros === 0 ? 'unpriced' : formatUsd(usage.micros),
+    `${estimateOf(usage) > 0 ? '~' : ''}${formatUsd(moneyOf(model, usage))}`,
     String(usage.input),
     String(usage.cacheWrite),
     String(usage.cacheRead),

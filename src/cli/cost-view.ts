@@ -1,5 +1,6 @@
 import type { Budget } from '../cost/budget.ts';
 import { byHand } from '../cost/ledger.ts';
+import { guessOf } from '../cost/money.ts';
 import type { CostReport } from '../cost/report.ts';
 import type { UnpricedModel } from '../cost/unpriced.ts';
 import type { CostStatus } from '../session/spending.ts';
@@ -41,14 +42,12 @@ export function showCost(
     ['spent', showMoney(budget)],
     ...(budget.estimatedUsd === undefined
       ? []
-      : [['estimated', `${usd(budget.estimatedUsd)} of it is the agent's own figure`]]),
+      : [['estimated', explainEstimate(budget.estimatedUsd, unpriced)]]),
     ['rate', rate],
     ...(lasts ? [['lasts', lasts]] : []),
     ...(sessions.length > 0 ? [['sessions', sessions.join(' · ')]] : []),
     ...(byModel.length > 0 ? [['models', byModel.map(showModel).join(' · ')]] : []),
-    ...(unpriced.length > 0
-      ? [['unpriced', unpriced.map(({ model, tokens }) => `${model} ${count(tokens, 'token')}`).join(' · ')]]
-      : []),
+    ...(unpriced.length > 0 ? [['unpriced', unpriced.map(showUnpriced).join(' · ')]] : []),
   ];
   const paintValue = (text: string) =>
     /^~?\$/.test(text) && budget.level !== 'none' && budget.level !== 'ok' && text.includes('/')
@@ -56,6 +55,20 @@ export function showCost(
       : text;
   const columns = [{ paint: (text: string) => out.paint('dim', text) }, { paint: paintValue }];
   return `${out.paint('bold', epic)}\n${formatTable(rows, columns, out.columns)}`;
+}
+
+function explainEstimate(estimatedUsd: number, unpriced: readonly UnpricedModel[]): string {
+  const guessed = toUsd(unpriced.reduce((sum, { guess }) => sum + guess, 0));
+  const own = estimatedUsd - guessed;
+  return [
+    ...(own >= 0.005 || guessed === 0 ? [`${usd(own)} of it is the agent's own figure`] : []),
+    ...(guessed > 0 ? [`${usd(guessed)} of it is guessed: the highest price of the family`] : []),
+  ].join(', ');
+}
+
+/** `claude-opus-6 1200 tokens`: what has no price. */
+function showUnpriced({ model, tokens }: UnpricedModel): string {
+  return `${model} ${count(tokens, 'token')}`;
 }
 
 /** `claude-opus-5 $3.02`, `mine ~$1.20` */
@@ -110,7 +123,13 @@ function listEstimated({ byModel }: CostReport): string[] {
   const estimated = byModel.flatMap(({ model, usage }) =>
     usage.estimated ? [`${nameModel(model)} ${toUsd(usage.estimated).toFixed(2)}`] : [],
   );
-  return estimated.length === 0 ? [] : [`estimated, by the agent itself: ${estimated.join(' · ')}`];
+  const guessed = byModel.flatMap(({ model, usage }) =>
+    guessOf(usage) > 0 ? [`${nameModel(model)} ${toUsd(guessOf(usage)).toFixed(2)}`] : [],
+  );
+  return [
+    ...(estimated.length === 0 ? [] : [`estimated, by the agent itself: ${estimated.join(' · ')}`]),
+    ...(guessed.length === 0 ? [] : [`guessed, no price is known: ${guessed.join(' · ')}`]),
+  ];
 }
 
 function describeRest({ limitUsd, remainingUsd }: Budget, burnPerHourUsd: number | null): string {

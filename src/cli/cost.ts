@@ -1,5 +1,6 @@
 import { findRaised } from '../checkpoint/held-budgets.ts';
 import { describeEstimate } from '../cost/budget.ts';
+import { estimateOf } from '../cost/money.ts';
 import { parseSince } from '../cost/since.ts';
 import { listUnpriced } from '../cost/unpriced.ts';
 import { OrchError } from '../errors.ts';
@@ -88,8 +89,8 @@ const report: CommandSpec = {
               return { sessionId, number: sessionNumber, costUsd: toUsd(micros) };
             }),
             byModel: found.byModel.map(({ model, micros, usage }) => {
-              const { micros: _, estimated, ...tokens } = usage;
-              return { model, costUsd: toUsd(micros), ...describeEstimate(estimated), ...tokens };
+              const { micros: _, estimated: __, guessed: ___, settled: ____, ...tokens } = usage;
+              return { model, costUsd: toUsd(micros), ...describeEstimate(estimateOf(usage)), ...tokens };
             }),
             budget,
           }),
@@ -117,10 +118,9 @@ const budget: CommandSpec = {
       await settleConfig(context, orch);
       const place = await choosePlace(context, orch, textOf(call, 'epic'));
       const { state } = await readView(orch, place.epic);
-      const { prices } = await orch.readConfig();
       const caller = { byAgent: context.settings.byAgent, home: orch.home };
       const typed = call.argument ?? '';
-      const fact = setBudget(place.epic, state, typed, caller, prices);
+      const fact = setBudget(place.epic, state, typed, caller);
       if (isRaise(budgetOf(state), fact.limit)) await askToRaise(orch, place.epic, fact.limit, typed);
       const outcome = await recordIn(orch, place, [fact]);
       await rememberEpic(orch, place.epic);

@@ -1,9 +1,10 @@
 import type { Checkpoint } from '../checkpoint/list.ts';
 import { describeCommit, walkReadable } from '../checkpoint/list.ts';
+import { readLost } from '../checkpoint/lost.ts';
 import { parseSince } from '../cost/since.ts';
 import type { Orch } from '../orch.ts';
 import type { EpicView } from '../session/context.ts';
-import { costOf, describeSession, type KnownSession, listSessions } from '../session/fate.ts';
+import { costOf, describeSession, type KnownSession, listShown } from '../session/fate.ts';
 import { cutColumns } from '../text.ts';
 import type { Millis } from '../types.ts';
 import { formatAge, formatUsd, toMicros, toUsd } from '../units.ts';
@@ -38,7 +39,7 @@ export const logSpec: CommandSpec = {
       const since = given === undefined ? 0 : parseSince(given, orch.clock.now());
       const logged = await readLog(orch, view, limit, since);
       const { out, json } = context;
-      const sessions = listSessions(view, orch.home);
+      const sessions = listShown(view, orch.home);
       if (json) {
         const described = sessions.map((session) => describeSession(view, session));
         out.print(
@@ -49,7 +50,15 @@ export const logSpec: CommandSpec = {
             total: view.saved?.document.seq ?? 0,
           }),
         );
-      } else out.print(showLog(out, view, sessions, logged, orch.clock.now()));
+      } else {
+        out.print(showLog(out, view, sessions, logged, orch.clock.now()));
+        const lost = new Set<string>(readLost(orch.home).flatMap(({ checkpoints }) => checkpoints));
+        const named = logged.filter(({ id }) => lost.has(id)).map(({ seq }) => seq);
+        if (named.length > 0)
+          out.tell(
+            `The code of ${named.map((seq) => `ckpt ${seq}`).join(', ')} is lost here; see what is missing with: orch checkpoint show ${named[0]} --epic ${view.epic}`,
+          );
+      }
       return 0;
     }),
 };

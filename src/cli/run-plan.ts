@@ -208,7 +208,6 @@ function describeFailure(
   if (status === 'failed' || status === 'blocked')
     return fail('TASK_FAILED', `Mend it, then go on with: ${goOn}`);
   if (why.kind === 'budget') return fail('BUDGET_EXCEEDED', `Go on with more: ${goOn} --budget +10`);
-  if (why.kind === 'unpriced') return fail('BUDGET_EXCEEDED', `Give it a price in the config, then: ${goOn}`);
   return fail('RESUME_NEEDED', `Go on with: ${goOn}`);
 }
 

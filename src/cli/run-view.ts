@@ -109,6 +109,8 @@ export function showRunEvent(out: Output, plan: Plan, event: RunEvent, now: numb
       return [out.paint('dim', `      ${event.text}`)];
     case 'warning':
       return [`${timeOfDay(now)}  ${showWarningLine(out, event.warning)}`];
+    case 'notice':
+      return [`${timeOfDay(now)}  ${event.message}`];
     case 'fault':
       return [`${timeOfDay(now)}  ${out.paint('red', '!')} ${event.message}`];
     case 'stopping':

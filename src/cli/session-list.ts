@@ -1,4 +1,4 @@
-import { describeSession, listSessions } from '../session/fate.ts';
+import { describeSession, listShown } from '../session/fate.ts';
 import { readAllViews } from '../session/resolve.ts';
 import { parseLimit, showList } from './checkpoint-view.ts';
 import { epicOption, tellUnreadable, viewEpic } from './choose.ts';
@@ -32,7 +32,7 @@ export const listSpec: CommandSpec = {
       const { views, unreadable } = await readAllViews(orch);
       tellUnreadable(context, unreadable);
       const known = views
-        .flatMap((view) => listSessions(view, orch.home).map((session) => ({ view, session })))
+        .flatMap((view) => listShown(view, orch.home).map((session) => ({ view, session })))
         .sort((a, b) => b.session.value.startedAt - a.session.value.startedAt)
         .slice(0, limit);
       if (json)

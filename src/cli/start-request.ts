@@ -41,7 +41,6 @@ export async function makeRequest(
     epic,
     agent: textOf(call, 'agent') ?? (command ? basename(command[0] ?? '') : null),
     budget: textOf(call, 'budget') ?? null,
-    prices: (await orch.readConfig()).prices,
     byAgent: settings.byAgent,
     kind: 'supervised',
     worktree: orch.repository.worktree,

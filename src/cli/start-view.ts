@@ -71,6 +71,8 @@ export function showEvent(out: Output, event: SupervisorEvent, now: Millis): str
     }
     case 'warning':
       return `${timeOfDay(now)}  ${showWarningLine(out, event.warning)}`;
+    case 'notice':
+      return `${timeOfDay(now)}  ${event.message}`;
     case 'fault':
       return `${timeOfDay(now)}  ${out.paint('red', '!')} ${event.message}`;
     case 'waiting':
@@ -127,12 +129,6 @@ function showWhy(out: Output, { why, stopped, outcome }: End, around: EndAround)
         `  Review  orch diff s${number} -e ${epic}      Go on  ${goOn} --budget +10`,
       ];
     }
-    case 'unpriced':
-      return [
-        out.paint('red', `■ ${why.models.join(', ')} has no price, so the budget of ${epic} cannot be kept`),
-        `  Give it one under prices in .orchestration/config.yaml; without a budget it runs as it is.`,
-        `  Go on  ${goOn}`,
-      ];
     case 'signal':
       return [`‖ Paused: session ${number} of ${epic}, ${saved}.`, `  Go on  ${goOn}`];
     case 'request':

@@ -8,7 +8,7 @@ export type BudgetLevel = 'none' | 'ok' | 'warning' | 'exceeded';
 export type Budget = {
   readonly limitUsd: number | null;
   readonly spentUsd: number;
-  /** The part of it that is an agent's own figure rather than tokens at a price; left out where there is none. */
+  /** The part of it that is an agent's own figure, or a guess, rather than tokens at a price; left out where there is none. */
   readonly estimatedUsd?: number;
   /** Never below 0: what is spent past the limit is the difference of the two. */
   readonly remainingUsd: number | null;

@@ -35,7 +35,10 @@ export function splitMeterName(name: string): { session: string; model: string }
 }
 
 function combineUsage(a: Usage, b: Usage, combine: (x: number, y: number) => number): Usage {
-  const estimated = combine(a.estimated ?? 0, b.estimated ?? 0);
+  const rare = rareParts.flatMap((part) => {
+    const value = combine(a[part] ?? 0, b[part] ?? 0);
+    return value > 0 ? [[part, value] as const] : [];
+  });
   return {
     micros: combine(a.micros, b.micros),
     input: combine(a.input, b.input),
@@ -43,10 +46,12 @@ function combineUsage(a: Usage, b: Usage, combine: (x: number, y: number) => num
     cacheRead: combine(a.cacheRead, b.cacheRead),
     cacheWrite: combine(a.cacheWrite, b.cacheWrite),
     unpriced: combine(a.unpriced, b.unpriced),
-    // Left out where there is none, as in the documents from before it was kept.
-    ...(estimated > 0 ? { estimated } : {}),
+    ...Object.fromEntries(rare),
   };
 }
+
+/** Left out where there are none, as in the documents from before they were kept. */
+const rareParts = ['estimated', 'guessed', 'settled', 'corrected'] as const;
 
 export function addUsage(a: Usage, b: Usage): Usage {
   return combineUsage(a, b, (x, y) => Math.min(x + y, maxCount));
@@ -95,8 +100,10 @@ export function withTotals<E extends { readonly value: LedgerRow }>(ledger: Keye
   return Object.fromEntries(entries);
 }
 
+export type Reading = { readonly session: string; readonly model: string; readonly usage: Usage };
+
 /** Every meter of every writer, and what a total knows beyond them. */
-export function listReadings(ledger: Ledger): { session: string; model: string; usage: Usage }[] {
+export function listReadings(ledger: Ledger): Reading[] {
   return Object.values(ledger).flatMap(({ value }) => {
     const readings = Object.entries(value.meters).map(([name, usage]) => ({
       ...splitMeterName(name),
@@ -147,7 +154,8 @@ export function reconcileRow(base: LedgerRow, ours: LedgerRow, theirs: LedgerRow
   const meters = new Map(Object.entries(ours.meters));
   let total = usedBy(ours);
   for (const [name, usage] of sumUp(theirs)) {
-    const more = subtractUsage(usage, before.get(name) ?? noUsage);
+    // What lowers a cost again, this clone alone may say of its own.
+    const { settled: _, corrected: __, ...more } = subtractUsage(usage, before.get(name) ?? noUsage);
     if (!exceeds(more, noUsage)) continue;
     meters.set(name, addUsage(meters.get(name) ?? noUsage, more));
     total = addUsage(total, more);

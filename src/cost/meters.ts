@@ -3,7 +3,8 @@ import type { Micros } from '../types.ts';
 import type { Nanos } from './fields.ts';
 import { noUsage, type Usage } from './ledger.ts';
 import type { Tallies, Tally } from './messages.ts';
-import { countUnpriced, findPrice, type Prices, plainModel, priceTokens } from './pricing.ts';
+import { guessOf, withOpenGuess } from './money.ts';
+import { countUnpriced, findPrice, guessTokens, type Prices, plainModel, priceTokens } from './pricing.ts';
 import { addTokens, combineTokens, noTokens, subtractTokens, sumTokens, type Tokens } from './tokens.ts';
 import type { OwnFigure } from './usage.ts';
 
@@ -32,7 +33,10 @@ export function mergeAccounts(a: OwnAccount, b: OwnAccount): OwnAccount {
   };
 }
 
-/** Prices what was counted. Without a price the agent's own figures are taken, and the other tokens stay unpriced. */
+/**
+ * Prices what was counted. Without a price the agent's own figures are taken; the other tokens stay unpriced, and what
+ * they may cost at the most is kept apart, as a guess.
+ */
 export function makeMeters(tallies: Tallies, users: Prices): Meters {
   return Object.fromEntries(
     Object.entries(tallies).map(([model, tally]) => [model, makeMeter(model, tally, users)]),
@@ -41,12 +45,19 @@ export function makeMeters(tallies: Tallies, users: Prices): Meters {
 
 function makeMeter(model: string, { tokens, nanos, bare }: Tally, users: Prices): Usage {
   const price = findPrice(model, users);
-  if (price === null) return withEstimate({ ...usageOf(tokens), unpriced: bare }, roundNanos(nanos));
-  return {
+  const guess = guessTokens(price, model, tokens, users);
+  if (price === null) {
+    // Of what the agent gave figures for, only the number of tokens is known, not of which kind they are.
+    const part = guess === 0 ? 0 : Math.ceil((guess * bare) / sumTokens(tokens));
+    const usage = withOpenGuess({ ...usageOf(tokens), unpriced: bare }, part);
+    return withEstimate(usage, roundNanos(nanos));
+  }
+  const usage = {
     ...usageOf(tokens),
     micros: priceTokens(price, tokens),
     unpriced: countUnpriced(price, tokens),
   };
+  return withOpenGuess(usage, guess);
 }
 
 function usageOf({ input, output, cacheRead, cacheWrite5m, cacheWrite1h }: Tokens): Usage {
@@ -97,6 +108,10 @@ export function reconcile(
     const own = result.get(name) ?? noUsage;
     const later = sumLater(since, plain);
     result.set(name, raise(own, counted, account, name, users, later));
+    // The agent's figure is of all of them together.
+    for (const other of names.slice(1))
+      if (account.nanos > 0 && findPrice(other, users) === null)
+        result.set(other, withOpenGuess(result.get(other) ?? noUsage, 0));
   }
   return { meters: Object.fromEntries(result), differences };
 }
@@ -145,11 +160,14 @@ function raise(
   const price = findPrice(model, users);
   const added = addUp(own, usageOf(missing));
   const raised = own.estimated === undefined ? added : { ...added, estimated: own.estimated };
+  const guess = guessOf(own) + guessTokens(price, model, missing, users);
   if (price === null) {
+    if (figure === 0) return withOpenGuess({ ...raised, unpriced: own.unpriced + sumTokens(missing) }, guess);
     // Its figure is for the tokens of its account; what came after those is still without a price.
-    const later = Math.max(0, sumUsed(counted) - sumTokens(account.tokens));
-    const unpriced = figure > 0 ? Math.min(own.unpriced, later) : own.unpriced + sumTokens(missing);
-    return withEstimate({ ...raised, unpriced }, figure - counted.micros);
+    const later = subtractTokens(tokensOf(counted), account.tokens);
+    const usage = { ...raised, unpriced: Math.min(own.unpriced, sumTokens(later)) };
+    const open = withOpenGuess(usage, Math.min(guess, guessTokens(null, model, later, users)));
+    return withEstimate(open, figure - counted.micros);
   }
   const more = priceTokens(price, missing);
   const priced = {
@@ -157,14 +175,10 @@ function raise(
     micros: own.micros + more,
     unpriced: own.unpriced + countUnpriced(price, missing),
   };
-  if (price.isUsers || account.isGuess) return priced;
+  if (price.isUsers || account.isGuess || figure === 0) return withOpenGuess(priced, guess);
   return withEstimate(priced, figure + priceTokens(price, since) - counted.micros - more);
 }
 
 function tokensOf({ input, output, cacheRead, cacheWrite }: Usage): Tokens {
   return { input, output, cacheRead, cacheWrite5m: cacheWrite, cacheWrite1h: 0 };
-}
-
-function sumUsed({ input, output, cacheRead, cacheWrite }: Usage): number {
-  return input + output + cacheRead + cacheWrite;
 }

@@ -1,5 +1,6 @@
 import type { Micros, Millis } from '../types.ts';
-import { addUsage, type Ledger, listReadings, noUsage, subtractUsage, type Usage } from './ledger.ts';
+import { type Ledger, listReadings, noUsage, subtractUsage, type Usage } from './ledger.ts';
+import { moneyOf, sumByModel } from './money.ts';
 
 /** A checkpoint as its commit's message tells of it. */
 export type Point = {
@@ -51,8 +52,11 @@ export const other = 'other';
 
 /** Tells where the money went: by day, by session, by model. */
 export function makeReport({ points, ledger, since, before, dayOf }: ReportInput): CostReport {
-  const models = subtractModels(sumByModel(ledger), since === null ? new Map() : sumByModel(before));
-  const total = sum([...models.values()].map(({ micros }) => micros));
+  const models = subtractModels(
+    sumByModel(listReadings(ledger)),
+    since === null ? new Map() : sumByModel(listReadings(before)),
+  );
+  const total = sum([...models].map(([model, usage]) => moneyOf(model, usage)));
   const spent = attributeSpending(points, total, since ?? Number.NEGATIVE_INFINITY);
   const days = sumBy(spent, ({ point }) => dayOf(point.at));
   const sessions = sumBy(spent, ({ point }) => point.sessionId);
@@ -66,7 +70,7 @@ export function makeReport({ points, ledger, since, before, dayOf }: ReportInput
       micros,
     })),
     byModel: [...models]
-      .map(([model, usage]) => ({ model, micros: usage.micros, usage }))
+      .map(([model, usage]) => ({ model, micros: moneyOf(model, usage), usage }))
       .sort((a, b) => b.micros - a.micros || (a.model < b.model ? -1 : 1)),
   };
 }
@@ -115,13 +119,6 @@ function withOther(sums: ReadonlyMap<string, Micros>, total: Micros): [key: stri
 
 function sum(amounts: readonly Micros[]): Micros {
   return amounts.reduce((total, amount) => total + amount, 0);
-}
-
-function sumByModel(ledger: Ledger): Map<string, Usage> {
-  const sums = new Map<string, Usage>();
-  for (const { model, usage } of listReadings(ledger))
-    sums.set(model, addUsage(sums.get(model) ?? noUsage, usage));
-  return sums;
 }
 
 /** What each model's meters went on by. Sums by model outlive the summing up of sessions. */

@@ -15,6 +15,12 @@ export const usage = z.object({
   unpriced: amount,
   /** The part of `micros` that is the agent's own figure; left out where there is none. */
   estimated: z.optional(amount),
+  /** Money that was ever guessed for tokens without a price, beside `micros`; left out where there is none. */
+  guessed: z.optional(amount),
+  /** The part of `guessed` that was replaced since, by a price or by the agent's own figure. */
+  settled: z.optional(amount),
+  /** The part of `micros` that was recorded by hand and taken back since. */
+  corrected: z.optional(amount),
 });
 
 /** How often a row can be summed up: far more than any clone does, far less than a number holds. */

@@ -1,6 +1,7 @@
 import type { ContextReading } from '../cost/context.ts';
-import { addUsage, noUsage, subtractUsage } from '../cost/ledger.ts';
+import { addUsage, exceeds, noUsage, subtractUsage, type Usage } from '../cost/ledger.ts';
 import { type Difference, type Meters, makeMeters, reconcile } from '../cost/meters.ts';
+import { followReading, guessOf, withOpenGuess } from '../cost/money.ts';
 import type { Prices } from '../cost/pricing.ts';
 import { type Keyed, lookUp, mergeKeyed } from '../keyed.ts';
 import type { Fact } from '../state/facts.ts';
@@ -55,14 +56,14 @@ export async function meterTranscripts(
     prices,
     isFollowed ? reading.since : {},
   );
-  const own = subtractMeters(meters, before);
-  const lost = cached?.lost ?? subtractMeters(recorded, own);
+  const own = subtractMeters(meters, before, subtractEarlier);
+  const lost = cached?.lost ?? findLost(recorded, own);
   // A last line that is still growing is read again anyway: only whole ones are worth keeping.
   const isNew = cached === null || JSON.stringify(cached.state.files) !== JSON.stringify(state.files);
   if (isNew) await storeCached(disk, cache, { state, lost }, cached, random);
-  const facts = Object.entries(mergeKeyed(own, lost, addUsage)).map(
-    ([model, usage]) => ({ kind: 'meter', model, usage }) as const,
-  );
+  const facts = Object.entries(mergeKeyed(own, lost, addUsage)).map(([model, usage]) => {
+    return { kind: 'meter', model, usage: followReading(lookUp(recorded, model), usage) } as const;
+  });
   const contexts = Object.fromEntries(
     Object.entries(state.files).map(([path, { context }]) => [path, context]),
   );
@@ -70,10 +71,26 @@ export async function meterTranscripts(
 }
 
 /** What is left of meters; those of which nothing is are left out. */
-function subtractMeters(later: Meters, earlier: Meters): Meters {
+function subtractMeters(later: Meters, earlier: Meters, subtract: typeof subtractUsage): Meters {
   return Object.fromEntries(
     Object.entries(later)
-      .map(([model, usage]) => [model, subtractUsage(usage, lookUp(earlier, model) ?? noUsage)] as const)
-      .filter(([, usage]) => Object.values(usage).some((amount) => (amount ?? 0) > 0)),
+      .map(([model, usage]) => [model, subtract(usage, lookUp(earlier, model) ?? noUsage)] as const)
+      .filter(([, usage]) => exceeds(usage, noUsage)),
   );
+}
+
+/** A session before counted a guess for what has a figure now: only what is beyond the guess is this one's. */
+function subtractEarlier(later: Usage, earlier: Usage): Usage {
+  const replaced = Math.max(0, guessOf(earlier) - guessOf(later));
+  return subtractUsage(later, { ...earlier, micros: earlier.micros + replaced });
+}
+
+/** What was recorded and is in no file any more. A guess is lost only together with its tokens. */
+function findLost(recorded: Meters, own: Meters): Meters {
+  const open = Object.entries(recorded).map(([model, usage]) => {
+    const { micros: _, ...tokens } = subtractUsage(withOpenGuess(usage, 0), lookUp(own, model) ?? noUsage);
+    const isLost = exceeds({ ...noUsage, ...tokens, unpriced: 0, estimated: 0 }, noUsage);
+    return [model, withOpenGuess(usage, isLost ? guessOf(usage) : 0)] as const;
+  });
+  return subtractMeters(Object.fromEntries(open), own, subtractUsage);
 }

@@ -60,7 +60,6 @@ export function startSession(config: SessionConfig, where: Where = {}): Promise<
       epic,
       agent: config.agent ?? null,
       budget: config.budget === undefined ? null : String(config.budget),
-      prices: (await orch.readConfig()).prices,
       byAgent: false,
       kind: 'library',
       worktree: orch.repository.worktree,

@@ -53,7 +53,7 @@ export async function concludeRun(
 
 function endingOf(why: Reason, status: RunStatus): Ending {
   if (why.kind === 'request') return why.request.want;
-  if (why.kind === 'unpriced' || why.kind === 'blind') return 'fail';
+  if (why.kind === 'blind') return 'fail';
   if (status === 'succeeded') return 'complete';
   return status === 'resume_needed' ? 'pause' : 'fail';
 }
@@ -73,8 +73,6 @@ function describeEnd({ run }: Work, troubles: readonly Trouble[], why: Reason, s
       return why.request.reason ?? `${name}: ended from another shell`;
     case 'budget':
       return `${name}: stopped, the budget is used up`;
-    case 'unpriced':
-      return `${name}: ${why.models.join(', ')} has no price, so the budget cannot be kept`;
     case 'blind':
       return `${name}: stopped, orch could not look after it: ${why.problem}`;
     case 'taken_over':

@@ -1,5 +1,4 @@
 import { relative } from 'node:path';
-import type { Prices } from '../cost/pricing.ts';
 import { OrchError } from '../errors.ts';
 import type { StartRequest } from '../session/lifecycle.ts';
 import type { SessionPorts } from '../session/record.ts';
@@ -17,7 +16,7 @@ import type { Plan } from './types.ts';
 
 export type PlanPorts = SessionPorts & {
   readonly repository: { readonly worktree: string | null };
-  readonly readConfig: () => Promise<{ readonly budget: Micros | null; readonly prices: Prices }>;
+  readonly readConfig: () => Promise<{ readonly budget: Micros | null }>;
   readonly readSettings: () => Promise<SessionSettings>;
 };
 
@@ -50,7 +49,6 @@ export async function workOnPlan(ports: PlanPorts, request: PlanRequest): Promis
       hint: 'Run it in a working tree',
     });
   const env = inheritedEnvironment();
-  const config = await ports.readConfig();
   const begun = await beginRun(ports, {
     plan,
     file: request.path === null ? null : relative(realPath(worktree), realPath(request.path)),
@@ -60,7 +58,6 @@ export async function workOnPlan(ports: PlanPorts, request: PlanRequest): Promis
     session: {
       epic,
       budget: request.budget,
-      prices: config.prices,
       byAgent: request.byAgent,
       kind: 'supervised',
       worktree,

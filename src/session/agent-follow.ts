@@ -15,10 +15,10 @@ import type { Exit } from '../system/command.ts';
 import { statIfThere } from '../system/files.ts';
 import type { AgentSessionId, Millis } from '../types.ts';
 import { type AgentLink, emptyLink, readLink, removeLink, writeLink } from './agent-link.ts';
-import { joinConversation, readMeters } from './agent-meter.ts';
+import { joinConversation, meterSession } from './agent-meter.ts';
 import { type AgentPlan, agentFact, findTranscript, writeCommand } from './conversation.ts';
 import { decideWait } from './limit-wait.ts';
-import { metersOf } from './meters.ts';
+import { isNews, metersOf } from './meters.ts';
 import type { SessionPorts, Target } from './record.ts';
 import { settleConversation } from './recover.ts';
 
@@ -31,7 +31,7 @@ export type Follower = {
   readonly argv: readonly string[];
   /** How the brief is in it. */
   readonly given: BriefGiven;
-  /** What is new in their files since the last time. */
+  /** What their files say, meters that read the same included. */
   readFacts(state: State): Promise<Fact[]>;
   /** Did it end only because its provider lets it do no more for now? */
   isAtLimit(exit: Exit): boolean;
@@ -75,10 +75,11 @@ export async function followAgents(
       await find?.(current);
       const link = readLink(ports.home, target.session);
       if (link === null) return [];
-      const used = await readMeters(ports, link, current);
+      const { facts } = await meterSession(ports, link, current, link.transcripts);
+      const used = facts.filter(isNews(current, target.session));
       if (plan && link.agentSessions.length !== known) session = findLast(plan, link) ?? session;
       known = link.agentSessions.length;
-      return [...used, ...(plan ? describeAgent(plan, session, used, current) : [])];
+      return [...facts, ...(plan ? describeAgent(plan, session, used, current) : [])];
     },
     isAtLimit: (exit) => limitOf(exit) !== null,
     planAgain(exit, current) {

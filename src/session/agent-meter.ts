@@ -2,11 +2,10 @@ import { addUsage, noUsage, subtractUsage, type Usage } from '../cost/ledger.ts'
 import { findTranscripts } from '../integration/transcript.ts';
 import { meterTranscripts } from '../integration/transcript-meter.ts';
 import { type Keyed, lookUp, mergeKeyed } from '../keyed.ts';
-import { canonicalJson } from '../state/canonical.ts';
 import type { Fact } from '../state/facts.ts';
 import type { State } from '../state/lists.ts';
 import { type AgentLink, meterCache, writeLink } from './agent-link.ts';
-import { metersOf } from './meters.ts';
+import { isNews, metersOf } from './meters.ts';
 import type { SessionPorts } from './record.ts';
 
 /** What the transcripts of a session's agents say they used, as far as it is not recorded yet. */
@@ -15,11 +14,8 @@ export async function readMeters(
   link: AgentLink,
   state: State,
 ): Promise<(Fact & { kind: 'meter' })[]> {
-  const recorded = metersOf(state, link.session);
   const { facts } = await meterSession(ports, link, state, link.transcripts);
-  return facts.filter(
-    ({ model, usage }) => canonicalJson(usage) !== canonicalJson(lookUp(recorded, model) ?? null),
-  );
+  return facts.filter(isNews(state, link.session));
 }
 
 /** Reads the meters of a session from transcripts, as far as they grew. */

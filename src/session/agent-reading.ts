@@ -1,11 +1,11 @@
 import { findFullContext } from '../checkpoint/policy.ts';
 import { type ContextReading, type ContextWindow, measureContext } from '../cost/context.ts';
 import type { Prices } from '../cost/pricing.ts';
-import { listUnpriced } from '../cost/unpriced.ts';
+import { explainGuess, nameFresh } from '../cost/unpriced.ts';
 import { endsWithAnswer, endsWithWord, findTranscripts } from '../integration/transcript.ts';
 import { lookUp } from '../keyed.ts';
 import { canonicalJson } from '../state/canonical.ts';
-import { budgetOf, readCurrent } from '../state/current.ts';
+import { readCurrent } from '../state/current.ts';
 import type { Fact } from '../state/facts.ts';
 import type { State } from '../state/lists.ts';
 import { sleep } from '../system/clock.ts';
@@ -13,7 +13,7 @@ import type { Millis } from '../types.ts';
 import type { AgentPorts } from './agent-call.ts';
 import type { AgentLink } from './agent-link.ts';
 import { meterSession } from './agent-meter.ts';
-import { metersOf } from './meters.ts';
+import { isNews } from './meters.ts';
 import type { Target } from './record.ts';
 import { describeMoney } from './status.ts';
 
@@ -23,12 +23,9 @@ export async function readAgent(
   link: AgentLink,
   state: State,
 ): Promise<{ readonly used: readonly Fact[]; readonly context: readonly Fact[] }> {
-  const recorded = metersOf(state, link.session);
   const { context: configured } = await ports.readConfig();
   const { facts, contexts } = await meterSession(ports, link, state, link.transcripts);
-  const used = facts.filter(
-    ({ model, usage }) => canonicalJson(usage) !== canonicalJson(lookUp(recorded, model) ?? null),
-  );
+  const used = facts.filter(isNews(state, link.session));
   const reading = lookUp(contexts, link.transcripts.at(-1) ?? '') ?? null;
   return { used, context: contextFacts(state, link, reading, configured.window) };
 }
@@ -100,14 +97,8 @@ export function explainFullContext({ settings }: Target, link: AgentLink, state:
   return `orch: the context window is ${percent} % full (${full.tier}). All is saved. Compact it or begin anew: the next session gets the brief of ${link.epic}.`;
 }
 
-/** Says once that a budget cannot be kept, because a model came up that nobody knows the price of. */
+/** Says once that a model has no price, and what is counted instead. */
 export function warnOfUnpriced(before: State, after: State, prices: Prices): string | null {
-  if (budgetOf(after) === null) return null;
-  const known = budgetOf(before) === null ? [] : listUnpriced(before.ledger, prices);
-  const fresh = listUnpriced(after.ledger, prices).filter(
-    ({ model }) => !known.some((other) => other.model === model),
-  );
-  if (fresh.length === 0) return null;
-  const models = fresh.map(({ model }) => model).join(', ');
-  return `orch: no price is known for ${models}, so the budget cannot be kept. Set one under prices in .orchestration/config.yaml.`;
+  const models = nameFresh(before.ledger, after.ledger, prices);
+  return models && `orch: ${explainGuess(models)}`;
 }

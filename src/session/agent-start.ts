@@ -119,6 +119,7 @@ async function makeLink(
     epic,
     holder: identifyProcess(around.agentPid),
     kind: 'hooked',
+    waiting: { agent: call.agent, writer: await ports.identifyWriter() },
     worktree: ports.repository.worktree,
     command: null,
     since: ports.clock.now(),

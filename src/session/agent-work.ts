@@ -1,30 +1,20 @@
 import { isOn } from '../checkpoint/policy.ts';
-import { systemCode } from '../errors.ts';
 import { lookUp } from '../keyed.ts';
 import type { Fact } from '../state/facts.ts';
 import type { State } from '../state/lists.ts';
-import { statIfThere } from '../system/files.ts';
-import type { SessionId } from '../types.ts';
+import { beginHooked, hasBegun } from './agent-begin.ts';
 import type { AgentPorts } from './agent-call.ts';
 import type { AgentLink } from './agent-link.ts';
 import { type Awaited, awaitCost, explainFullContext, readAgent, warnOfUnpriced } from './agent-reading.ts';
-import { type EpicView, readView } from './context.ts';
+import type { EpicView } from './context.ts';
 import { meteredFacts } from './import.ts';
-import { journalFolder, journalPath } from './journal.ts';
-import { rememberUsed } from './last-used.ts';
 import { readLive } from './live.ts';
-import { findUnpriced } from './meters.ts';
-import { readOrchestration } from './orchestration.ts';
-import { type Ask, type Outcome, record, recordInNew, type Target } from './record.ts';
+import { type Ask, type Outcome, record, type Target } from './record.ts';
 import { describeMoney } from './status.ts';
 
 export async function targetOf(ports: AgentPorts, { epic, session }: AgentLink): Promise<Target> {
   const settings = readLive(ports.home, session)?.settings ?? (await ports.readSettings());
   return { epic, session, settings };
-}
-
-export function hasBegun({ home }: AgentPorts, session: SessionId): boolean {
-  return statIfThere(journalPath(journalFolder(home), session)) !== null;
 }
 
 export type Worked = {
@@ -33,8 +23,6 @@ export type Worked = {
   readonly warning: string | null;
   /** Why it must stop though there is money left. */
   readonly full: string | null;
-  /** Why its budget cannot be kept. */
-  readonly unpriced: string | null;
 };
 
 /** Records facts and what was used up meanwhile, and says what to make of it. */
@@ -57,8 +45,7 @@ export async function work(
   const outcome = await recordWork(ports, link, target, all, ask, isCalledFor);
   const { state, verdict } = outcome ?? { state: view.state, verdict: { warn: [], stop: null } };
   const warning = warnOfUnpriced(view.state, state, (await ports.readConfig()).prices);
-  const unpriced = outcome && explainUnpriced(outcome, link.epic);
-  return { verdict, warning, unpriced, full: explainFullContext(target, link, state) };
+  return { verdict, warning, full: explainFullContext(target, link, state) };
 }
 
 async function recordWork(
@@ -73,44 +60,11 @@ async function recordWork(
   if (all.length === 0 && wanted === null && !isCalledFor) return null;
   if (hasBegun(ports, link.session)) return record(ports, target, all, wanted);
   if (all.length === 0) return null; // nothing has happened in it yet
-  const { agent, parentSessionId } = link;
-  const opening = { ...target, agent, parentSessionId, endsWith: null };
-  const first = isOn(target.settings.policy, 'session_start')
-    ? { trigger: 'session_start' as const, reason: null }
-    : null;
-  try {
-    const { state } = await readView(ports, link.epic);
-    const told = await readOrchestration(ports, state);
-    const outcome = await recordInNew(ports, opening, [...agentFacts(link), ...told, ...all], first);
-    // The next agent on this branch goes on with it, though no branch names it.
-    rememberUsed(ports.disk, ports.home, (await ports.git.readHead()).branch, link.epic);
-    return outcome;
-  } catch (error) {
-    // Two tools at once: the other one's hook was faster to begin it.
-    if (!hasBegun(ports, link.session) || systemCode(causeOf(error)) !== 'EEXIST') throw error;
-    return record(ports, target, all, wanted);
-  }
-}
-
-/** By its own name for the conversation, it can go on another time. */
-function agentFacts({ agent, agentSessions }: AgentLink): Fact[] {
-  const session = agentSessions.at(-1);
-  if (session === undefined) return [];
-  return [{ kind: 'current_set', key: 'agent', value: { name: agent, session, model: null } }];
-}
-
-function causeOf(error: unknown): unknown {
-  return error instanceof Error ? error.cause : null;
+  return beginHooked(ports, target, all);
 }
 
 /** An agent names a task once, and later only says what became of it. */
 function completed(fact: Fact, state: State): Fact {
   if (fact.kind !== 'issue' || fact.title !== null) return fact;
   return { ...fact, title: lookUp(state.issues, fact.id)?.value.title ?? null };
-}
-
-function explainUnpriced({ state, session }: Outcome, epic: string): string | null {
-  const models = findUnpriced(state, session);
-  if (models.length === 0) return null;
-  return `orch: ${models.join(', ')} has no price, so the budget of ${epic} cannot be kept. All is saved. To go on, a person gives it one under prices in .orchestration/config.yaml, or runs: orch cost budget none -e ${epic}`;
 }

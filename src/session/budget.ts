@@ -1,7 +1,5 @@
 import { parseBudget } from '../cost/budget.ts';
-import { totalUsage } from '../cost/ledger.ts';
-import type { Prices } from '../cost/pricing.ts';
-import { listUnpriced } from '../cost/unpriced.ts';
+import { spentIn } from '../cost/money.ts';
 import { OrchError } from '../errors.ts';
 import { budgetOf } from '../state/current.ts';
 import type { Fact } from '../state/facts.ts';
@@ -21,11 +19,9 @@ export function setBudget(
   state: State,
   text: string,
   caller: Caller,
-  prices: Prices = {},
 ): Extract<Fact, { kind: 'budget_set' }> {
-  const limit = parseBudget(text, totalUsage(state.ledger).micros);
+  const limit = parseBudget(text, spentIn(state.ledger));
   if (isRaise(budgetOf(state), limit)) refuseFromInside(epic, budgetOf(state), limit, caller);
-  refuseUnpriced(epic, state, limit, prices);
   return { kind: 'budget_set', limit };
 }
 
@@ -51,24 +47,9 @@ function refuseFromInside(epic: EpicId, from: Micros | null, to: Micros | null, 
   });
 }
 
-/** A budget that cannot be kept is refused: part of what was used has no price, and so will what comes. */
-export function refuseUnpriced(epic: EpicId, state: State, limit: Micros | null, prices: Prices): void {
-  const unpriced = limit === null ? [] : listUnpriced(state.ledger, prices);
-  if (unpriced.length === 0) return;
-  const models = unpriced.map(({ model }) => model).join(', ');
-  throw new OrchError(
-    'BUDGET_REFUSED',
-    `a budget of ${epic} could not be kept: nobody knows the price of ${models}`,
-    {
-      hint: `Set it under prices in .orchestration/config.yaml, or go on without a budget: orch cost budget none -e ${epic}`,
-      data: { epicId: epic, unpriced },
-    },
-  );
-}
-
 /** Refuses to begin work that there is no money for. */
 export function refuseOverBudget(epic: EpicId, state: State, limit: Micros | null): void {
-  const spent = totalUsage(state.ledger).micros;
+  const spent = spentIn(state.ledger);
   if (limit === null || spent < limit) return;
   throw new OrchError(
     'BUDGET_EXCEEDED',

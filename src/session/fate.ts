@@ -1,9 +1,11 @@
-import { totalUsage } from '../cost/ledger.ts';
+import { spentBy } from '../cost/money.ts';
 import type { Session, State } from '../state/lists.ts';
 import { hasEnded } from '../state/transition.ts';
-import type { CheckpointId, EpicId, SessionId, Status, WriterId } from '../types.ts';
+import { statIfThere } from '../system/files.ts';
+import type { CheckpointId, EpicId, Millis, SessionId, Status, WriterId } from '../types.ts';
 import { formatInstant, toUsd } from '../units.ts';
 import type { EpicView } from './context.ts';
+import { journalFolder, journalPath } from './journal.ts';
 import { checkLive, type Liveness, type LiveRecord, listLive } from './live.ts';
 import { listOthers } from './writer.ts';
 
@@ -64,6 +66,39 @@ export function listSessions(view: EpicView, home: string): KnownSession[] {
   return known.sort((a, b) => b.value.number - a.value.number || b.value.startedAt - a.value.startedAt);
 }
 
+type Waiting = LiveRecord & { readonly waiting: NonNullable<LiveRecord['waiting']> };
+
+/** The agents that were started on an epic and were not asked anything yet: their sessions have no journal. */
+export function listWaiting(home: string): Waiting[] {
+  const isWaiting = (live: LiveRecord): live is Waiting =>
+    live.waiting !== undefined &&
+    checkLive(live) === 'alive' &&
+    statIfThere(journalPath(journalFolder(home), live.session)) === null;
+  return listLive(home).filter(isWaiting);
+}
+
+/** The sessions to show, newest first: those in which nothing has happened yet, and all others. */
+export function listShown(view: EpicView, home: string): KnownSession[] {
+  const known = listSessions(view, home);
+  const waiting = listWaiting(home).filter(
+    ({ epic, session }) => epic === view.epic && !known.some(({ id }) => id === session),
+  );
+  const highest = Math.max(0, ...known.map(({ value }) => value.number));
+  const shown = waiting
+    .sort((a, b) => a.since - b.since)
+    .map((live, index): KnownSession => {
+      const value = { ...notBegun(live.waiting, live.since), number: highest + 1 + index };
+      return { id: live.session, value, fate: 'running', live };
+    });
+  return [...shown.reverse(), ...known];
+}
+
+function notBegun({ agent, writer }: Waiting['waiting'], since: Millis): Omit<Session, 'number'> {
+  const begun = { agent, writer, parentSessionId: null, startedAt: since, seenAt: since };
+  const rest = { endedAt: null, reason: null, worked: 0, checkpoints: 0, latestCheckpointId: null };
+  return { ...begun, ...rest, status: 'running' };
+}
+
 /**
  * Did another go on from a session since that was last seen? Whoever did so gave it up, and need not do it again
  * unless there is news of it.
@@ -75,7 +110,7 @@ export function isTakenOver({ id, value }: KnownSession, sessions: readonly Know
 
 /** What a session has cost. */
 export function costOf(state: State, session: SessionId): number {
-  return totalUsage(state.ledger, (meter) => meter.startsWith(`${session}/`)).micros;
+  return spentBy(state.ledger, session);
 }
 
 export function describeSession(

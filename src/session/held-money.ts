@@ -1,4 +1,5 @@
 import { type LedgerRow, mergeRows, meterName, noUsage, totalUsage, type Usage } from '../cost/ledger.ts';
+import { guessOf, spentIn, withOpenGuess } from '../cost/money.ts';
 import { type Keyed, lookUp, mergeKeyed } from '../keyed.ts';
 import { budgetOf } from '../state/current.ts';
 import type { Fact } from '../state/facts.ts';
@@ -15,6 +16,8 @@ export type Held = {
   readonly session: SessionId;
   /** Every meter at its highest reading. */
   readonly ledger: Keyed<{ readonly value: LedgerRow }>;
+  /** What is guessed for the session's models, by the agent's own files: a journal could say that less is. */
+  readonly guesses: Keyed<Micros>;
   /** Null: no limit. */
   readonly limit: Micros | null;
   /** A raise was granted, and whoever asked records it next: until then the state says what it said. */
@@ -25,7 +28,8 @@ export type Held = {
 const restored = 'restored';
 
 export function holdMoney(state: State, session: SessionId): Held {
-  return { session, ledger: readLedger(state, session), limit: budgetOf(state), raisedFrom: null };
+  const ledger = readLedger(state, session);
+  return { session, ledger, guesses: {}, limit: budgetOf(state), raisedFrom: null };
 }
 
 /** The same after another look. Spending only rises, and the limit only falls. */
@@ -41,9 +45,13 @@ export function holdReadings(held: Held, state: State, facts: readonly Fact[]): 
   const writer = lookUp(state.sessions, held.session)?.value.writer ?? '';
   const generation = lookUp(held.ledger, writer)?.value.generation ?? 0;
   const meters: { [name: string]: Usage } = {};
-  for (const fact of facts)
-    if (fact.kind === 'meter') meters[meterName(held.session, fact.model)] = onlyMoney(fact.usage);
-  return withLedger(held, { [writer]: { value: { generation, folded: {}, meters } } });
+  const guesses = { ...held.guesses };
+  for (const fact of facts) {
+    if (fact.kind !== 'meter') continue;
+    meters[meterName(held.session, fact.model)] = onlyMoney(fact.usage);
+    guesses[fact.model] = guessOf(fact.usage);
+  }
+  return withLedger({ ...held, guesses }, { [writer]: { value: { generation, folded: {}, meters } } });
 }
 
 /** The same with a higher limit, that a person set. */
@@ -51,8 +59,17 @@ export function grantRaise(held: Held, state: State, limit: Micros | null): Held
   return { ...held, limit, raisedFrom: { limit: budgetOf(state) } };
 }
 
-export function spentOf({ ledger }: Held): Micros {
-  return totalUsage(ledger).micros;
+export function spentOf({ ledger, session, guesses }: Held): Micros {
+  const prefix = meterName(session, '');
+  const withGuesses = ([name, usage]: [string, Usage]) => {
+    const guess = name.startsWith(prefix) ? lookUp(guesses, name.slice(prefix.length)) : undefined;
+    return [name, guess === undefined ? usage : withOpenGuess(usage, guess)] as const;
+  };
+  const rows = Object.entries(ledger).map(([writer, { value }]) => {
+    const meters = Object.fromEntries(Object.entries(value.meters).map(withGuesses));
+    return [writer, { value: { ...value, meters } }] as const;
+  });
+  return spentIn(Object.fromEntries(rows));
 }
 
 /** Is the money gone, by all that is known here? */
@@ -69,7 +86,8 @@ export function planRepairs(held: Held, state: State): Fact[] {
     ({ value }) => value.meters[meterName(held.session, restored)],
   );
   const before = Math.max(0, ...known.map((usage) => usage?.micros ?? 0));
-  const missing = spentOf(held) - totalUsage(state.ledger).micros;
+  // Only what is certain: a guess is made anew at every reading, and what was taken back stays taken back.
+  const missing = totalUsage(held.ledger).micros - totalUsage(state.ledger).micros;
   if (missing > 0)
     facts.push({ kind: 'meter', model: restored, usage: { ...noUsage, micros: before + missing } });
   const limit = budgetOf(state);
@@ -113,7 +131,10 @@ function readLedger(state: State, session: SessionId): Held['ledger'] {
   );
 }
 
-const onlyMoney = ({ micros }: Usage): Usage => ({ ...noUsage, micros });
+const onlyMoney = ({ micros, ...usage }: Usage): Usage => {
+  const parts = (['guessed', 'settled', 'corrected'] as const).filter((part) => isMoney(usage[part]));
+  return { ...noUsage, micros, ...Object.fromEntries(parts.map((part) => [part, usage[part]])) };
+};
 const isMoney = (micros: unknown): boolean => Number.isSafeInteger(micros) && Number(micros) >= 0;
 
 /** No limit is the highest. */

@@ -1,7 +1,9 @@
 import type { Stored } from '../checkpoint/store.ts';
 import { parseSessionId } from '../ids.ts';
 import type { Fact } from '../state/facts.ts';
+import { statIfThere } from '../system/files.ts';
 import type { EpicId, SessionId, Trigger } from '../types.ts';
+import { journalFolder, journalPath } from './journal.ts';
 import { checkLive, listLive } from './live.ts';
 import { type Ask, type Outcome, record, recordInNew, type SessionPorts, type Target } from './record.ts';
 import { defaultSettings, type SessionSettings } from './settings.ts';
@@ -27,7 +29,7 @@ export function recordIn(
   facts: readonly Fact[],
   ask: Ask | null = null,
 ): Promise<Outcome> {
-  if (place.kind === 'running') return record(ports, place, facts, ask);
+  if (place.kind === 'running') return recordInRunning(ports, place, facts, ask);
   const { epic, settings, agent } = place;
   const why: Ask = ask ?? { trigger: 'pause', reason: null, orLater: true };
   const session = makeSessionId(ports);
@@ -40,6 +42,21 @@ export function recordIn(
     endsWith: { kind: 'session_paused' as const, reason: why.reason },
   };
   return recordInNew(ports, opening, facts, why);
+}
+
+/** An agent that was started and not asked anything yet has a session without a journal: this begins it. */
+async function recordInRunning(
+  ports: SessionPorts,
+  target: Target,
+  facts: readonly Fact[],
+  ask: Ask | null,
+): Promise<Outcome> {
+  const { session } = target;
+  const waits = statIfThere(journalPath(journalFolder(ports.home), session)) === null;
+  const begun = waits
+    ? await (await import('./agent-begin.ts')).beginWaiting(ports, target, facts, ask)
+    : null;
+  return begun ?? record(ports, target, facts, ask);
 }
 
 export type SaveRequest = {

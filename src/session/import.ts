@@ -65,9 +65,10 @@ export function importTranscripts(
 /** In one record: what is added, and what was counted by now. */
 function factsOf(added: Imported['added'], recorded: Keyed<Usage>): Fact[] {
   const more = Object.fromEntries(added.map(({ model, usage }) => [model, usage]));
-  const counted = Object.entries(mergeKeyed(recorded, more, addUsage)).map(
-    ([model, usage]) => [model, { ...usage, estimated: usage.estimated ?? 0 }] as const,
-  );
+  const counted = Object.entries(mergeKeyed(recorded, more, addUsage)).map(([model, usage]) => {
+    const { estimated = 0, guessed = 0, settled = 0, corrected = 0 } = usage;
+    return [model, { ...usage, estimated, guessed, settled, corrected }] as const;
+  });
   return [
     ...added.map(({ model, usage }): Fact => ({ kind: 'cost', model, usage })),
     { kind: 'current_set', key: 'imported', value: Object.fromEntries(counted) },

@@ -1,14 +1,13 @@
 import { type Checkpoint, epicNotFound } from '../checkpoint/list.ts';
 import { isOn } from '../checkpoint/policy.ts';
 import type { Stored } from '../checkpoint/store.ts';
-import type { Prices } from '../cost/pricing.ts';
 import { lookUp } from '../keyed.ts';
 import { budgetOf } from '../state/current.ts';
 import type { Fact } from '../state/facts.ts';
 import type { State } from '../state/lists.ts';
 import { hasEnded } from '../state/transition.ts';
 import type { EpicId, SessionId } from '../types.ts';
-import { firstBudget, refuseOverBudget, refuseUnpriced, setBudget } from './budget.ts';
+import { firstBudget, refuseOverBudget, setBudget } from './budget.ts';
 import { claimEpic, isElsewhere } from './claim.ts';
 import { type EpicView, epicExists, readView } from './context.ts';
 import { isTakenOver, type KnownSession, listOwnJournals, listSessions } from './fate.ts';
@@ -27,8 +26,6 @@ export type StartRequest = {
   readonly agent: string | null;
   /** As it was typed: `20`, `+20`, `none`. */
   readonly budget: string | null;
-  /** The prices the user set. */
-  readonly prices?: Prices;
   /** Is it an agent that asks? It cannot raise its own budget. */
   readonly byAgent: boolean;
   readonly kind: LiveRecord['kind'];
@@ -115,15 +112,12 @@ function findParent(ports: SessionPorts, view: EpicView, takeOver: boolean): Kno
 }
 
 function budgetFacts(request: StartRequest, home: string, state: State): Fact[] {
-  const { epic, budget, settings, byAgent, prices = {} } = request;
+  const { epic, budget, settings, byAgent } = request;
   const facts: Fact[] =
-    budget === null
-      ? firstBudget(state, settings)
-      : [setBudget(epic, state, budget, { byAgent, home }, prices)];
+    budget === null ? firstBudget(state, settings) : [setBudget(epic, state, budget, { byAgent, home })];
   const [set] = facts;
   const limit = set?.kind === 'budget_set' ? set.limit : budgetOf(state);
   refuseOverBudget(epic, state, limit);
-  refuseUnpriced(epic, state, limit, prices);
   return facts;
 }
 

@@ -15,11 +15,11 @@ import {
   withFields,
   yesOrNo,
 } from '../checks.ts';
-import { isEpicId, isSessionId, nameFile, parseSessionId } from '../ids.ts';
+import { isEpicId, isSessionId, isWriterId, nameFile, parseSessionId } from '../ids.ts';
 import type { Random } from '../system/clock.ts';
 import { type Disk, listFolder, readTextIfThere, removeIfThere, writeAtomically } from '../system/files.ts';
 import { checkProcess, isProcessIdentity, type ProcessIdentity } from '../system/process.ts';
-import type { EpicId, Millis, Oid, SessionId } from '../types.ts';
+import type { EpicId, Millis, Oid, SessionId, WriterId } from '../types.ts';
 import type { SessionSettings } from './settings.ts';
 import { isOthers } from './writer.ts';
 
@@ -36,6 +36,8 @@ export type LiveRecord = {
   /** What the files were at the start: a commit. */
   readonly base: Oid | null;
   readonly settings: SessionSettings;
+  /** Of an agent that runs by itself: what is shown of its session before anything happens in it. */
+  readonly waiting?: { readonly agent: string; readonly writer: WriterId };
   /** The session on another epic that it began below, and that pays for it too. */
   readonly above?: { readonly session: SessionId; readonly epic: EpicId };
   /** The control group of its command, where the system has such. */
@@ -102,6 +104,7 @@ const isLiveRecord = withFields<LiveRecord>({
   settings: isSettings,
   above: optional(withFields<NonNullable<LiveRecord['above']>>({ session: isSessionId, epic: epicId })),
   group: optional(text),
+  waiting: optional(withFields<NonNullable<LiveRecord['waiting']>>({ agent: text, writer: isWriterId })),
 });
 
 /** Null where there is none, none that can be read, or one that came along when this clone was copied. */

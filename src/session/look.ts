@@ -1,5 +1,6 @@
 import { type Checkpoint, describeCommit } from '../checkpoint/list.ts';
 import { decide, type Stop, type Warning } from '../checkpoint/policy.ts';
+import { explainGuess, nameFresh } from '../cost/unpriced.ts';
 import { limitReached } from '../errors.ts';
 import { lookUp } from '../keyed.ts';
 import type { Fact } from '../state/facts.ts';
@@ -9,7 +10,6 @@ import type { CheckpointId, Millis } from '../types.ts';
 import { formatUsd } from '../units.ts';
 import { type EpicView, readView } from './context.ts';
 import { makeStopwatch } from './due.ts';
-import { findUnpriced } from './meters.ts';
 import type { MoneyWatch } from './money-watch.ts';
 import { record, type SessionPorts, type Target } from './record.ts';
 
@@ -18,14 +18,14 @@ export type Sight =
   | { readonly kind: 'look'; readonly view: EpicView; readonly nextIn: Millis | null }
   | { readonly kind: 'checkpoint'; readonly checkpoint: Checkpoint; readonly state: State }
   | { readonly kind: 'warning'; readonly warning: Warning }
+  /** Something to know, once. */
+  | { readonly kind: 'notice'; readonly message: string }
   | { readonly kind: 'fault'; readonly message: string };
 
 /** Why the work cannot go on: the money is gone, or somebody else has ended the session over our head. */
 export type Halt =
   | Stop
   | { readonly kind: 'taken_over' }
-  /** There is a budget, and models without a price. */
-  | { readonly kind: 'unpriced'; readonly models: readonly string[] }
   /** Nothing can be seen or saved any more: then no budget is kept either. */
   | { readonly kind: 'blind'; readonly problem: string };
 
@@ -70,6 +70,11 @@ export function makeLook(
     unread = message;
   }
 
+  async function tellGuesses(before: State, after: State): Promise<void> {
+    const models = nameFresh(before.ledger, after.ledger, (await ports.readPrices?.()) ?? {});
+    if (models !== null) tell({ kind: 'notice', message: explainGuess(models) });
+  }
+
   async function take(view: EpicView, read: Promise<Fact[]> | undefined): Promise<EpicView> {
     const facts = (await read?.catch(tellOnce)) ?? [];
     if (facts.length === 0) return view;
@@ -80,11 +85,13 @@ export function makeLook(
   async function look(isLast: boolean): Promise<Halt | null> {
     let view = await readView(ports, epic);
     if (isTakenOver(view, target)) return { kind: 'taken_over' };
-    const before = seen?.state ?? view.state;
+    const found = view.state;
+    const before = seen?.state ?? found;
     view = await take(
       view,
-      readFacts?.(view.state).then((facts) => money.read(view.state, facts)),
+      readFacts?.(found).then((facts) => money.read(found, facts)),
     );
+    if (view.state !== found) await tellGuesses(found, view.state);
     view = await take(view, money.check(view.state));
     const verdict = decide(settings.policy, { ...view, seen: before }, ports.clock.now());
     reached = verdict.stop;
@@ -113,8 +120,7 @@ export function makeLook(
     }
     seen = { state: view.state, checkpoint: newest?.id ?? null };
     tell({ kind: 'look', view, nextIn: nextIn() });
-    const models = findUnpriced(view.state, target.session);
-    return verdict.stop ?? overrun ?? (models.length > 0 ? { kind: 'unpriced', models } : null);
+    return verdict.stop ?? overrun;
   }
 
   return async (isLast = false) => {

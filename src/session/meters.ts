@@ -1,6 +1,7 @@
 import { meterName, type Usage } from '../cost/ledger.ts';
-import type { Keyed } from '../keyed.ts';
-import { budgetOf } from '../state/current.ts';
+import { type Keyed, lookUp } from '../keyed.ts';
+import { canonicalJson } from '../state/canonical.ts';
+import type { Fact } from '../state/facts.ts';
 import type { State } from '../state/lists.ts';
 import type { SessionId } from '../types.ts';
 
@@ -13,10 +14,10 @@ export function metersOf(state: State, session: SessionId): Keyed<Usage> {
   return Object.fromEntries(own.map(([name, usage]) => [name.slice(prefix.length), usage]));
 }
 
-/** The models of a session whose cost nobody knows, where there is a budget: it could not be kept. */
-export function findUnpriced(state: State, session: SessionId): string[] {
-  if (budgetOf(state) === null) return [];
-  return Object.entries(metersOf(state, session)).flatMap(([model, { unpriced }]) =>
-    unpriced > 0 ? model : [],
-  );
+/** Does a fact say more than is recorded? A meter that reads the same is no news. */
+export function isNews(state: State, session: SessionId): (fact: Fact) => boolean {
+  const recorded = metersOf(state, session);
+  return (fact) =>
+    fact.kind !== 'meter' ||
+    canonicalJson(fact.usage) !== canonicalJson(lookUp(recorded, fact.model) ?? null);
 }

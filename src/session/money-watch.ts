@@ -13,12 +13,13 @@ import {
   spentOf,
 } from './held-money.ts';
 import type { Sight } from './look.ts';
+import { isNews } from './meters.ts';
 import { answerRaises } from './raise.ts';
 import type { SessionPorts, Target } from './record.ts';
 
 /** Keeps in mind what an epic may spend and has spent, over the looks at it. */
 export type MoneyWatch = {
-  /** Takes in what the agent's files say, and gives it back. */
+  /** Takes in what the agent's files say, and gives back what is not recorded yet. */
   read(state: State, facts: Fact[]): Fact[];
   /** Compares a state with what is known; the facts that put right what was changed behind orch's back. */
   check(state: State): Promise<Fact[]>;
@@ -37,7 +38,7 @@ export async function watchMoney(
   return {
     read(state, facts) {
       held = holdReadings(held, state, facts);
-      return facts;
+      return facts.filter(isNews(state, session));
     },
     async check(state) {
       for (const limit of await answerRaises(ports, session)) held = grantRaise(held, state, limit);

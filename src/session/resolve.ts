@@ -9,6 +9,7 @@ import { isAbove } from '../system/process.ts';
 import type { EpicId, SessionId } from '../types.ts';
 import { holdsSecret } from './clean.ts';
 import { type EpicView, readView } from './context.ts';
+import { listWaiting } from './fate.ts';
 import type { Place } from './here.ts';
 import { journalFolder, listJournals, readJournal } from './journal.ts';
 import { lastUsedOn } from './last-used.ts';
@@ -62,7 +63,8 @@ export async function readAllViews(
 ): Promise<{ views: EpicView[]; unreadable: UnreadableEpic[] }> {
   const views: EpicView[] = [];
   const unreadable: UnreadableEpic[] = [];
-  for (const epic of await listAllEpics(ports)) {
+  const waiting = listWaiting(ports.home).map(({ epic }) => epic);
+  for (const epic of new Set([...(await listAllEpics(ports)), ...waiting])) {
     try {
       views.push(await readView(ports, epic));
     } catch (error) {

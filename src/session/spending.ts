@@ -2,7 +2,8 @@ import { describeCommit, walkReadable } from '../checkpoint/list.ts';
 import { readCommitAndDocument } from '../checkpoint/read.ts';
 import { describeEstimate } from '../cost/budget.ts';
 import { burnPerHour, lastsUntil } from '../cost/forecast.ts';
-import { addUsage, type Ledger, listReadings, noUsage, totalUsage, type Usage } from '../cost/ledger.ts';
+import { type Ledger, listReadings } from '../cost/ledger.ts';
+import { estimateOf, moneyOf, spentBy, spentIn, sumByModel } from '../cost/money.ts';
 import { type CostReport, makeReport, type Point } from '../cost/report.ts';
 import { parseOid } from '../ids.ts';
 import { lookUp } from '../keyed.ts';
@@ -40,7 +41,7 @@ export type CostStatus = {
   readonly byModel: readonly {
     readonly model: string;
     readonly costUsd: number;
-    /** The part of it that is the agent's own figure; left out where there is none. */
+    /** The part of it that is the agent's own figure or a guess; left out where there is none. */
     readonly estimatedUsd?: number;
   }[];
   readonly burnPerHourUsd: number | null;
@@ -55,19 +56,20 @@ const recentPoints = 200;
 export async function readCostStatus(ports: SessionPorts, view: EpicView): Promise<CostStatus> {
   const { state } = view;
   const now = ports.clock.now();
-  const spent = totalUsage(state.ledger).micros;
+  const spent = spentIn(state.ledger);
   const points: { at: Millis; micros: Micros }[] = [];
   for await (const point of walkPoints(ports, view, recentPoints)) points.push(point);
   // What is pending was spent by now; but while nobody works, no time passes in which money could be spent.
   const isWorkedOn = Object.values(state.sessions).some(({ value }) => !hasEnded(value.status));
   if (isWorkedOn || spent > (points[0]?.micros ?? 0)) points.unshift({ at: now, micros: spent });
   const perHour = burnPerHour(points, now);
-  const bySession = sumMeters(state.ledger, ({ session }) => session).map(([sessionId, { micros }]) => {
+  const readings = listReadings(state.ledger);
+  const bySession = [...new Set(readings.map(({ session }) => session))].map((sessionId) => {
     const number = lookUp(state.sessions, sessionId)?.value.number ?? null;
-    return { sessionId, number, costUsd: toUsd(micros) };
+    return { sessionId, number, costUsd: toUsd(spentBy(state.ledger, sessionId)) };
   });
-  const byModel = sumMeters(state.ledger, ({ model }) => model).map(([model, { micros, estimated }]) => {
-    return { model, costUsd: toUsd(micros), ...describeEstimate(estimated) };
+  const byModel = [...sumByModel(readings)].map(([model, usage]) => {
+    return { model, costUsd: toUsd(moneyOf(model, usage)), ...describeEstimate(estimateOf(usage)) };
   });
   return {
     bySession: bySession.sort((a, b) => (b.number ?? 0) - (a.number ?? 0)),
@@ -75,16 +77,6 @@ export async function readCostStatus(ports: SessionPorts, view: EpicView): Promi
     burnPerHourUsd: perHour === null ? null : toUsd(perHour),
     lastsUntil: lastsUntil(spent, budgetOf(state), perHour, now),
   };
-}
-
-function sumMeters(
-  ledger: Ledger,
-  keyOf: (meter: { readonly session: string; readonly model: string }) => string,
-): [key: string, usage: Usage][] {
-  const sums = new Map<string, Usage>();
-  for (const { usage, ...meter } of listReadings(ledger))
-    sums.set(keyOf(meter), addUsage(sums.get(keyOf(meter)) ?? noUsage, usage));
-  return [...sums];
 }
 
 /** Where the money went, from all of the history. */
@@ -96,7 +88,7 @@ export async function readCostReport(
 ): Promise<CostReport> {
   const points: Point[] = [];
   for await (const point of walkPoints(ports, view)) points.push(point);
-  const spent = totalUsage(view.state.ledger).micros;
+  const spent = spentIn(view.state.ledger);
   const [newest] = points;
   // What is in no checkpoint yet counts as spent now.
   const last = view.pending.findLast(({ fact }) => fact.kind === 'cost' || fact.kind === 'meter');

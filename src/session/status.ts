@@ -2,11 +2,19 @@ import { type Checkpoint, describeCommit } from '../checkpoint/list.ts';
 import { type Budget, describeBudget } from '../cost/budget.ts';
 import type { ContextWindow } from '../cost/context.ts';
 import { totalUsage } from '../cost/ledger.ts';
+import { estimateOf, spentIn } from '../cost/money.ts';
 import { budgetOf, readCurrent } from '../state/current.ts';
 import type { State } from '../state/lists.ts';
 import type { EpicId } from '../types.ts';
 import type { EpicView } from './context.ts';
-import { describeSession, isTakenOver, type KnownSession, listSessions, type SessionInfo } from './fate.ts';
+import {
+  describeSession,
+  isTakenOver,
+  type KnownSession,
+  listSessions,
+  listShown,
+  type SessionInfo,
+} from './fate.ts';
 
 /** Where an epic stands. */
 export type EpicStatus = {
@@ -22,15 +30,14 @@ export type EpicStatus = {
 };
 
 export function describeMoney(state: State): Budget {
-  const { micros, estimated } = totalUsage(state.ledger);
-  return describeBudget(micros, budgetOf(state), estimated);
+  return describeBudget(spentIn(state.ledger), budgetOf(state), estimateOf(totalUsage(state.ledger)));
 }
 
 /** The session that is meant where none is named. */
 export function mainSession(view: EpicView, home: string): KnownSession | null {
-  const sessions = listSessions(view, home);
   const isRunning = ({ fate }: KnownSession) => fate === 'running' || fate === 'initializing';
-  return sessions.find(isRunning) ?? sessions[0] ?? null;
+  // One in which something has happened, before one whose agent was not asked anything yet.
+  return listSessions(view, home).find(isRunning) ?? listShown(view, home)[0] ?? null;
 }
 
 /** The sessions that may run in other clones, besides the main one. */

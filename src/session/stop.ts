@@ -8,8 +8,8 @@ import { cleanSecretText } from './clean.ts';
 import { readView } from './context.ts';
 import { listProcessesOf } from './leftovers.ts';
 import { endSession } from './lifecycle.ts';
-import { checkLive, type LiveRecord, readLive, requestStop, type StopRequest } from './live.ts';
-import type { SessionPorts } from './record.ts';
+import { checkLive, type LiveRecord, readLive, removeLive, requestStop, type StopRequest } from './live.ts';
+import type { SessionPorts, Target } from './record.ts';
 
 /** How long a supervisor has for its last checkpoint, besides stopping its command. */
 const lastWork: Millis = 20_000;
@@ -37,9 +37,24 @@ export async function stopSession(
   }
   const { state } = await readView(ports, epic);
   const status = lookUp(state.sessions, session)?.value.status;
-  if (!status || !hasEnded(status))
-    await endSession(ports, { epic, session, settings }, request.want, request.reason);
+  const target = { epic, session, settings };
+  if (status === undefined && (await endWaiting(ports, target, request))) return [];
+  if (!status || !hasEnded(status)) await endSession(ports, target, request.want, request.reason);
   return live.command ? nameProcesses(listProcessesOf(of)) : [];
+}
+
+/** Ends the session of an agent that was not asked anything yet; false where none waits in it. */
+async function endWaiting(
+  ports: SessionPorts,
+  target: Target,
+  { want, reason }: StopRequest,
+): Promise<boolean> {
+  const { beginWaiting, hasBegun } = await import('./agent-begin.ts');
+  if (hasBegun(ports, target.session)) return false;
+  const kind = want === 'pause' ? 'session_paused' : 'session_completed';
+  const ended = await beginWaiting(ports, target, [], { trigger: want, reason }, { kind, reason });
+  if (ended !== null) removeLive(ports.disk, ports.home, target.session);
+  return ended !== null;
 }
 
 function doesNotStop({ epic, session, holder }: LiveRecord): OrchError {

@@ -186,8 +186,6 @@ async function conclude(
       return end(why.request.want, why.request.reason);
     case 'blind':
       return end('fail', `orch could not look after it: ${why.problem}`);
-    case 'unpriced':
-      return end('fail', `${why.models.join(', ')} has no price, so the budget cannot be kept`);
     case 'taken_over': {
       // Its last word was spoken by another.
       const { state } = await readView(ports, target.epic);

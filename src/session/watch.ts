@@ -20,7 +20,6 @@ export type Reason =
   | { readonly kind: 'budget'; readonly stop: Stop; readonly saved: number | null }
   | { readonly kind: 'request'; readonly request: StopRequest }
   | { readonly kind: 'taken_over' }
-  | { readonly kind: 'unpriced'; readonly models: readonly string[] }
   /** It could not be watched over any more. */
   | { readonly kind: 'blind'; readonly problem: string };
 
@@ -93,7 +92,7 @@ export function makeWatch(ports: SessionPorts, target: Target, options: WatchOpt
     async lookLast(why) {
       if (why.kind === 'taken_over') return why;
       const halt = await look(true);
-      if (halt && !['budget', 'unpriced', 'blind'].includes(why.kind)) return reasonOf(halt);
+      if (halt && !['budget', 'blind'].includes(why.kind)) return reasonOf(halt);
       return why.kind === 'exit' && options.follower?.isAtLimit(why.exit) ? { ...why, isAtLimit: true } : why;
     },
   };

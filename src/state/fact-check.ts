@@ -44,6 +44,9 @@ export const isUsage = withFields<Usage>({
   cacheWrite: amount,
   unpriced: amount,
   estimated: optional(amount),
+  guessed: optional(amount),
+  settled: optional(amount),
+  corrected: optional(amount),
 });
 const usage: Check = isUsage;
 const artifact = withFields<{ path: string; sha256: string; bytes: number }>({

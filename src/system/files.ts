@@ -88,7 +88,6 @@ function unless<T, O>(codes: readonly string[], otherwise: O, work: () => T): T 
 
 /** What the system says of a path that is not there, or no longer; the last one on a network file system. */
 const absent: readonly string[] = ['ENOENT', 'ENOTDIR', 'ESTALE'];
-
 /** The same of a path that nothing can have: a name that is too long, or that holds a NUL. Others may have given it. */
 const impossible: readonly string[] = [...absent, 'ENAMETOOLONG', 'ERR_INVALID_ARG_VALUE'];
 
@@ -208,15 +207,16 @@ export async function makeFolder(disk: Disk, path: string): Promise<void> {
   await Promise.all(made.map((folder) => syncFolder(disk, dirname(folder))));
 }
 
-/**
- * Makes a folder and does something in it; again if the folder went in between,
- * because git removes folders it finds empty.
- */
+/** Makes a folder and works in it; again if the folder went in between, because git removes folders it finds empty. */
 export async function inFolder<T>(disk: Disk, folder: string, work: () => T): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
       await makeFolder(disk, folder);
-      return work();
+      const isGone = statIfThere(folder) === null; // while we waited for the disk
+      if (isGone) makeIfMissing(disk, folder);
+      const result = work();
+      if (isGone) await syncFolder(disk, dirname(folder));
+      return result;
     } catch (error) {
       if (systemCode(error) !== 'ENOENT' || attempt >= 10) throw error;
     }

@@ -75,9 +75,12 @@ it('has one session though the first hooks of it come at once', async () => {
   call('SessionEnd', { reason: 'other' });
   makeAgent(repository, 'agent-2', env).call('SessionStart', { source: 'startup' });
   expect(statusOf(repository, 'x')).toMatchObject({
-    session: { number: 1, status: 'paused' },
+    // The one that was just started waits for its first prompt.
+    session: { number: 2, status: 'running' },
     budget: { spentUsd: 1.5 },
   });
+  const { sessions } = orchJson<{ sessions: object[] }>(repository, ['session', 'list']);
+  expect(sessions).toMatchObject([{ number: 2 }, { number: 1, status: 'paused' }]);
 });
 
 it('is forgotten by sessions that died before anything happened in them', async () => {

@@ -1,24 +1,10 @@
-import { spawn } from 'node:child_process';
 import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, describe, expect, it } from 'vitest';
-import { makeAgent, wrote } from '../support/hooked-agent.ts';
+import { describe, expect, it } from 'vitest';
+import { makeAgent, processOfItsOwn, wrote } from '../support/hooked-agent.ts';
 import { orchJson, runOrch } from '../support/orch.ts';
 import { makeRepositoryWithCommit, type TestRepository } from '../support/repository.ts';
 import { writeConfig } from '../support/supervised.ts';
-
-const agents: ReturnType<typeof spawn>[] = [];
-
-afterEach(() => {
-  for (const agent of agents.splice(0)) agent.kill('SIGKILL');
-});
-
-/** An agent that is not this process: a person who raises its budget must not be found below it. */
-function processOfItsOwn(): { CLAUDE_PID: string } {
-  const agent = spawn('sleep', ['120'], { stdio: 'ignore' });
-  agents.push(agent);
-  return { CLAUDE_PID: String(agent.pid) };
-}
 
 type Status = { session: { number: number; status: string; agent: string; costUsd: number }; epicId: string };
 
@@ -338,23 +324,78 @@ describe('the context window of an agent', () => {
   });
 });
 
-it('an agent with a model that nobody knows the price of is halted: its budget could not be kept', () => {
-  const repository = makeRepositoryWithCommit();
-  runOrch(repository, ['cost', 'budget', '1', '--epic', 'x']);
-  const { call, transcript } = makeAgent(repository, 'agent-1', { ORCH_EPIC: 'x', ...processOfItsOwn() });
-  call('SessionStart', { source: 'startup' });
-  const message = { id: 'm', model: 'model-of-tomorrow', usage: { input_tokens: 5, output_tokens: 1 } };
-  appendFileSync(transcript, `${JSON.stringify({ type: 'assistant', requestId: 'r', message })}\n`);
-  expect(call('UserPromptSubmit', { prompt: 'Begin' })).toEqual({
-    systemMessage: expect.stringContaining('no price is known for model-of-tomorrow'),
-    decision: 'block',
-    reason: expect.stringContaining('orch cost budget none -e x'),
+describe('an agent with a model that has no price', () => {
+  const begin = () => {
+    const repository = makeRepositoryWithCommit();
+    runOrch(repository, ['cost', 'budget', '1', '--epic', 'x']);
+    const { call, transcript } = makeAgent(repository, 'agent-1', { ORCH_EPIC: 'x', ...processOfItsOwn() });
+    call('SessionStart', { source: 'startup' });
+    const write = (line: object) => appendFileSync(transcript, `${JSON.stringify(line)}\n`);
+    const spend = (id: string, output: number) => {
+      const message = { id, model: 'claude-opus-99', usage: { input_tokens: 0, output_tokens: output } };
+      write({ type: 'assistant', requestId: id, message });
+    };
+    /** What Claude Code writes at the end of a session. */
+    const account = (outputTokens: number, costUSD: number) =>
+      write({
+        type: 'cost-state',
+        sessionId: 'agent-1',
+        modelUsage: { 'claude-opus-99': { inputTokens: 0, outputTokens, costUSD } },
+      });
+    const money = () => orchJson<{ budget: { spentUsd: number } }>(repository, ['cost', '-e', 'x']).budget;
+    return { repository, call, spend, account, money };
+  };
+
+  it('goes on; it counts at the highest price of the family, which is said once and marked', () => {
+    const { repository, call, spend, money } = begin();
+    spend('m-1', 10_000);
+    expect(call('UserPromptSubmit', { prompt: 'Begin' })).toEqual({
+      systemMessage: expect.stringContaining('no price is known for claude-opus-99'),
+    });
+    expect(call('UserPromptSubmit', { prompt: 'Go on' })).toBeNull();
+    // Twenty-five dollars a million.
+    expect(money()).toMatchObject({ spentUsd: 0.25, estimatedUsd: 0.25, limitUsd: 1 });
+    const shown = runOrch(repository, ['cost', '-e', 'x']).stdout;
+    expect(shown).toMatch(/^spent +~\$0\.25\/\$1\.00/m);
+    expect(shown).toMatch(/^estimated +\$0\.25 of it is guessed: the highest price of the family$/m);
+    expect(shown).toMatch(/^unpriced +claude-opus-99 10000 tokens$/m);
+    expect(runOrch(repository, ['cost', 'report', '-e', 'x']).stdout).toMatch(
+      /^guessed, no price is known: claude-opus-99 0\.25$/m,
+    );
+    // A budget is no longer refused for it.
+    expect(runOrch(repository, ['cost', 'budget', '2', '-e', 'x']).status).toBe(0);
   });
-  // Said once; the block stays until a person gives it a price, or lifts the budget.
-  expect(call('UserPromptSubmit', { prompt: 'Go on' })).toEqual({
-    decision: 'block',
-    reason: expect.any(String),
+
+  it.each([
+    ['less', 0.1],
+    ['more', 0.7],
+  ])('is corrected when the agent’s own figure is %s', (_, costUsd) => {
+    const { call, spend, account, money } = begin();
+    spend('m-1', 10_000);
+    call('UserPromptSubmit', { prompt: 'Begin' });
+    account(10_000, costUsd);
+    call('Stop');
+    expect(money()).toMatchObject({ spentUsd: costUsd, estimatedUsd: costUsd });
+    // What comes after the account is guessed again, until the next.
+    spend('m-2', 4_000);
+    call('Stop');
+    expect(money().spentUsd).toBeCloseTo(costUsd + 0.1, 9);
+    account(14_000, costUsd + 0.04);
+    call('SessionEnd', { reason: 'other' });
+    expect(money().spentUsd).toBeCloseTo(costUsd + 0.04, 9);
   });
-  runOrch(repository, ['cost', 'budget', 'none', '-e', 'x']);
-  expect(call('UserPromptSubmit', { prompt: 'Go on' })).toBeNull();
+
+  it('is stopped by its budget, and goes on once the guess proved too high', () => {
+    const { call, spend, account, money } = begin();
+    spend('m-1', 50_000);
+    expect(call('UserPromptSubmit', { prompt: 'Begin' })).toMatchObject({
+      decision: 'block',
+      reason: expect.stringContaining('$1.25 of $1.00'),
+    });
+    account(50_000, 0.5);
+    call('SessionEnd', { reason: 'other' });
+    expect(money()).toMatchObject({ spentUsd: 0.5, level: 'ok' });
+    call('SessionStart', { source: 'resume' });
+    expect(call('UserPromptSubmit', { prompt: 'Go on' })).toBeNull();
+  });
 });

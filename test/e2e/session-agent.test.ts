@@ -1,5 +1,5 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { makeFakeAgent } from '../support/agents.ts';
 import { orchBin, runOrch } from '../support/orch.ts';
@@ -106,7 +106,7 @@ describe('orch start -- claude', () => {
     expect(spentOn(repository, 'x')).toBe(4.515);
   });
 
-  it('begins a new conversation, and says where the brief is, where the transcript is gone', () => {
+  it('begins a new conversation with the brief where the transcript is gone', () => {
     const repository = makeRepositoryWithCommit();
     const claude = makeFakeAgent(repository, 'claude', ['spend 1000'], ['spend 1000', 'brief']);
     runOrch(repository, ['start', '-e', 'x', '--', claude.program, '-p', 'Begin']);
@@ -115,10 +115,9 @@ describe('orch start -- claude', () => {
     const env = { CLAUDE_CONFIG_DIR: join(repository.home, 'elsewhere') };
     runOrch(repository, ['resume', '-e', 'x', '--', claude.program, '-p', 'Go on'], { env });
     const [, next = []] = claude.starts();
-    const [folder = '', prompt = '', ...rest] = next;
-    const [, file = ''] = /^--append-system-prompt=.* Read (\S+\.md) before/.exec(prompt) ?? [];
-    expect(folder).toBe(`--add-dir=${dirname(file)}`);
-    expect(prompt).not.toContain('Use tokens');
+    const [hook = '', ...rest] = next;
+    expect(hook).toMatch(/^--settings=.*"cat \\"\$ORCH_BRIEF_FILE\\""/);
+    expect(next.join(' ')).not.toContain('Use tokens');
     expect(rest).toEqual([`--session-id=${conversationOf(next)}`, '-p', 'Go on']);
     const brief = readFileSync(join(claude.stage, 'brief'), 'utf8');
     expect(brief).toMatch(/^orch recorded this about earlier work on x\. .*\n\n> # Brief: x/);
@@ -286,17 +285,23 @@ describe('orch start -- codex', () => {
     expect(trailerOf(repository, 'x')).toBe('codex bbbbbbbb');
   });
 
-  it('is stopped where its model has no price and there is a budget, which could not be kept', async () => {
+  it('is not stopped by a model without a price, but by the budget, at the highest price of the family', async () => {
     const repository = makeRepositoryWithCommit();
-    const codex = makeFakeAgent(repository, 'codex', ['spend 100', 'hang'], ['spend 100']);
-    const env = { FAKE_MODEL: 'unheard-of' };
+    const codex = makeFakeAgent(repository, 'codex', ['spend 10000'], ['spend 100000', 'hang']);
+    const env = { FAKE_MODEL: 'gpt-99' };
     const args = ['-e', 'x', '-b', '1', '--', codex.program, 'exec', 'Go'];
-    const orch = startSupervisor(repository, ['start', ...args], { env });
+    const first = runOrch(repository, ['start', ...args], { env });
+    expect(first.status).toBe(0);
+    expect(first.stderr.match(/no price is known for gpt-99/g)).toHaveLength(1);
+    // Thirty dollars a million, as GPT-5.5 costs.
+    expect(statusOf(repository, 'x').budget).toMatchObject({ spentUsd: 0.3, estimatedUsd: 0.3 });
+    const orch = startSupervisor(repository, ['start', ...args.slice(0, 2), ...args.slice(4)], { env });
     expect(await orch.ended).toBe(4);
-    expect(orch.stderr()).toContain('unheard-of has no price, so the budget of x cannot be kept');
-    expect(statusOf(repository, 'x').session.status).toBe('failed');
-    const free = ['start', '-e', 'y', '--', codex.program, 'exec', 'Go'];
-    expect(runOrch(repository, free, { env }).status).toBe(0);
+    expect(orch.stderr()).not.toContain('no price is known');
+    expect(statusOf(repository, 'x')).toMatchObject({
+      session: { status: 'budget_exceeded' },
+      budget: { spentUsd: 3.3 },
+    });
   });
 
   it('goes on with its conversation', () => {

@@ -31,6 +31,9 @@ const usage: fc.Arbitrary<Usage> = fc.record(
     unpriced: small,
     // Documents from before it was kept do not have it.
     estimated: fc.integer({ min: 1, max: 3 }),
+    guessed: fc.integer({ min: 1, max: 3 }),
+    settled: fc.integer({ min: 1, max: 3 }),
+    corrected: fc.integer({ min: 1, max: 3 }),
   },
   { requiredKeys: ['micros', 'input', 'output', 'cacheRead', 'cacheWrite', 'unpriced'] },
 );

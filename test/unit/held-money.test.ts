@@ -6,9 +6,11 @@ import {
   grantRaise,
   holdMoney,
   holdOn,
+  holdReadings,
   planRepairs,
   spentOf,
 } from '../../src/session/held-money.ts';
+import type { Fact } from '../../src/state/facts.ts';
 import { emptyState, type State } from '../../src/state/lists.ts';
 
 const session = parseSessionId('sess-aaaa');
@@ -85,5 +87,34 @@ describe('the money a supervisor holds', () => {
       spent: 5,
       limit: 5,
     });
+  });
+});
+
+describe('a guess that a supervisor holds', () => {
+  const reading = (guessed: number, settled: number): Fact => ({
+    kind: 'meter',
+    model: 'm',
+    usage: { ...noUsage, micros: 1, guessed, settled },
+  });
+
+  const begun = { number: 1, agent: null, parentSessionId: null, writer, startedAt: 1, seenAt: 1 };
+  const rest = { endedAt: null, reason: null, worked: 0, checkpoints: 0, latestCheckpointId: null };
+  const value = { ...begun, ...rest, status: 'running' as const };
+  const known = { ...before, sessions: { [session]: { value, stamp: [1, writer, 0] as const } } };
+
+  it('is what the agent’s files say, and not what a journal says of them', () => {
+    const held = holdReadings(holdMoney(known, session), known, [reading(9, 0)]);
+    expect(spentOf(held)).toBe(13);
+    const forged = stateOf({ 'sess-0000/m': 3, 'sess-aaaa/m': 1 }, 5);
+    const [row] = Object.values(forged.ledger);
+    Object.assign(row?.value.meters['sess-aaaa/m'] ?? {}, { guessed: 9, settled: 9 });
+    expect(spentOf(holdOn(held, forged))).toBe(13);
+    // Nor is it put back as money that was spent for certain.
+    expect(planRepairs(holdOn(held, forged), forged)).toEqual([]);
+  });
+
+  it('falls when they have a figure', () => {
+    const held = holdReadings(holdMoney(known, session), known, [reading(9, 0)]);
+    expect(spentOf(holdReadings(held, known, [reading(9, 9)]))).toBe(4);
   });
 });

@@ -37,7 +37,8 @@ describe('a meter', () => {
       unpriced: 70,
     });
     const bare = makeMeters({ other: tally() }, {}).other;
-    expect(bare).toMatchObject({ micros: 0, unpriced: all });
+    // At the highest price of all: 10,000 + 5,000 + 10,000 + 2,000 + 3,000.
+    expect(bare).toMatchObject({ micros: 0, unpriced: all, guessed: 30_000 });
     expect(bare).not.toHaveProperty('estimated');
   });
 
@@ -46,6 +47,7 @@ describe('a meter', () => {
     expect(makeMeters({ other: tally() }, { other: price }).other).toMatchObject({
       micros: 1_300,
       unpriced: 10_300,
+      guessed: 13_000,
     });
   });
 });
@@ -110,6 +112,7 @@ describe('reconciling', () => {
       estimated: 3_000_000,
       unpriced: 0,
     });
+    expect(compare({ other: own(3) }, 'other').meters.other).not.toHaveProperty('guessed');
   });
 
   it('leaves unpriced what came after the agent’s account, and all of it where that has no figure', () => {

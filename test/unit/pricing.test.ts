@@ -1,6 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { countUnpriced, findPrice, knownPrices, plainModel, priceTokens } from '../../src/cost/pricing.ts';
+import {
+  countUnpriced,
+  findPrice,
+  guessPrice,
+  knownPrices,
+  plainModel,
+  priceTokens,
+} from '../../src/cost/pricing.ts';
 import { addTokens, noTokens, type Tokens } from '../../src/cost/tokens.ts';
 import { someTokens } from '../support/transcripts.ts';
 
@@ -9,14 +16,16 @@ const million = 1_000_000;
 
 describe('the prices orch knows', () => {
   it('are of a day, and complete', () => {
-    expect(knownPrices.dated).toMatch(/^\d{4}-\d\d-\d\d$/);
-    expect(Object.keys(knownPrices.models).length).toBeGreaterThan(5);
-    for (const price of Object.values(knownPrices.models)) {
+    expect(Object.keys(knownPrices.dated)).toEqual(['anthropic', 'openai']);
+    for (const day of Object.values(knownPrices.dated)) expect(day).toMatch(/^\d{4}-\d\d-\d\d$/);
+    for (const [model, price] of Object.entries(knownPrices.models)) {
       expect(price.input).toBeGreaterThan(0);
       expect(price.output).toBeGreaterThan(price.input);
-      expect(price.cacheRead).toBeLessThan(price.input);
-      expect(price.cacheWrite1h).toBe(2 * price.input);
-      expect(price.cacheWrite5m).toBe(1.25 * price.input);
+      if (model.endsWith('-pro')) expect(price.cacheRead).toBe(price.input);
+      else expect(price.cacheRead).toBeLessThan(price.input);
+      const isClaude = model.startsWith('claude-');
+      expect(price.cacheWrite1h).toBe(isClaude ? 2 * price.input : null);
+      expect(price.cacheWrite5m).toBe(isClaude ? 1.25 * price.input : null);
     }
   });
 
@@ -28,6 +37,11 @@ describe('the prices orch knows', () => {
     ['claude-opus-5[1m]', 5],
     ['claude-sonnet-5', 2],
     ['claude-haiku-4-5-20251001', 1],
+    ['gpt-5', 1.25],
+    ['gpt-5-2025-08-07', 1.25],
+    ['gpt-5.1-codex-max', 1.25],
+    ['gpt-5.6-terra', 2],
+    ['gpt-6.1-sol', 2],
   ])('%s costs %d', (model, input) => {
     expect(findPrice(model, {})?.input).toBe(input);
   });
@@ -40,13 +54,49 @@ describe('the prices orch knows', () => {
     'claude',
     'CLAUDE-OPUS-5',
     'us.anthropic.claude-sonnet-4-5-20250929-v1:0',
-    'gpt-5',
+    'gpt-5.9-codex',
+    'gpt-5-2025-0807',
     '<synthetic>',
     '__proto__',
     'toString',
     '',
   ])('have none for %j, rather than another one’s', (model) => {
     expect(findPrice(model, {})).toBeNull();
+  });
+});
+
+describe('a price that is guessed', () => {
+  it.each([
+    ['claude-opus-5-5', 5, 25],
+    ['opus', 5, 25],
+    ['Sonnet', 3, 15],
+    ['claude-haiku-6', 1, 5],
+    ['us.anthropic.claude-sonnet-4-5-20250929-v1:0', 3, 15],
+    ['claude-novella-1', 5, 25],
+    ['gpt-5.9-codex', 5, 30],
+    ['gpt-7-luna', 0.2, 1.2],
+    ['gpt-5.7-codex-mini', 0.75, 4.5],
+    ['gpt-7-pro', 30, 180],
+    ['codex', 5, 30],
+    ['gpt-7-pulsar', 5, 30],
+    ['qwen3-coder', 10, 50],
+    ['__proto__', 10, 50],
+  ])('of %s is the highest of its family: %d in, %d out', (model, input, output) => {
+    expect(guessPrice(model, {})).toMatchObject({ input, output });
+  });
+
+  it('is never below a price of the family, of any kind, the user’s own included', () => {
+    const users = { 'claude-opus-9': { ...mine, output: 99 } };
+    expect(guessPrice('claude-opus-10', users)).toEqual({
+      input: 5,
+      output: 99,
+      cacheRead: 0.5,
+      cacheWrite5m: 6.25,
+      cacheWrite1h: 10,
+    });
+    // No model of the family is billed for what it writes to the cache: it is input.
+    expect(guessPrice('gpt-99', {})).toMatchObject({ cacheRead: 0.5, cacheWrite5m: 5, cacheWrite1h: 5 });
+    expect(guessPrice('x', {}, {})).toMatchObject({ input: 0, output: 0 });
   });
 });
 
