@@ -109,6 +109,22 @@ export const seeds: readonly Seed[] = [
   { target: 'text', found: 'spaces without end', input: `a${flood(' ')}b` },
   { target: 'remote words', found: 'an address without end', input: `remote: ${flood('a')}` },
 
+  {
+    target: 'codex config',
+    found: 'settings that are too large to be read with orch in them',
+    input: `notify = ["${'a'.repeat(800_000)}"]\n`,
+  },
+  {
+    target: 'claude settings',
+    found: 'settings that are too large to be read with orch in them',
+    input: JSON.stringify({ statusLine: { type: 'command', command: 'a'.repeat(800_000) } }),
+  },
+  {
+    target: 'codex hooks',
+    found: 'settings that are too large to be read with orch in them',
+    input: JSON.stringify({ a: 'a'.repeat(1024 * 1024 - 100) }),
+  },
+
   { target: 'live record', found: 'no holder', input: live({}) },
   { target: 'live record', found: 'a holder that is nothing', input: live({ holder: null }) },
   { target: 'stop request', found: 'a wish nobody has', input: '{"want":"x","reason":5}' },
