@@ -105,6 +105,7 @@ export const seeds: readonly Seed[] = [
     found: 'a commit that cannot be made a text',
     input: 'checkpoint: {last_commit: {toString: 1, valueOf: 1}}\n',
   },
+  { target: 'ORCHESTRATION.yaml', found: 'nothing but mistakes', input: `${flood(']')}\na: 1\n` },
   { target: 'test output', found: 'lines without end', input: `Tests ${flood(' ')}\n${flood('\n')}` },
   { target: 'text', found: 'spaces without end', input: `a${flood(' ')}b` },
   { target: 'remote words', found: 'an address without end', input: `remote: ${flood('a')}` },
