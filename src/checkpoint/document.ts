@@ -65,7 +65,13 @@ export async function parseDocument(
   const { integrity, ...content } = parsed as { integrity?: unknown; format?: unknown };
   if (typeof content.format === 'number' && content.format > format) throw tooNew(where, content.format);
   if (isOurs) return parsed as CheckpointDocument; // its object id was checked, and it was written or checked here
-  if (integrity !== integrityOf(content)) throw broken('its checksum does not match');
+  let expected: string;
+  try {
+    expected = integrityOf(content);
+  } catch (error) {
+    throw broken('it has a number that is too large', error); // `1e999` is read as infinity, which is not JSON
+  }
+  if (integrity !== expected) throw broken('its checksum does not match');
   const problem = (await import('./shape.ts')).findProblem(content);
   if (problem !== null) throw broken(problem);
   return parsed as CheckpointDocument; // checked just above; the parsed copy would lack the unknown fields

@@ -1,5 +1,6 @@
 import { constants } from 'node:fs';
 import { join } from 'node:path';
+import { listOf, oid, orNull, readChecked, text, withFields } from '../checks.ts';
 import { type Disk, makeFolder, readTextIfThere, syncFolder, writeAll } from '../system/files.ts';
 import type { Oid } from '../types.ts';
 
@@ -46,12 +47,17 @@ export function findRemade(home: string, oid: Oid): Oid {
   return now;
 }
 
+const isLost = withFields<Lost>({
+  at: text,
+  ref: text,
+  oid: text,
+  problem: text,
+  now: orNull(oid),
+  checkpoints: listOf(text),
+});
+
+/** A line that is empty, or that a crash cut short, is passed over. */
 export function readLost(home: string): Lost[] {
-  return (readTextIfThere(lostPath(home))?.split('\n') ?? []).flatMap((line) => {
-    try {
-      return [JSON.parse(line) as Lost]; // written by `noteLost`, in one step
-    } catch {
-      return []; // empty, or cut short by a crash
-    }
-  });
+  const lines = readTextIfThere(lostPath(home))?.split('\n') ?? [];
+  return lines.flatMap((line) => readChecked(line, isLost) ?? []);
 }

@@ -84,7 +84,7 @@ export function parseMessage(message: string): MessageContent | null {
     const [sessionId = '', sessionNumber = ''] = get('Session')?.split(' ') ?? [];
     const trigger = triggers.find((known) => known === get('Trigger'));
     const cost = parseMicros(get('Cost') ?? '');
-    if (trigger === undefined || cost === null) return null;
+    if (trigger === undefined || cost === null || !/^\d{1,10}$/.test(sessionNumber)) return null;
     const reason = get('Reason');
     return {
       id: parseCheckpointId(get('Checkpoint') ?? ''),
