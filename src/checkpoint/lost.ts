@@ -1,6 +1,6 @@
 import { constants } from 'node:fs';
 import { join } from 'node:path';
-import { listOf, oid, orNull, readChecked, text, withFields } from '../checks.ts';
+import { listOf, mapOf, oid, optional, orNull, readChecked, text, withFields } from '../checks.ts';
 import { type Disk, makeFolder, readTextIfThere, syncFolder, writeAll } from '../system/files.ts';
 import type { Oid } from '../types.ts';
 
@@ -54,6 +54,7 @@ const isLost = withFields<Lost>({
   problem: text,
   now: orNull(oid),
   checkpoints: listOf(text),
+  remade: optional(mapOf(oid)),
 });
 
 /** A line that is empty, or that a crash cut short, is passed over. */

@@ -84,6 +84,7 @@ export async function plant(document: CheckpointDocument, bytes: Buffer) {
     gates: 'red' as const,
     head: document.gitCommit,
     agent: 'claude',
+    notSaved: null,
   };
   const message = formatMessage(said, 'Session 3');
   const draft = {
