@@ -11,7 +11,14 @@ import type { EpicId, Millis, SessionId, WriterId } from '../types.ts';
  * take the first of them whole, and a caller that is told to try again must not find that one counted.
  */
 
-export type JournalHeader = { readonly epic: EpicId; readonly session: SessionId; readonly writer: WriterId };
+export type JournalHeader = {
+  readonly epic: EpicId;
+  /** What the journal is named after, and counted under. */
+  readonly session: SessionId;
+  readonly writer: WriterId;
+  /** The session its events belong to, where that is another: that of the calls of a day. */
+  readonly into?: SessionId;
+};
 export type JournalRecord = { readonly at: Millis; readonly fact: Fact };
 
 export type Journal = {
@@ -74,6 +81,7 @@ export function parseHeader(bytes: Buffer): JournalHeader | null {
     epic: parseEpicId(String(record.epic)),
     session: parseSessionId(String(record.session)),
     writer: parseWriterId(String(record.writer)),
+    ...(record.into !== undefined && { into: parseSessionId(String(record.into)) }),
   };
 }
 
@@ -122,8 +130,17 @@ export function parseEvents(
   return { events, end, torn };
 }
 
-function eventOf({ writer, session }: JournalHeader, { record, at, stop }: Line, from: number): Event[] {
+function eventOf({ writer, ...header }: JournalHeader, { record, at, stop }: Line, from: number): Event[] {
   const { at: time, fact } = record as { at?: Millis; fact?: Fact }; // its checksum says that orch wrote it
   if (time === undefined || fact === undefined) return [];
-  return [{ at: time, by: writer, session, offset: from + at, end: from + stop, fact }];
+  const place = { offset: from + at, end: from + stop };
+  return [{ at: time, by: writer, ...ownerOf(header), ...place, fact }];
+}
+
+/** Whose the events of a journal are. */
+export function ownerOf({
+  session,
+  into,
+}: Omit<JournalHeader, 'writer'>): Pick<Event, 'session' | 'journal'> {
+  return into === undefined ? { session } : { session: into, journal: session };
 }

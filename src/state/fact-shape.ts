@@ -23,7 +23,10 @@ export const factShape = z.discriminatedUnion('kind', [
     number: z.number(),
     agent: z.nullable(text),
     parentSessionId: z.nullable(z.custom<SessionId>((value) => typeof value === 'string')),
+    forCalls: z.optional(z.literal(true)),
   }),
+  /** One more call of the day: the session it joins is over between calls. */
+  z.object({ kind: z.literal('session_joined') }),
   z.object({ kind: z.literal('session_running') }),
   z.object({ kind: z.literal('session_paused'), reason }),
   z.object({ kind: z.literal('session_completed'), reason }),
