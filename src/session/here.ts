@@ -1,6 +1,5 @@
 import { join } from 'node:path';
 import type { Stored } from '../checkpoint/store.ts';
-import { epicRef } from '../checkpoint/tree.ts';
 import { systemCode, writeFailed } from '../errors.ts';
 import { snapshotRef } from '../git/snapshot-ref.ts';
 import { nameFile, parseSessionId } from '../ids.ts';
@@ -67,29 +66,15 @@ export async function recordIn(
   throw systemCode(problem) ? writeFailed('the session could not be recorded', problem) : problem;
 }
 
-type SharedPlace = Pick<OpenedPlace, 'epic' | 'settings' | 'agent'>;
-
-const maxLooks = 10;
-
 /**
  * The session of this clone's earlier calls of the day. Only where nothing but calls came after it: the epic's newest
  * session is the one whose code and status count, so work in between makes the next call begin another.
  */
-export async function findShared(ports: SessionPorts, place: SharedPlace): Promise<SessionId | null> {
-  for (let look = 0; ; look++) {
-    const view = await readView(ports, place.epic);
-    const found = await chooseShared(ports, view, place);
-    // A journal that went between reading the tip and the journals is in a newer tip.
-    const isCurrent = found !== null || (await ports.git.readRef(epicRef(place.epic))) === view.tip.oid;
-    if (isCurrent || look >= maxLooks) return found;
-  }
-}
-
-async function chooseShared(
+export async function findShared(
   ports: SessionPorts,
-  view: EpicView,
-  { settings, agent }: SharedPlace,
+  { epic, settings, agent }: Pick<OpenedPlace, 'epic' | 'settings' | 'agent'>,
 ): Promise<SessionId | null> {
+  const view = await readView(ports, epic);
   const today = dayOf(liftedTime(ports.clock.now(), view.state, view.pending));
   for (const { id, value } of listSessions(view, ports.home)) {
     if (!value.forCalls || !hasEnded(value.status) || dayOf(value.startedAt) !== today) return null;

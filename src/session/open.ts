@@ -123,7 +123,7 @@ function sayEnded(before: State, { session, endsWith }: Opening, { stop }: Verdi
   if (endsWith === null) return [];
   const isCompleted = findNewest(before)?.status === 'completed' && !lookUp(before.sessions, session);
   if (isCompleted) return [{ ...endsWith, kind: 'session_completed' }];
-  return stop ? [] : [endsWith];
+  return stop && endsWith.kind === 'session_paused' ? [] : [endsWith];
 }
 
 /** Does it say what the epic may spend? Then nothing else does. */

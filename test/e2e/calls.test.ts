@@ -98,6 +98,8 @@ describe('calls where no session runs', () => {
     expect(statusOf(repository)).toBe('paused');
     expect(runOrch(repository, ['record', 'cost', '9', '-e', 'x'], today).status).toBe(4);
     expect(statusOf(repository)).toBe('budget_exceeded');
+    run(repository, 'session', 'complete');
+    expect(statusOf(repository)).toBe('completed');
     expect(sessionsOf(repository)).toHaveLength(1);
   });
 
