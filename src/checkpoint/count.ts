@@ -27,7 +27,9 @@ export function countCheckpoint(
   const stamp = [Math.min(state.clock + 1, latestTime), draft.writer, 0] as const;
   const session = lookUp(state.sessions, draft.sessionId)?.value;
   const row = lookUp(state.ledger, draft.writer)?.value;
-  const isOver = (other: string) => !draft.journals.some((journal) => journal === other);
+  // The session that calls share goes on without a journal of its name.
+  const isOver = (other: string) =>
+    other !== draft.sessionId && !draft.journals.some((journal) => journal === other);
   const tree = draft.snapshot?.tree ?? null;
   const counted = join(state, {
     clock: stamp[0],

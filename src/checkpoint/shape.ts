@@ -11,6 +11,7 @@ const event = z.object({
   at: time,
   by: writerId,
   session: sessionId,
+  journal: z.optional(sessionId),
   offset: amount,
   end: amount,
   fact: z.custom<Event['fact']>(isFact),

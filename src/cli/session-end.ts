@@ -35,8 +35,10 @@ export async function runEnd(
   else if (interrupted) {
     await recoverInterrupted(orch, epic, await orch.readSettings());
     if (want === 'complete') await completeEnded(orch, epic, await orch.readSettings(), reason);
-  } else if (want === 'complete') await completeEnded(orch, epic, await orch.readSettings(), reason);
-  else throw nothingRuns(epic);
+  } else if (want === 'complete') {
+    const outcome = await completeEnded(orch, epic, await orch.readSettings(), reason);
+    if (outcome === null) context.out.tell(`${epic} is completed already; nothing was changed`);
+  } else throw nothingRuns(epic);
   if (left.length > 0) context.out.tell(showLeft(context.out, left));
   return showEnded(context, orch, epic, live?.session ?? interrupted?.id ?? null);
 }

@@ -1,8 +1,11 @@
+import { epicRef } from '../checkpoint/tree.ts';
 import { OrchError } from '../errors.ts';
+import type { GitEngine } from '../git/engine.ts';
 import { presetRedactor, type Redact } from '../redact.ts';
 import { isFact } from '../state/fact-check.ts';
 import type { Fact } from '../state/facts.ts';
 import { cleanText, cutBytes, maxTextBytes } from '../text.ts';
+import type { EpicId } from '../types.ts';
 
 /** More than any fact needs; a caller that has more to say says it in several. */
 const maxFactBytes = 64 * 1024;
@@ -58,8 +61,10 @@ export function holdsSecret(name: string): boolean {
   return presetRedactor.redactAtOnce(name) !== name;
 }
 
-export function secretName(): OrchError {
-  return new OrchError(
+/** Refuses a new epic whose name is a secret, before anything is written that has the name. */
+export async function refuseSecretName({ git }: { readonly git: GitEngine }, epic: EpicId): Promise<void> {
+  if (!holdsSecret(epic) || (await git.readRef(epicRef(epic))) !== null) return;
+  throw new OrchError(
     'EPIC_ID_INVALID',
     'this epic id looks like a secret, and would stand in every checkpoint',
     { hint: 'Nothing was written. Try --epic my-feature' },

@@ -63,7 +63,17 @@ export function listSessions(view: EpicView, home: string): KnownSession[] {
     const liveness = record && !hasEnded(value.status) ? checkLive(record) : null;
     return { id, value, live: record, fate: fateOf(value.status, own.has(id), liveness) };
   });
-  return known.sort((a, b) => b.value.number - a.value.number || b.value.startedAt - a.value.startedAt);
+  return known.sort((a, b) => byNewest(a.value, b.value));
+}
+
+function byNewest(a: Session, b: Session): number {
+  return b.number - a.number || b.startedAt - a.startedAt;
+}
+
+/** The session that says where an epic stands, as long as none runs. */
+export function findNewest({ sessions }: State): Session | null {
+  const known = Object.values(sessions).map(({ value }) => value);
+  return known.sort(byNewest)[0] ?? null;
 }
 
 type Waiting = LiveRecord & { readonly waiting: NonNullable<LiveRecord['waiting']> };

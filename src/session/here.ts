@@ -1,47 +1,71 @@
+import { join } from 'node:path';
 import type { Stored } from '../checkpoint/store.ts';
-import { parseSessionId } from '../ids.ts';
+import { systemCode, writeFailed } from '../errors.ts';
+import { snapshotRef } from '../git/snapshot-ref.ts';
+import { nameFile, parseSessionId } from '../ids.ts';
 import type { Fact } from '../state/facts.ts';
+import { hasEnded } from '../state/transition.ts';
 import { statIfThere } from '../system/files.ts';
-import type { EpicId, SessionId, Trigger } from '../types.ts';
+import { withLock } from '../system/lock.ts';
+import type { EpicId, Millis, SessionId, Trigger } from '../types.ts';
+import { refuseSecretName } from './clean.ts';
+import { type EpicView, readView } from './context.ts';
+import { listSessions } from './fate.ts';
 import { journalFolder, journalPath } from './journal.ts';
 import { checkLive, listLive } from './live.ts';
+import { liftedTime } from './pending.ts';
 import { type Ask, type Outcome, record, recordInNew, type SessionPorts, type Target } from './record.ts';
 import { defaultSettings, type SessionSettings } from './settings.ts';
 
 /** Where facts go: into a session that runs here, or into one that is opened for the call. */
-export type Place =
-  | (Target & { readonly kind: 'running' })
-  | {
-      readonly kind: 'opened';
-      readonly epic: EpicId;
-      readonly settings: SessionSettings;
-      readonly agent: string | null;
-    };
+export type Place = (Target & { readonly kind: 'running' }) | OpenedPlace;
+
+type OpenedPlace = {
+  readonly kind: 'opened';
+  readonly epic: EpicId;
+  readonly settings: SessionSettings;
+  readonly agent: string | null;
+};
 
 export function makeSessionId({ random }: SessionPorts): SessionId {
   return parseSessionId(`sess-${random.id(6)}`);
 }
 
-/** Records facts in their place. A session that is opened for them ends with them, and leaves a checkpoint. */
-export function recordIn(
+/**
+ * Records facts in their place. Where no session runs, the calls of a day share one that is over between them: each
+ * leaves a checkpoint.
+ */
+export async function recordIn(
   ports: SessionPorts,
   place: Place,
   facts: readonly Fact[],
   ask: Ask | null = null,
 ): Promise<Outcome> {
   if (place.kind === 'running') return recordInRunning(ports, place, facts, ask);
-  const { epic, settings, agent } = place;
+  const { epic } = place;
   const why: Ask = ask ?? { trigger: 'pause', reason: null, orLater: true };
-  const session = makeSessionId(ports);
-  const opening = {
-    epic,
-    session,
-    agent,
-    parentSessionId: null,
-    settings,
-    endsWith: { kind: 'session_paused' as const, reason: why.reason },
+  const endsWith = { kind: 'session_paused' as const, reason: why.reason };
+  const recordWith = (shared: SessionId | null) => {
+    const own = makeSessionId(ports);
+    const where = shared === null ? { session: own } : { session: shared, journal: own };
+    return recordInNew(ports, { ...place, ...where, parentSessionId: null, endsWith }, facts, why);
   };
-  return recordInNew(ports, opening, facts, why);
+  await refuseSecretName(ports, epic);
+  const shared = await findShared(ports, place);
+  if (shared !== null) return recordWith(shared);
+  // Calls at the same moment wait for the first, instead of each beginning a session for the day.
+  const lock = join(ports.home, 'locks', nameFile(epic, '.calls.lock'));
+  const begun: Promise<Outcome>[] = [];
+  const problem = await withLock(ports, lock, () => {
+    begun[0] = findShared(ports, place).then(recordWith);
+    return begun[0];
+  }).then(
+    () => null,
+    (error: unknown) => error,
+  );
+  // Once it has begun, it is recorded or it says that it is not: a lock that could not be let go of changes neither.
+  if (begun[0] !== undefined) return begun[0];
+  throw systemCode(problem) ? writeFailed('the session could not be recorded', problem) : problem;
 }
 
 /** An agent that was started and not asked anything yet has a session without a journal: this begins it. */
@@ -58,6 +82,40 @@ async function recordInRunning(
     : null;
   return begun ?? record(ports, target, facts, ask);
 }
+
+/**
+ * The session of this clone's earlier calls of the day. Only where nothing but calls came after it: the epic's newest
+ * session is the one whose code and status count, so work in between makes the next call begin another.
+ */
+export async function findShared(
+  ports: SessionPorts,
+  { epic, settings, agent }: Pick<OpenedPlace, 'epic' | 'settings' | 'agent'>,
+): Promise<SessionId | null> {
+  const view = await readView(ports, epic);
+  const today = dayOf(liftedTime(ports.clock.now(), view.state, view.pending));
+  for (const { id, value } of listSessions(view, ports.home)) {
+    if (!value.forCalls || !hasEnded(value.status) || dayOf(value.startedAt) !== today) return null;
+    if (value.writer !== (await ports.identifyWriter()) || value.agent !== agent) continue;
+    return (await isKeptHere(ports, view, id, settings)) ? id : null;
+  }
+  return null;
+}
+
+/**
+ * Can its snapshots be gone on from? Clones that have one writer after the other (`ORCH_WRITER`) share its sessions, and
+ * snapshots that do not stand on those before them could not be sent.
+ */
+async function isKeptHere(
+  { git, takeSnapshot }: SessionPorts,
+  { epic, saved }: EpicView,
+  session: SessionId,
+  settings: SessionSettings,
+): Promise<boolean> {
+  if (!settings.snapshot || takeSnapshot === null || !saved?.document.snapshot) return true;
+  return (await git.readRef(snapshotRef(epic, session))) !== null;
+}
+
+const dayOf = (at: Millis): string => new Date(at).toDateString();
 
 export type SaveRequest = {
   readonly trigger: Trigger;

@@ -13,7 +13,14 @@ import type { EpicId, Millis, SessionId, WriterId } from '../types.ts';
  * take the first of them whole, and a caller that is told to try again must not find that one counted.
  */
 
-export type JournalHeader = { readonly epic: EpicId; readonly session: SessionId; readonly writer: WriterId };
+export type JournalHeader = {
+  readonly epic: EpicId;
+  /** What the journal is named after, and counted under. */
+  readonly session: SessionId;
+  readonly writer: WriterId;
+  /** The session its events belong to, where that is another: that of the calls of a day. */
+  readonly into?: SessionId;
+};
 export type JournalRecord = { readonly at: Millis; readonly fact: Fact };
 
 export type Journal = {
@@ -71,7 +78,9 @@ export function parseHeader(bytes: Buffer): JournalHeader | null {
   }
   if (format !== journalFormat || typeof epic !== 'string' || !isEpicId(epic)) return null;
   if (!isSessionId(session) || !isWriterId(writer)) return null;
-  return { epic: parseEpicId(epic), session, writer };
+  const { into } = record;
+  if (into !== undefined && !isSessionId(into)) return null;
+  return { epic: parseEpicId(epic), session, writer, ...(into !== undefined && { into }) };
 }
 
 /** A line of a journal that its checksum vouches for. */
@@ -131,8 +140,17 @@ function isSound({ at, fact }: Record<string, unknown>): boolean {
   return at === undefined || fact === undefined || (time(at) && isFact(fact));
 }
 
-function eventOf({ writer, session }: JournalHeader, { record, at, stop }: Line, from: number): Event[] {
+function eventOf({ writer, ...header }: JournalHeader, { record, at, stop }: Line, from: number): Event[] {
   const { at: when, fact } = record as { at?: Millis; fact?: Fact }; // looked at in `isSound`
   if (when === undefined || fact === undefined) return [];
-  return [{ at: when, by: writer, session, offset: from + at, end: from + stop, fact }];
+  const place = { offset: from + at, end: from + stop };
+  return [{ at: when, by: writer, ...ownerOf(header), ...place, fact }];
+}
+
+/** Whose the events of a journal are. */
+export function ownerOf({
+  session,
+  into,
+}: Omit<JournalHeader, 'writer'>): Pick<Event, 'session' | 'journal'> {
+  return into === undefined ? { session } : { session: into, journal: session };
 }

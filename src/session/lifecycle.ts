@@ -1,7 +1,6 @@
 import { type Checkpoint, epicNotFound } from '../checkpoint/list.ts';
 import { isOn } from '../checkpoint/policy.ts';
 import type { Stored } from '../checkpoint/store.ts';
-import { lookUp } from '../keyed.ts';
 import { budgetOf } from '../state/current.ts';
 import type { Fact } from '../state/facts.ts';
 import type { State } from '../state/lists.ts';
@@ -12,7 +11,7 @@ import { claimEpic, isElsewhere } from './claim.ts';
 import { type EpicView, epicExists, readView } from './context.ts';
 import { isTakenOver, type KnownSession, listOwnJournals, listSessions } from './fate.ts';
 import { findForeignCode, type Handover, handOver } from './handover.ts';
-import { makeSessionId } from './here.ts';
+import { findShared, makeSessionId } from './here.ts';
 import { type LiveRecord, readLive, removeLive, writeLive } from './live.ts';
 import { readOrchestration, withFacts } from './orchestration.ts';
 import { type Outcome, record, recordInNew, type SessionPorts, type Target } from './record.ts';
@@ -144,22 +143,30 @@ export async function endSession(
   return outcome;
 }
 
-/** Calls an epic's work done where no session runs: its newest session is, or one that is opened to say so. */
+/**
+ * Calls an epic's work done where no session runs: its newest session is, or one that is opened to say so. Null where
+ * it was done already.
+ */
 export async function completeEnded(
   ports: SessionPorts,
   epic: EpicId,
   settings: SessionSettings,
   reason: string | null,
-): Promise<Outcome> {
+): Promise<Outcome | null> {
   const view = await readView(ports, epic);
   const newest = listSessions(view, ports.home)[0];
-  const status = newest && lookUp(view.state.sessions, newest.id)?.value.status;
+  const status = newest?.value.status;
+  if (status === 'completed') return null;
   const hasJournal = newest && listOwnJournals(view, ports.home).has(newest.id);
-  if (newest && hasJournal && status && hasEnded(status) && status !== 'completed')
+  if (newest && hasJournal && status && hasEnded(status))
     return endSession(ports, { epic, session: newest.id, settings }, 'complete', reason);
+  const own = makeSessionId(ports);
+  const isShared =
+    newest && (await findShared(ports, { epic, settings, agent: newest.value.agent })) === newest.id;
+  const where = isShared ? { session: newest.id, journal: own } : { session: own };
   const opening = {
     epic,
-    session: makeSessionId(ports),
+    ...where,
     agent: null,
     parentSessionId: newest?.id ?? null,
     settings,

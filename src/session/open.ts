@@ -2,6 +2,7 @@ import { withHeldBudget } from '../checkpoint/held-budgets.ts';
 import { decide, type Verdict } from '../checkpoint/policy.ts';
 import type { Tip } from '../checkpoint/tip.ts';
 import { onlyRecorded, writeFailed } from '../errors.ts';
+import { lookUp } from '../keyed.ts';
 import type { Event, Fact } from '../state/facts.ts';
 import { foldAll } from '../state/fold.ts';
 import type { State } from '../state/lists.ts';
@@ -10,7 +11,9 @@ import { maxSessionNumber } from '../units.ts';
 import { firstBudget } from './budget.ts';
 import { cleanFacts } from './clean.ts';
 import { withHeldSave } from './context.ts';
+import { findNewest } from './fate.ts';
 import { journalFolder } from './journal.ts';
+import { type JournalHeader, ownerOf } from './journal-record.ts';
 import { beginJournal } from './journal-write.ts';
 import { liftedTime, type Pending, readPending, withJournal } from './pending.ts';
 import type { SessionPorts } from './record.ts';
@@ -20,6 +23,8 @@ import type { SessionSettings } from './settings.ts';
 export type Opening = {
   readonly epic: EpicId;
   readonly session: SessionId;
+  /** The journal of a call that joins a session which other calls have begun. */
+  readonly journal?: SessionId;
   readonly agent: string | null;
   readonly parentSessionId: SessionId | null;
   readonly settings: SessionSettings;
@@ -52,7 +57,7 @@ export function beginOnce(
     if (begun !== null) return { ...begun, pending };
     begun = await beginSession(ports, writer, opening, facts, tip, pending);
     try {
-      return { ...begun, pending: withJournal(pending, folder, opening.session) };
+      return { ...begun, pending: withJournal(pending, folder, opening.journal ?? opening.session) };
     } catch (error) {
       // It is written whole, so it counts: a caller that records it again would count it twice.
       await begun.durable;
@@ -70,18 +75,13 @@ async function beginSession(
   tip: Tip,
   pending: Pending,
 ): Promise<Begun> {
-  const { epic, session, agent, parentSessionId, settings, endsWith } = opening;
+  const { epic, settings } = opening;
   const before = withHeldBudget(ports.home, epic, foldAll(tip.state, pending.events));
   const at = liftedTime(ports.clock.now(), tip.state, pending.events);
-  const number = nextNumber(before);
-  const said: Fact[] = [
-    { kind: 'session_started', number, agent, parentSessionId },
-    { kind: 'session_running' },
-    ...(facts.some(setsBudget) ? [] : firstBudget(before, settings)),
-    ...facts,
-  ];
+  const said = [...sayBegun(before, opening, facts), ...facts];
+  const header = headerOf(writer, opening);
   const events = said.map((fact, index): Event => {
-    return { at, by: writer, session, offset: index, end: index + 1, fact };
+    return { at, by: writer, ...ownerOf(header), offset: index, end: index + 1, fact };
   });
   const verdict = decide(
     settings.policy,
@@ -94,11 +94,36 @@ async function beginSession(
     ports.clock.now(),
   );
   if (verdict.stop) said.push({ kind: 'budget_exceeded', reason: verdict.checkpoint?.reason ?? null });
-  else if (endsWith) said.push(...(await cleanFacts([endsWith], ports.redact)));
+  said.push(...(await cleanFacts(sayEnded(before, opening, verdict), ports.redact)));
   const records = said.map((fact) => ({ at, fact }));
-  const header = { epic, session, writer };
   const { durable } = await beginJournal(ports.disk, journalFolder(ports.home), header, records);
   return { durable, verdict };
+}
+
+function headerOf(writer: WriterId, { epic, session, journal }: Opening): JournalHeader {
+  return journal === undefined
+    ? { epic, session, writer }
+    : { epic, session: journal, writer, into: session };
+}
+
+function sayBegun(before: State, opening: Opening, facts: readonly Fact[]): Fact[] {
+  const { agent, parentSessionId, settings, journal, endsWith } = opening;
+  if (journal !== undefined) return [{ kind: 'session_joined' }];
+  const number = nextNumber(before);
+  const forCalls = endsWith === null ? {} : { forCalls: true as const };
+  return [
+    { kind: 'session_started', number, agent, parentSessionId, ...forCalls },
+    { kind: 'session_running' },
+    ...(facts.some(setsBudget) ? [] : firstBudget(before, settings)),
+  ];
+}
+
+/** How it ends, where it is there for one call. A call is no work that goes on: what was completed stays so. */
+function sayEnded(before: State, { session, endsWith }: Opening, { stop }: Verdict): Fact[] {
+  if (endsWith === null) return [];
+  const isCompleted = findNewest(before)?.status === 'completed' && !lookUp(before.sessions, session);
+  if (isCompleted) return [{ ...endsWith, kind: 'session_completed' }];
+  return stop && endsWith.kind === 'session_paused' ? [] : [endsWith];
 }
 
 /** Does it say what the epic may spend? Then nothing else does. */

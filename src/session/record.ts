@@ -8,12 +8,12 @@ import type { Tip } from '../checkpoint/tip.ts';
 import { epicRef } from '../checkpoint/tree.ts';
 import { onlyRecorded } from '../errors.ts';
 import { lookUp } from '../keyed.ts';
-import type { Event, Fact } from '../state/facts.ts';
+import { type Event, type Fact, journalOf } from '../state/facts.ts';
 import type { State } from '../state/lists.ts';
 import { hasEnded, isLifecycle } from '../state/transition.ts';
 import type { SessionId, Trigger, WriterId } from '../types.ts';
 import { chargeAbove } from './above.ts';
-import { cleanFacts, cleanSecretText, holdsSecret, secretName } from './clean.ts';
+import { cleanFacts, cleanSecretText, refuseSecretName } from './clean.ts';
 import { type EpicView, readView, viewFrom } from './context.ts';
 import { journalFolder } from './journal.ts';
 import type { JournalRecord } from './journal-record.ts';
@@ -63,9 +63,9 @@ export async function recordInNew(
   ask: Ask | null,
 ): Promise<Outcome> {
   const { epic, session } = opening;
-  if (holdsSecret(epic) && (await ports.git.readRef(epicRef(epic))) === null) throw secretName();
+  await refuseSecretName(ports, epic);
   const clean = await cleanFacts(facts, ports.redact);
-  const isOwn = isOf(session, clean.some(setsBudget));
+  const isOwn = isIn(opening.journal ?? session, clean.some(setsBudget));
   const writer = await ports.identifyWriter();
   const beginOn = beginOnce(ports, writer, opening, clean);
   if (ask === null) {
@@ -80,26 +80,28 @@ export async function recordInNew(
   const [kept] = await Promise.all([keepTree(ports, opening), readAhead(ports, opening)]);
   let verdict: Outcome['verdict'] = { warn: [], stop: null };
   let recorded: Promise<void> | null = null;
+  // From the journal: another call's checkpoint may have them.
+  let events: Event[] = [];
   try {
     const stored = await saveDraft(ports, opening, kept, writer, async (tip) => {
       const begun = await beginOn(tip);
+      if (recorded === null) events = begun.pending.events.filter(isOwn);
       ({ verdict, durable: recorded } = begun);
       const { checkpoint } = begun.verdict;
       const why = checkpoint?.trigger === 'budget' ? checkpoint : ask;
       return { ...begun, why, runFiles: ask.runFiles ?? [] };
     });
     if (stored === null) throw new Error('a draft was made, and no checkpoint of it');
-    const { events } = stored.document;
     const state = withHeldBudget(ports.home, epic, stored.document.state);
     await chargeAbove(ports, session, state, clean, append.bind(null, ports));
-    return { session, events: events.filter(isOwn), state, verdict, stored };
+    return { session, events, state, verdict, stored };
   } catch (error) {
     if (recorded === null) throw error;
     await recorded;
     if (!ask.orLater) throw clean.every(isLifecycle) ? error : onlyRecorded(error, epic);
     reportLater(ports, error);
-    const { pending, state } = await readView(ports, epic);
-    return { session, events: pending.filter(isOwn), state, verdict, stored: null };
+    const { state } = await readView(ports, epic);
+    return { session, events, state, verdict, stored: null };
   }
 }
 
@@ -109,9 +111,9 @@ function reportLater(ports: SessionPorts, error: unknown): void {
   ports.report(`recorded, but the checkpoint could not be made now: ${problem}`);
 }
 
-/** What was said of a session; the budget that the config gives a new epic was not. */
-function isOf(session: SessionId, saysBudget: boolean): (event: Event) => boolean {
-  return (event) => event.session === session && (saysBudget || !setsBudget(event.fact));
+/** What was said in a journal; the budget that the config gives a new epic was not. */
+function isIn(journal: SessionId, saysBudget: boolean): (event: Event) => boolean {
+  return (event) => journalOf(event) === journal && (saysBudget || !setsBudget(event.fact));
 }
 
 async function append(

@@ -29,7 +29,10 @@ export const factShape = z.discriminatedUnion('kind', [
     number: sessionNumber,
     agent: z.nullable(text),
     parentSessionId: z.nullable(sessionId),
+    forCalls: z.optional(z.literal(true)),
   }),
+  /** One more call of the day: the session it joins is over between calls. */
+  z.object({ kind: z.literal('session_joined') }),
   z.object({ kind: z.literal('session_running') }),
   z.object({ kind: z.literal('session_paused'), reason }),
   z.object({ kind: z.literal('session_completed'), reason }),

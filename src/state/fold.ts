@@ -10,7 +10,7 @@ import {
 import { lookUp } from '../keyed.ts';
 import type { Millis } from '../types.ts';
 import { latestTime, maxCount } from '../units.ts';
-import { type Event, type Fact, stampOf } from './facts.ts';
+import { type Event, type Fact, journalOf, stampOf } from './facts.ts';
 import { join } from './join.ts';
 import {
   bounds,
@@ -28,7 +28,7 @@ import { hasEnded, isLifecycle, transition } from './transition.ts';
 
 /** Has this event been counted? The mark stands in the same state as the totals. */
 export function isFolded(state: State, event: Event): boolean {
-  return (lookUp(lookUp(state.ledger, event.by)?.value.folded ?? {}, event.session) ?? 0) >= event.end;
+  return (lookUp(lookUp(state.ledger, event.by)?.value.folded ?? {}, journalOf(event)) ?? 0) >= event.end;
 }
 
 /** Takes an event into a state, once. */
@@ -110,7 +110,7 @@ function runAfter(part: RunPart, fact: Extract<Fact, { run: string }>, at: Milli
 
 function sessionAfter(known: Session | undefined, { fact, at, by }: Event): Session | null {
   if (fact.kind === 'session_started') {
-    const { number, agent, parentSessionId } = fact;
+    const { number, agent, parentSessionId, forCalls } = fact;
     const begun = { number, agent, parentSessionId, writer: by, startedAt: at, seenAt: at };
     return {
       ...begun,
@@ -120,6 +120,7 @@ function sessionAfter(known: Session | undefined, { fact, at, by }: Event): Sess
       worked: 0,
       checkpoints: 0,
       latestCheckpointId: null,
+      ...(forCalls && { forCalls }),
     };
   }
   if (known === undefined) return null; // it was cut from the list long ago
@@ -131,8 +132,9 @@ function sessionAfter(known: Session | undefined, { fact, at, by }: Event): Sess
 }
 
 /** Only what changes: the merge keeps the rest of the row. */
-function rowAfter(row: LedgerRow, { session, end, fact }: Event): LedgerRow {
-  const folded = { [session]: end };
+function rowAfter(row: LedgerRow, event: Event): LedgerRow {
+  const { session, end, fact } = event;
+  const folded = { [journalOf(event)]: end };
   const meters: { [name: string]: Usage } = {};
   // A journal is a file, and others can write into it: what is no amount of money counts for nothing.
   if ((fact.kind === 'cost' || fact.kind === 'meter') && !isAmount(fact.usage))
@@ -178,6 +180,7 @@ function entryOf(event: Event, fact: Fact): { readonly [L in ListName]?: List<Li
       return entry(event, 'gates', name, { ...result, session });
     }
     case 'session_started':
+    case 'session_joined':
     case 'session_running':
     case 'session_paused':
     case 'session_completed':

@@ -43,6 +43,8 @@ export const session = z.object({
   worked: amount,
   checkpoints: amount,
   latestCheckpointId: z.nullable(checkpointId),
+  /** Nothing ran in it: it holds what single calls recorded, all those of a day. */
+  forCalls: z.optional(z.literal(true)),
 });
 
 /** A note, a blocker, or something that was tried and failed. */

@@ -21,9 +21,9 @@ const table: { readonly [S in Status]: { readonly [K in Lifecycle]?: Status } } 
     session_recovered: 'failed',
     budget_exceeded: 'budget_exceeded',
   },
-  // What is over for now can still be called done.
-  paused: { session_completed: 'completed' },
-  budget_exceeded: { session_completed: 'completed' },
+  // What is over for now can still be called done. A session that calls share is over between them.
+  paused: { session_joined: 'initializing', session_completed: 'completed' },
+  budget_exceeded: { session_joined: 'initializing', session_completed: 'completed' },
   failed: { session_completed: 'completed' },
   completed: {},
 };

@@ -39,14 +39,14 @@ describe('journals that are on their way out', () => {
         realDisk.unlink(path);
       },
     };
-    for (let round = 0; round < 60; round++) {
-      dies = round >= 40 && round < 55;
+    for (let round = 0; round < 120; round++) {
+      dies = round >= 90 && round < 105;
       await saveFacts({ cwd, engine, disk, settings: withoutTree }, [note(`n${round}`), cost(1_000)]);
     }
     await withOrch({ cwd, engine }, async (orch) => {
       const { notes, micros } = await readHistory(orch);
-      expect(micros).toBe(60_000);
-      expect(notes).toHaveLength(60);
+      expect(micros).toBe(120_000);
+      expect(notes).toHaveLength(120);
       expect(Object.values((await readView(orch, epic)).state.ledger)[0]?.value.generation).toBeGreaterThan(
         0,
       );

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { deleteEpicCheckpoints } from '../../src/index.ts';
+import { deleteEpicCheckpoints, saveCheckpoint } from '../../src/index.ts';
 import { endAfterwards, startInBackground } from '../support/background.ts';
 import { expectSound, listFiles, readText, repositoryAt, save } from '../support/checkpoints.ts';
 import { orchJson, runOrch, startOrch } from '../support/orch.ts';
@@ -37,14 +37,24 @@ function refsBelow(repository: TestRepository, prefix: string): string[] {
     .filter((ref) => ref !== '');
 }
 
-/** A checkpoint with a change of its own, in a session of its own, some hours apart. */
-function work(repository: TestRepository, epic: string, content: string, hours: number): string {
+/** A checkpoint with a change of its own, in a session of its own (agents share none), some hours apart. */
+async function work(
+  repository: TestRepository,
+  epicId: string,
+  content: string,
+  hours: number,
+): Promise<string> {
   repository.write('work', `${content}\n`);
-  const args = ['checkpoint', 'create', '-e', epic, '-r', content];
-  const { checkpoint } = orchJson<{ checkpoint: { sessionId: string } }>(repository, args, {
-    env: inDays(hours / 24),
-  });
-  return checkpoint.sessionId;
+  const now = Date.parse(inDays(hours / 24).ORCH_NOW ?? '');
+  const input = { epicId, reason: content, agent: content };
+  return (await saveCheckpoint(input, { cwd: repository.folder, clock: { now: () => now } })).sessionId;
+}
+
+async function workThrice(repository: TestRepository): Promise<string[]> {
+  const sessions: string[] = [];
+  for (const [at, content] of ['one', 'two', 'three'].entries())
+    sessions.push(await work(repository, 'x', content, at));
+  return sessions;
 }
 
 /** What stands below .git, byte for byte. */
@@ -55,9 +65,9 @@ function contentOf(repository: TestRepository): Map<string, string> {
 }
 
 describe('orch cleanup', () => {
-  it('takes snapshots, failed epics and their trash away in their time, and nothing of the user', () => {
+  it('takes snapshots, failed epics and their trash away in their time, and nothing of the user', async () => {
     const repository = makeRepositoryWithCommit();
-    const sessions = ['one', 'two', 'three'].map((content, at) => work(repository, 'x', content, at));
+    const sessions = await workThrice(repository);
     runOrch(repository, ['start', '-e', 'bad', '--no-baseline', '--', 'sh', '-c', 'exit 3']);
     const branches = repository.git('for-each-ref', 'refs/heads');
     expect(clean(repository, 0).removed).toEqual([]);
@@ -107,7 +117,7 @@ describe('orch cleanup', () => {
     expect(total).toBe(3);
   });
 
-  it('keeps the last green code, and what runs', () => {
+  it('keeps the last green code, and what runs', async () => {
     const repository = makeRepositoryWithCommit();
     writeConfig(repository, 'gates:\n  - { name: fine, run: "true" }\n');
     const green = orchJson<{ passed: boolean }>(repository, ['baseline', '-e', 'x']);
@@ -120,7 +130,7 @@ describe('orch cleanup', () => {
     ]);
     const greens = checkpoints.filter(({ gates }) => gates === 'green');
     expect(greens).toHaveLength(1);
-    for (const at of [1, 2, 3]) work(repository, 'x', `more ${at}`, at);
+    for (const at of [1, 2, 3]) await work(repository, 'x', `more ${at}`, at);
     const { id } = startInBackground(repository, 'y');
     const { removed, kept } = clean(repository, 400);
     expect(named(removed)).toEqual(['snapshots x', 'snapshots x']);
@@ -131,9 +141,9 @@ describe('orch cleanup', () => {
     expect(whyOf(`y ${id}`)).toBe('its session runs');
   });
 
-  it('takes the undo of a worktree that is gone, and no other', () => {
+  it('takes the undo of a worktree that is gone, and no other', async () => {
     const repository = makeRepositoryWithCommit();
-    work(repository, 'x', 'then', 0);
+    await work(repository, 'x', 'then', 0);
     const linked = repositoryAt(repository.home, join(repository.home, 'linked'));
     repository.git('worktree', 'add', '--quiet', linked.folder);
     for (const place of [repository, linked]) {
@@ -149,9 +159,9 @@ describe('orch cleanup', () => {
     expect(refsBelow(repository, undos)).toEqual([`${undos}/main/00000001`]);
   });
 
-  it('takes old undos away in their time, and keeps the last restore of each worktree', () => {
+  it('takes old undos away in their time, and keeps the last restore of each worktree', async () => {
     const repository = makeRepositoryWithCommit();
-    work(repository, 'x', 'then', 0);
+    await work(repository, 'x', 'then', 0);
     for (const content of ['one\n', 'two\n', 'three\n']) {
       repository.write('work', content);
       expect(runOrch(repository, ['restore', '1', '-e', 'x', '-y']).status).toBe(0);
@@ -166,10 +176,10 @@ describe('orch cleanup', () => {
     expect(readText(repository.folder, 'work')).toBe('three\n');
   });
 
-  it('keeps the newest code where the clock was set back', () => {
+  it('keeps the newest code where the clock was set back', async () => {
     const repository = makeRepositoryWithCommit();
-    work(repository, 'x', 'by a clock that is ahead', 5);
-    const newest = work(repository, 'x', 'the newest', 0);
+    await work(repository, 'x', 'by a clock that is ahead', 5);
+    const newest = await work(repository, 'x', 'the newest', 0);
     const { removed, kept } = clean(repository, 400);
     expect(removed).toEqual([]);
     expect(kept.map(({ name }) => name)).toContain(`x ${newest}`);
@@ -193,7 +203,7 @@ describe('orch cleanup', () => {
     await waitUntil(() => readFileSync(join(logs, `${session.id}.log`), 'utf8').includes('hello'));
     mkdirSync(join(logs, 'run-7'));
     writeFileSync(join(logs, 'run-7', 'build.log'), 'built\n');
-    work(repository, 'x', 'so that the epic stays', 1);
+    await work(repository, 'x', 'so that the epic stays', 1);
     expect(clean(repository, 6).removed).toEqual([]);
     const { removed, bytes } = clean(repository, 8);
     expect(removed.map(({ name }) => name)).toContain(`logs/${session.id}.log`);
@@ -245,9 +255,9 @@ describe('orch cleanup', () => {
     expectSound(repository);
   });
 
-  it('never takes what ended within a day, whatever --max-age-days says', () => {
+  it('never takes what ended within a day, whatever --max-age-days says', async () => {
     const repository = makeRepositoryWithCommit();
-    for (const at of [0, 1, 2]) work(repository, 'x', `${at}`, at);
+    for (const at of [0, 1, 2]) await work(repository, 'x', `${at}`, at);
     expect(clean(repository, 0.9, '--max-age-days', '0').removed).toEqual([]);
     expect(clean(repository, 3, '--max-age-days', '5').removed).toEqual([]);
     expect(named(clean(repository, 3, '--max-age-days', '0').removed)).toEqual([
@@ -256,13 +266,13 @@ describe('orch cleanup', () => {
     ]);
   });
 
-  it('takes what crashes left, when nobody can be at it any more', () => {
+  it('takes what crashes left, when nobody can be at it any more', async () => {
     const repository = makeRepositoryWithCommit();
-    const session = work(repository, 'x', 'one', 0);
+    const session = await work(repository, 'x', 'one', 0);
     const home = join(repository.folder, '.git/orchestration');
     const journal = join(home, 'journal', `${session}.jsonl`);
     const recorded = readFileSync(journal);
-    work(repository, 'x', 'two', 0.1);
+    await work(repository, 'x', 'two', 0.1);
     expect(existsSync(journal)).toBe(false);
     writeFileSync(journal, recorded);
     for (const folder of ['briefs', 'damaged', 'snapshot-index/0123456789abcdef', 'snapshot-objects/abc/aa'])
@@ -288,12 +298,12 @@ describe('orch cleanup', () => {
     for (const name of theirs) expect([name, existsSync(join(home, name))]).toEqual([name, true]);
   });
 
-  it('says in words and in a report what went, what stayed, and why', () => {
+  it('says in words and in a report what went, what stayed, and why', async () => {
     const repository = makeRepositoryWithCommit();
     expect(runOrch(repository, ['cleanup']).stdout).toBe(
       '✓ Nothing to clean up: 0 things looked at, all are to stay.\n',
     );
-    for (const at of [0, 1]) work(repository, 'x', `${at}`, at);
+    for (const at of [0, 1]) await work(repository, 'x', `${at}`, at);
     const report = join(repository.home, 'report.md');
     const ran = runOrch(repository, ['cleanup', '--report', report], { env: inDays(40) });
     expect(ran.stdout).toMatch(
@@ -318,9 +328,9 @@ describe('orch cleanup', () => {
     }
   });
 
-  it('works without git, which then cannot tell the bytes', () => {
+  it('works without git, which then cannot tell the bytes', async () => {
     const repository = makeRepositoryWithCommit();
-    for (const at of [0, 1]) work(repository, 'x', `${at}`, at);
+    for (const at of [0, 1]) await work(repository, 'x', `${at}`, at);
     const env = { ...inDays(40), ORCH_ENGINE: 'isomorphic' };
     const { removed, gitBytes } = orchJson<Cleaned & { gitBytes: null }>(repository, ['cleanup'], { env });
     expect([named(removed), gitBytes]).toEqual([['snapshots x'], null]);
@@ -330,7 +340,7 @@ describe('orch cleanup', () => {
 
   it('two at once do what one does', async () => {
     const repository = makeRepositoryWithCommit();
-    for (const at of [0, 1, 2, 3]) work(repository, 'x', `${at}`, at);
+    for (const at of [0, 1, 2, 3]) await work(repository, 'x', `${at}`, at);
     runOrch(repository, ['start', '-e', 'bad', '--no-baseline', '--', 'sh', '-c', 'exit 3']);
     const env = inDays(40);
     const both = [1, 2].map(
@@ -349,7 +359,7 @@ describe('orch cleanup', () => {
   it('frees what was shared too, in each clone, and the next sync does not bring it back', async () => {
     const hub = makeHub();
     const [laptop, desk] = [cloneOf(hub, 'laptop'), cloneOf(hub, 'desk')];
-    const sessions = ['one', 'two', 'three'].map((content, at) => work(laptop, 'x', content, at));
+    const sessions = await workThrice(laptop);
     await syncIn(laptop);
     await syncIn(desk);
     const [, , last] = sessions;

@@ -22,7 +22,7 @@ type Three = { repository: TestRepository; one: Checkpoint; two: Checkpoint; thr
 
 async function makeThree(): Promise<Three> {
   const repository = makeRepositoryWithCommit();
-  const [one, two, three] = await save(repository, ['one', 'two', 'three']);
+  const [one, two, three] = await save(repository, ['one', 'two', 'three'], { apart: true });
   return { repository, one, two, three };
 }
 

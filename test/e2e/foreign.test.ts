@@ -158,7 +158,7 @@ describe.each(engines)('what somebody else put on the ref (%s)', (engine) => {
 
   it('commits stay in the history, and are no checkpoints', async () => {
     const repository = makeRepositoryWithCommit();
-    const [tip] = await save(repository, ['one']);
+    const [tip] = await save(repository, ['one'], { apart: true });
     const foreign = commitFiles(repository, tip.commit, {}, 'Somebody was here');
     repository.git('update-ref', epicRef, foreign);
     expect(reasonsOf(list(repository, { env }))).toEqual(['one']);
@@ -172,7 +172,7 @@ describe.each(engines)('what somebody else put on the ref (%s)', (engine) => {
 
   it('a damaged checkpoint below a foreign commit is not lost sight of', async () => {
     const repository = makeRepositoryWithCommit();
-    const [, two] = await save(repository, ['one', 'two']);
+    const [, two] = await save(repository, ['one', 'two'], { apart: true });
     const foreign = commitFiles(repository, two.commit, {}, 'Somebody was here');
     repository.git('update-ref', epicRef, foreign);
     damage(repository, two, 'document', 'truncated');

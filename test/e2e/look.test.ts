@@ -41,10 +41,9 @@ describe('orch status and orch log', () => {
     );
     expect(runOrch(repository, ['log', 'feat-login'], at(noon)).stdout).toBe(
       [
-        's2  ‖ paused  1s  $4.10',
+        's1  ‖ paused  30m  $4.10',
         '  2  09:30  pause  +$4.10  Paused: 1 cost',
-        's1  ‖ paused  1s  $0.00',
-        '  1  09:00  pause  Paused: 1 budget change',
+        '  1  09:00  pause          Paused: 1 budget change',
         '',
       ].join('\n'),
     );
@@ -176,7 +175,9 @@ describe('orch brief', () => {
       status: 2,
       hint: expect.stringMatching(/\d+ tokens/),
     });
-    expect(read('--checkpoint', '2').stdout).toMatch(/^# Brief: x, session 2 → 3\n/);
+    expect(read('--checkpoint', '2').stdout).toMatch(
+      /^# Brief: x, session 1 → 2\n\*\*Ended:\*\* paused .* Checkpoint 2\./,
+    );
     expect(JSON.parse(read('--format', 'json').stdout)).toMatchObject({ sections: expect.any(Array) });
     expect(fail(repository, ['brief', '-e', 'x', '--checkpoint', '99'])).toMatchObject({
       status: 1,

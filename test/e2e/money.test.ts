@@ -158,7 +158,10 @@ describe('orch cost', () => {
 
 it('orch cost names the newest sessions, and what the others cost: nothing of the sum is missing', () => {
   const repository = makeRepositoryWithCommit();
-  for (let times = 0; times < 7; times++) spend(repository, '0.10');
+  for (let day = 1; day <= 7; day++)
+    runOrch(repository, ['record', 'cost', '0.10', '-e', 'x'], {
+      env: { ORCH_NOW: `2026-11-0${day}T12:00:00Z`, TZ: 'UTC' },
+    });
   const { stdout } = runOrch(repository, ['cost', '-e', 'x']);
   expect(stdout).toMatch(/^sessions +s7 \$0\.10 · .*s3 \$0\.10 · 2 earlier \$0\.20$/m);
 });

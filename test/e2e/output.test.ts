@@ -64,7 +64,7 @@ describe('what people read', () => {
     expect(runOrch(repository, ['checkpoint', 'list', '-e', 'x'], options).stdout.split('\n')).toEqual([
       'x',
       '#  SESS      AGE  TRIGGER   COST  GATES  SUMMARY',
-      '2  s2    30s ago  manual   $0.00  –      Router moved',
+      '2  s1    30s ago  manual   $0.00  –      Router moved',
       '1  s1     1h ago  manual   $0.00  –      Login form done',
       '',
     ]);

@@ -32,7 +32,7 @@ describe('orch record', () => {
       'Paused: 1 test result',
     );
     expect(repository.git('log', '-1', '--format=%b', 'refs/orchestration/epics/x')).toMatch(
-      /^Session 5 · tests 141\/142\n/,
+      /^Session 1 · tests 141\/142\n/,
     );
   });
 

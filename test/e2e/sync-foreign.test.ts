@@ -45,7 +45,7 @@ describe('two lines of one epic', () => {
     expect(reasonsOf(list(desk)).sort()).toEqual(
       ['one', 'two at the desk', 'two on the laptop', null].sort(),
     );
-    expect(Object.keys(show(desk, 'latest').document.state.sessions)).toHaveLength(3);
+    expect(Object.keys(show(desk, 'latest').document.state.sessions)).toHaveLength(2);
     expect(await save(desk, ['three'])).toMatchObject([{ seq: 4 }]);
     expect(verify(desk)).toMatchObject({ status: 0, found: { damaged: [] } });
     expectSound(desk);

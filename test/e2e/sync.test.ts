@@ -39,7 +39,7 @@ describe('the first sync to an address', () => {
     const error = fail(clone, ['sync']);
     expect(error).toMatchObject({ status: 2, code: 'USAGE', hint: expect.stringContaining('--dry-run') });
     expect(error.message).toBe(
-      'the first sync to origin would publish 2 checkpoints, 2 snapshots of your files (1 untracked file), 1 commit not on origin yet; there is nobody to ask',
+      'the first sync to origin would publish 2 checkpoints, 1 snapshot of your files (1 untracked file), 1 commit not on origin yet; there is nobody to ask',
     );
     expect(hub.git('for-each-ref', 'refs/orchestration')).toBe('');
 
@@ -48,7 +48,7 @@ describe('the first sync to an address', () => {
     expect(stdout.replace(/[0-9a-f]{9}/, 'HASH')).toBe(
       [
         'publish  x: 2 checkpoints',
-        'publish  2 snapshots of your files',
+        'publish  1 snapshot of your files',
         '           untracked  secret-notes.txt',
         'publish  1 commit not on origin yet',
         '           HASH  Not pushed yet',
@@ -58,7 +58,7 @@ describe('the first sync to an address', () => {
     expect(hub.git('for-each-ref', 'refs/orchestration')).toBe('');
     expect(clone.git('for-each-ref', 'refs/orchestration-local')).toBe('');
 
-    expect(runOrch(clone, ['sync', '-y']).stdout).toMatch(/^x +↑ 2 checkpoints\nsnapshots +↑ 2 sessions\n$/);
+    expect(runOrch(clone, ['sync', '-y']).stdout).toMatch(/^x +↑ 2 checkpoints\nsnapshots +↑ 1 session\n$/);
     await save(clone, ['three']);
     expect(runOrch(clone, ['sync']).status).toBe(0);
     // Another address under the same name is asked about anew.

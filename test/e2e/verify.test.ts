@@ -26,11 +26,12 @@ it('a file of others in the tree that is missing is damage too', async () => {
   expect(found.damaged).toEqual([expect.objectContaining({ problem: expect.stringContaining(object) })]);
 });
 
-it('a snapshot that expired, or was not fetched, is said and is no damage; a broken one is', () => {
+it('a snapshot that expired, or was not fetched, is said and is no damage; a broken one is', async () => {
   const repository = makeRepositoryWithCommit();
   for (const [at, content] of ['one', 'two', 'three'].entries()) {
     writeFileSync(join(repository.folder, 'work'), content);
-    create(repository, content, { env: { ORCH_NOW: new Date(Date.now() + at * 60_000).toISOString() } });
+    const now = Date.now() + at * 60_000;
+    await save(repository, [content], { apart: true, clock: { now: () => now } });
   }
   const clone = repositoryAt(repository.home, join(makeFolder(), 'clone'));
   repository.git('clone', '--quiet', '--no-local', repository.folder, clone.folder);

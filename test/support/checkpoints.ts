@@ -49,6 +49,9 @@ export function create(repository: TestRepository, reason: string, options: Opti
   return orchJson<{ checkpoint: Checkpoint }>(repository, args, options).checkpoint;
 }
 
+/** `apart`: each in a session of its own. Calls of a day share one, but not those of different agents. */
+export type SaveOptions = OrchOptions & { readonly apart?: boolean };
+
 /**
  * Saves several of epic x through the library, the oldest first: what a test begins with, not what it is about,
  * because a process for each takes ten times as long.
@@ -56,12 +59,13 @@ export function create(repository: TestRepository, reason: string, options: Opti
 export async function save<const T extends readonly string[]>(
   repository: TestRepository,
   reasons: T,
-  options: OrchOptions = {},
+  { apart = false, ...options }: SaveOptions = {},
 ): Promise<{ [K in keyof T]: Checkpoint }> {
   const orch = await openOrch({ cwd: repository.folder, ...options });
   const made: Checkpoint[] = [];
   try {
-    for (const reason of reasons) made.push(await saveCheckpoint({ epicId: 'x', reason }, orch));
+    for (const reason of reasons)
+      made.push(await saveCheckpoint({ epicId: 'x', reason, ...(apart && { agent: reason }) }, orch));
   } finally {
     orch.close();
   }

@@ -9,7 +9,7 @@ import { endSession, type Started, type StartRequest, startSession } from '../..
 import { type Outcome, record } from '../../src/session/record.ts';
 import { recoverInterrupted } from '../../src/session/recover.ts';
 import { defaultSettings, type SessionSettings } from '../../src/session/settings.ts';
-import type { Event, Fact } from '../../src/state/facts.ts';
+import { type Event, type Fact, journalOf } from '../../src/state/facts.ts';
 import type { Session } from '../../src/state/lists.ts';
 import { hasEnded, transition } from '../../src/state/transition.ts';
 import type { EpicId, Status } from '../../src/types.ts';
@@ -77,7 +77,7 @@ export async function readHistory(orch: Orch, of: EpicId = epic): Promise<Histor
   }
   const { state } = await readView(orch, of);
   const micros = totalUsage(state.ledger).micros;
-  const places = events.map(({ by, session, offset }) => `${by} ${session} ${offset}`);
+  const places = events.map((event) => `${event.by} ${journalOf(event)} ${event.offset}`);
   expect(new Set(places).size, 'no event is counted twice').toBe(places.length);
   expect(micros, 'the money is what was recorded').toBe(sumOf(events.map(({ fact }) => fact)));
   const sessions: Record<string, Session> = {};

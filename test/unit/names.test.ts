@@ -36,7 +36,8 @@ describe('finding a checkpoint', () => {
     let at = now - 5 * 3_600_000;
     await withOrch({ cwd: folder, clock: { now: () => at } }, async (orch) => {
       for (let index = 1; index <= 4; index++) {
-        await saveCheckpoint({ epicId: 'e', reason: `number ${index}` }, orch);
+        // Calls of one day share a session, unless different agents make them.
+        await saveCheckpoint({ epicId: 'e', reason: `number ${index}`, agent: `agent ${index}` }, orch);
         at += 3_600_000;
       }
       at = now;

@@ -4,6 +4,7 @@ import { statuses } from '../../src/types.ts';
 
 const facts = [
   'session_started',
+  'session_joined',
   'session_running',
   'session_paused',
   'session_completed',
@@ -43,10 +44,10 @@ describe('transition', () => {
         session_recovered: 'failed',
         budget_exceeded: 'budget_exceeded',
       },
-      paused: { session_completed: 'completed' },
+      paused: { session_joined: 'initializing', session_completed: 'completed' },
       completed: {},
       failed: { session_completed: 'completed' },
-      budget_exceeded: { session_completed: 'completed' },
+      budget_exceeded: { session_joined: 'initializing', session_completed: 'completed' },
     });
   });
 
