@@ -274,7 +274,7 @@ export function storeForged(repository: TestRepository, forged: ForgedContent): 
     gates: 'red' as const,
     head: null,
   };
-  const message = formatMessage({ ...said, snapshot: null, agent: 'claude' }, 'Session 3');
+  const message = formatMessage({ ...said, snapshot: null, notSaved: summary, agent: 'claude' }, 'Session 3');
   return git(['commit-tree', folder], message);
 }
 
