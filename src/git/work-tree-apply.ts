@@ -56,26 +56,31 @@ export async function applyToTree(
   // No object is where a prune could take it before it is held.
   const quarantine = await openQuarantine(ports);
   let isEmpty = false;
+  let released = Promise.resolve();
   try {
     const environment = { ...quarantine.environment, GIT_INDEX_FILE: work };
     const refused = await changeIndex(ports, reading.changes, environment);
     const entries = findInIndex(readIfThere(work) ?? nothing, paths, git.format);
     if (entries === null) throw new Error('git wrote an index of another kind than it read');
     const stored = blobsOf(entries);
-    const moved = new Set((await quarantine.releaseOnly(stored)).flatMap(({ oids }) => oids));
-    isEmpty = true;
-    const before = stored.filter((oid) => !moved.has(oid));
-    hold(ports, objectFolder, before);
-    await syncLooseObjects(disk, objectFolder, before);
+    released = quarantine.releaseOnly(stored).then((files) => {
+      const moved = files.flatMap(({ oids }) => oids);
+      const before = stored.filter((oid) => !moved.includes(oid));
+      hold(ports, objectFolder, before);
+      return syncLooseObjects(disk, objectFolder, before);
+    });
+    released.catch(() => {}); // awaited below, whatever happens first
     if (!entries.isPlain) return null;
     const edits = new Map(paths.map((path): [string, TreeEdit] => [path, entries.found.get(path) ?? null]));
     const { tree, objects } = await editTree(git, kept.tree, edits);
-    await git.writeObjects(objects);
+    await Promise.all([git.writeObjects(objects), released]);
+    isEmpty = true;
     const oids = [...stored, ...objects.map((one) => hashObject(one, git.format))];
     const written = oids.map(asLoose);
     return { ...keep(ports, work, kept.basis, tree, reading, refused), written };
   } finally {
-    quarantine.close(isEmpty);
+    // Another way would find these objects there, and not wait for the disk again.
+    await released.finally(() => quarantine.close(isEmpty));
   }
 }
 
