@@ -7,6 +7,7 @@ import { type Keyed, lookUp, mergeKeyed } from '../keyed.ts';
 import type { Fact } from '../state/facts.ts';
 import type { Random } from '../system/clock.ts';
 import type { Disk } from '../system/files.ts';
+import type { Millis } from '../types.ts';
 import { type FileNotice, readTranscript, unread } from './transcript.ts';
 import { loadCached, storeCached } from './transcript-cache.ts';
 
@@ -21,6 +22,8 @@ export type MeterRequest = {
   readonly recorded: Meters;
   /** What the transcripts held when the session began, if it went on with them: that was another session's. */
   readonly before: Meters;
+  /** When the conversations of files began that were not there then: what is older in them is another session's too. */
+  readonly begins?: Keyed<Millis>;
   /** Do the agents give their accounts in these files, behind what they are of? Then what follows is not in them. */
   readonly isFollowed: boolean;
 };
@@ -45,10 +48,10 @@ export type MeterResult = {
  */
 export async function meterTranscripts(
   { disk, random }: { readonly disk: Disk; readonly random: Random },
-  { cache, paths, prices, recorded, before, isFollowed }: MeterRequest,
+  { cache, paths, prices, recorded, before, begins = {}, isFollowed }: MeterRequest,
 ): Promise<MeterResult> {
   const cached = loadCached(cache);
-  const { state, reading, notices } = readTranscript(cached?.state ?? unread, paths);
+  const { state, reading, notices } = readTranscript(cached?.state ?? unread, paths, undefined, begins);
   const counted = makeMeters(reading.counted, prices);
   const { meters, differences } = reconcile(
     counted,
@@ -56,7 +59,8 @@ export async function meterTranscripts(
     prices,
     isFollowed ? reading.since : {},
   );
-  const own = subtractMeters(meters, before, subtractEarlier);
+  const others = mergeKeyed(before, makeMeters(state.repeated, prices), addUsage);
+  const own = subtractMeters(meters, others, subtractEarlier);
   const lost = cached?.lost ?? findLost(recorded, own);
   // A last line that is still growing is read again anyway: only whole ones are worth keeping.
   const isNew = cached === null || JSON.stringify(cached.state.files) !== JSON.stringify(state.files);

@@ -5,7 +5,7 @@ import { removeCached } from '../integration/transcript-cache.ts';
 import type { Keyed } from '../keyed.ts';
 import type { Random } from '../system/clock.ts';
 import { type Disk, listFolder, readTextIfThere, removeIfThere, writeAtomically } from '../system/files.ts';
-import type { EpicId, SessionId } from '../types.ts';
+import type { EpicId, Millis, SessionId } from '../types.ts';
 import type { EpicChoice } from './resolve.ts';
 import { isOthers } from './writer.ts';
 
@@ -22,6 +22,8 @@ export type AgentLink = {
   readonly transcripts: readonly string[];
   /** What the transcripts held when the session began: that was another session's. */
   readonly before: Keyed<Usage>;
+  /** When the conversations joined whose transcripts were not there yet, by transcript. Missing in older links. */
+  readonly begins?: Keyed<Millis>;
   /** Was the agent told what it has to know when it was started? */
   readonly isBriefed: boolean;
 };
