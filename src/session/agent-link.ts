@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import type { LiveFigure } from '../cost/figure.ts';
 import type { Usage } from '../cost/ledger.ts';
 import { nameFile, parseEpicId, parseSessionId } from '../ids.ts';
 import { removeCached } from '../integration/transcript-cache.ts';
@@ -24,6 +25,8 @@ export type AgentLink = {
   readonly before: Keyed<Usage>;
   /** When the conversations joined whose transcripts were not there yet, by transcript. Missing in older links. */
   readonly begins?: Keyed<Millis>;
+  /** What the agent last said, in its status line, that it has cost. */
+  readonly figure?: LiveFigure;
   /** Was the agent told what it has to know when it was started? */
   readonly isBriefed: boolean;
 };

@@ -37,6 +37,7 @@ export async function meterSession(
     prices: (await ports.readPrices?.()) ?? {},
     recorded: metersOf(state, link.session),
     before: link.before,
+    figure: link.figure ?? null,
     isFollowed: true,
   });
 }
