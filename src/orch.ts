@@ -62,7 +62,7 @@ export async function openOrch(options: OrchOptions = {}): Promise<Orch> {
   const { cwd = '.', beganIn } = options;
   const repository = beganIn === undefined ? discoverRepository(cwd) : discoverRepositoryFrom(beganIn, cwd);
   const home = join(repository.commonDir, 'orchestration');
-  const opened = await openEngine(engine, { repository, disk, random });
+  const opened = await openEngine(engine, { repository, disk, clock, random });
   const git = options.wrapEngine?.(opened) ?? opened;
   // Only git itself knows what the user ignores, filters and checks out.
   const canSnapshot = git.name === 'native' && repository.worktree !== null;

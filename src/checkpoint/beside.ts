@@ -1,4 +1,4 @@
-import type { GitEngine } from '../git/engine.ts';
+import { damaged, type GitEngine } from '../git/engine.ts';
 import { listPath, readTree } from '../git/read.ts';
 import { folderMode, type TreeEntry } from '../git/tree.ts';
 import type { EpicId, Oid } from '../types.ts';
@@ -27,11 +27,14 @@ function isArtifacts({ name, mode }: TreeEntry): boolean {
 export async function readRunFiles(git: GitEngine, tree: Oid, epic: EpicId): Promise<RunFile[]> {
   const runs = (await listPath(git, tree, [...epicFolder(epic), artifactsFolder])) ?? [];
   const kept: RunFile[] = [];
+  let total = 0;
   for (const { name: run, mode, oid } of runs) {
     const inside = mode === folderMode ? await readTree(git, oid) : [];
     const files = inside.find((entry) => entry.name === filesFolder && entry.mode === folderMode);
     for (const { path, entry } of files ? await listFiles(git, files.oid, '') : []) {
-      const { bytes } = await git.readObject(entry.oid);
+      const { bytes } = await git.readObject(entry.oid, mostBytes);
+      total += bytes.length;
+      if (total > mostBytes) throw damaged(tree, `more than ${mostBytes} bytes of files of runs`);
       kept.push({ run, path, bytes });
     }
   }
@@ -40,12 +43,22 @@ export async function readRunFiles(git: GitEngine, tree: Oid, epic: EpicId): Pro
 
 type Listed = { readonly path: string; readonly entry: TreeEntry };
 
+/** Runs keep a sixth of this. */
+const mostBytes = 64 * 1024 * 1024;
+/** Far more than runs keep. A few trees that name one another many times over could stand for billions of files. */
+const mostFiles = 20_000;
+
 async function listFiles(git: GitEngine, tree: Oid, under: string): Promise<Listed[]> {
   const listed: Listed[] = [];
-  for (const entry of await readTree(git, tree)) {
-    const path = under === '' ? entry.name : `${under}/${entry.name}`;
-    if (entry.mode === folderMode) listed.push(...(await listFiles(git, entry.oid, path)));
-    else listed.push({ path, entry });
+  const folders = [{ tree, under }];
+  let seen = 0;
+  for (let next = folders.pop(); next !== undefined; next = folders.pop()) {
+    for (const entry of await readTree(git, next.tree)) {
+      if (++seen > mostFiles) throw damaged(tree, `a folder of more than ${mostFiles} files`);
+      const path = next.under === '' ? entry.name : `${next.under}/${entry.name}`;
+      if (entry.mode === folderMode) folders.push({ tree: entry.oid, under: path });
+      else listed.push({ path, entry });
+    }
   }
   return listed;
 }

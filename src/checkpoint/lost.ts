@@ -18,7 +18,7 @@ export type Lost = {
   readonly checkpoints: readonly string[];
 };
 
-const lostPath = (home: string) => join(home, 'lost.jsonl');
+export const lostPath = (home: string) => join(home, 'lost.jsonl');
 
 /** Notes what is known of it, before the ref moves. On disk when it returns. */
 export async function noteLost(

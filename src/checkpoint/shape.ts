@@ -4,6 +4,7 @@ import { isEpicId } from '../ids.ts';
 import { factShape, findFactProblem } from '../state/fact-shape.ts';
 import type { Event } from '../state/facts.ts';
 import { checkpointId, oid, sessionId, sessionNumber, stateShape, time, writerId } from '../state/shape.ts';
+import { cleanLine } from '../text.ts';
 import { type EpicId, triggers } from '../types.ts';
 
 const event = z.object({
@@ -68,5 +69,6 @@ export function findProblem(content: unknown): string | null {
   const checked = z.safeParse(documentShape, content);
   if (checked.success) return null;
   const { path, message } = checked.error.issues[0] ?? { path: [], message: 'wrong shape' };
-  return `${path.join('.') || 'document'}: ${message}`;
+  // Both may hold names that the document's writer chose.
+  return cleanLine(`${path.join('.') || 'document'}: ${message}`, 200);
 }

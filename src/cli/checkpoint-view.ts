@@ -59,7 +59,11 @@ export function showList(
 }
 
 /** A checkpoint as a person reads it. */
-export function showCheckpoint(out: Output, { checkpoint, document }: LoadedCheckpoint): string {
+export function showCheckpoint(
+  out: Output,
+  { checkpoint, document }: LoadedCheckpoint,
+  lost: string | null,
+): string {
   const { state } = document;
   const facts: [string, string | null][] = [
     ['checkpoint', `${checkpoint.id} (${checkpoint.trigger})`],
@@ -86,6 +90,9 @@ export function showCheckpoint(out: Output, { checkpoint, document }: LoadedChec
     showNotes(out, 'Decisions', state.decisions),
     showNotes(out, 'Tried, failed', state.tried),
     showNotes(out, 'Notes', state.notes),
+    ...(lost === null
+      ? []
+      : [`\n${out.paint('red', `Its code is lost here: ${lost}. The record itself is whole.`)}`]),
     ...showLeftOut(out, document).map((line) => `\n${line}`),
   ];
   const columns = [

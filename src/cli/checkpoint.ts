@@ -76,7 +76,10 @@ const show: CommandSpec = {
     await context.withOrch(async (orch) => {
       const epicId = await chooseEpic(context, orch, textOf(call, 'epic'), false);
       const loaded = await loadCheckpoint(epicId, call.argument ?? 'latest', orch);
-      out.print(json ? JSON.stringify(loaded) : showCheckpoint(out, loaded));
+      if (json) return out.print(JSON.stringify(loaded));
+      const { findLostCode } = await import('../session/lost-code.ts');
+      const lost = await findLostCode(orch, loaded.checkpoint);
+      out.print(showCheckpoint(out, loaded, lost));
     });
     return 0;
   },

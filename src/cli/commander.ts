@@ -1,6 +1,9 @@
 import { Argument, Command, CommanderError } from 'commander';
 import { OrchError } from '../errors.ts';
+import { isEpicId } from '../ids.ts';
+import { lookUp } from '../keyed.ts';
 import { findNearest } from '../spelling.ts';
+import { isInstalled } from '../system/spawn.ts';
 import {
   type Call,
   type CommandSpec,
@@ -61,7 +64,7 @@ export async function runWithCommander(
     if (!(error instanceof CommanderError)) throw error;
     if (error.exitCode === 0) return 0; // help or the version was printed
     const hint = `See what there is with: ${findHelp(argv, specs)}`;
-    throw findMisspelled(error, argv, specs, hint) ?? wrongCall(error, hint);
+    throw findMisspelled(error, argv, specs, hint) ?? wrongCall(error, argv, hint);
   }
 }
 
@@ -100,9 +103,17 @@ function refuseFlagAsValue(argv: readonly string[], { options }: CommandSpec): v
   }
 }
 
+/** Programs that may not be on this PATH and are meant as such all the same. */
+const agents = /^(claude|codex|gemini|aider|opencode|cursor-agent)$/;
+
 function withoutDashes({ name }: CommandSpec, words: readonly string[]): OrchError {
-  return new OrchError('USAGE', `a command to run stands behind --, and ${words[0]} does not`, {
-    hint: `Try: orch ${name} -- ${words.join(' ')}`,
+  const [first = ''] = words;
+  // One word that no program is called is an epic more often than a command.
+  const isEpic = words.length === 1 && isEpicId(first) && !agents.test(first) && !isInstalled(first);
+  return new OrchError('USAGE', `the command to run goes behind --, and ${first} does not`, {
+    hint: isEpic
+      ? `To name an epic: orch ${name} --epic ${first}`
+      : `Try: orch ${name} -- ${words.join(' ')}`,
   });
 }
 
@@ -178,7 +189,28 @@ function findMisspelled(
   });
 }
 
-function wrongCall(error: CommanderError, hint: string): OrchError {
+/** What people type who know other tools. */
+const otherWords: { readonly [word: string]: string } = {
+  stop: 'pause',
+  end: 'complete',
+  finish: 'complete',
+  done: 'complete',
+  ls: 'list',
+  history: 'log',
+  undo: 'restore --undo',
+  rewind: 'restore',
+  checkout: 'restore',
+  save: 'checkpoint create',
+  note: 'record note',
+  budget: 'cost budget',
+  version: '--version',
+};
+
+function wrongCall(error: CommanderError, argv: readonly string[], hint: string): OrchError {
+  const [word = ''] = wordsOf(argv);
+  const known = error.code === 'commander.unknownCommand' ? lookUp(otherWords, word) : undefined;
+  if (known !== undefined)
+    return new OrchError('USAGE', `unknown command '${word}': did you mean orch ${known}?`, { hint });
   if (error.code === 'commander.help') return new OrchError('USAGE', 'a command is missing', { hint });
   const message = error.message
     .replace(/^error: /, '')

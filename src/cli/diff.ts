@@ -1,8 +1,8 @@
 import { OrchError } from '../errors.ts';
-import { withoutMonitor } from '../git/spawn.ts';
+import { gitFailed, withoutMonitor } from '../git/spawn.ts';
 import { describeDiff } from '../library/restore.ts';
 import type { Orch } from '../orch.ts';
-import { readSides } from '../session/diff.ts';
+import { readSides, withSides } from '../session/diff.ts';
 import { scopeOf, showPaths } from '../session/restore-paths.ts';
 import { startCommand } from '../system/command.ts';
 import { onSignals, statusOfSignal } from '../system/signals.ts';
@@ -35,11 +35,14 @@ async function diffHere(context: Context, orch: Orch, call: Call): Promise<numbe
       out.paint('dim', `not compared, not in a snapshot: ${count(leftOut.length, 'file')} (${names})`),
     );
   }
-  if (!json) return showWithGit(context, call, older.tree, newer.tree);
+  if (!json) return withSides(orch, [older, newer], () => showWithGit(context, call, older.tree, newer.tree));
   const scope = call.paths.length === 0 ? null : showPaths(scopeOf(orch.repository, context.cwd, call.paths));
   out.print(JSON.stringify(await describeDiff(orch, older, newer, scope)));
   return 0;
 }
+
+/** What git exits with when it gives up; a difference is 0. */
+const gitDied = 128;
 
 /** Git has the terminal: its colours, its pager, its settings. */
 async function showWithGit({ cwd, argv }: Context, call: Call, from: Oid, to: Oid): Promise<number> {
@@ -54,6 +57,7 @@ async function showWithGit({ cwd, argv }: Context, call: Call, from: Oid, to: Oi
   try {
     const git = await startCommand(args, { cwd, env: withoutPlaces(), onOutput: null });
     const { status, signal } = await git.exited;
+    if (status === gitDied) throw gitFailed(['diff'], { status, stderr: 'see above' });
     return signal === null ? (status ?? 0) : statusOfSignal(signal);
   } finally {
     off();

@@ -10,7 +10,7 @@ import type { CommandSpec } from './spec.ts';
 
 export const doctorSpec: CommandSpec = {
   name: 'doctor',
-  summary: 'find what is wrong here, and mend it with --fix',
+  summary: 'find what is wrong here; --fix repairs it',
   description:
     'Look at git, the repository, the settings, hooks, sessions, locks, journals and checkpoints, and say what is wrong. Changes nothing, unless you say --fix; and what --fix does loses nothing.',
   options: [{ flags: '--fix', description: 'put right what can be put right, then look again' }],

@@ -1,5 +1,6 @@
 import type { Checkpoint } from '../checkpoint/list.ts';
 import { describeCommit, walkReadable } from '../checkpoint/list.ts';
+import { readLost } from '../checkpoint/lost.ts';
 import { parseSince } from '../cost/since.ts';
 import type { Orch } from '../orch.ts';
 import type { EpicView } from '../session/context.ts';
@@ -49,7 +50,15 @@ export const logSpec: CommandSpec = {
             total: view.saved?.document.seq ?? 0,
           }),
         );
-      } else out.print(showLog(out, view, sessions, logged, orch.clock.now()));
+      } else {
+        out.print(showLog(out, view, sessions, logged, orch.clock.now()));
+        const lost = new Set<string>(readLost(orch.home).flatMap(({ checkpoints }) => checkpoints));
+        const named = logged.filter(({ id }) => lost.has(id)).map(({ seq }) => seq);
+        if (named.length > 0)
+          out.tell(
+            `The code of ${named.map((seq) => `ckpt ${seq}`).join(', ')} is lost here; see what is missing with: orch checkpoint show ${named[0]} --epic ${view.epic}`,
+          );
+      }
       return 0;
     }),
 };

@@ -5,6 +5,7 @@ import { readPlan } from '../session/orchestration.ts';
 import { describeEpic, mainSession } from '../session/status.ts';
 import { showList } from './checkpoint-view.ts';
 import { epicOption, viewEpic } from './choose.ts';
+import { endSpec } from './end-spec.ts';
 import { listOrTell } from './listing.ts';
 import { formatTable, writeTo } from './output.ts';
 import { type Context, runCommands } from './run.ts';
@@ -132,19 +133,6 @@ const logs: CommandSpec = {
     }),
 };
 
-const reasonOption = { flags: '-r, --reason <text>', description: 'why; it becomes the summary' };
-
-function endSpec(name: 'pause' | 'complete', description: string): CommandSpec {
-  return {
-    name,
-    description,
-    options: [epicOption('the epic; by default that of the running session'), reasonOption],
-    examples: [`orch session ${name}`, `orch session ${name} --epic feat-login --reason "End of day"`],
-    run: (context, call) =>
-      context.withOrch(async (orch) => (await import('./session-end.ts')).runEnd(context, orch, call, name)),
-  };
-}
-
 export const sessionGroup: GroupSpec = {
   name: 'session',
   summary: 'start, resume, end and look at sessions',
@@ -155,8 +143,8 @@ export const sessionGroup: GroupSpec = {
     status,
     show,
     logs,
-    endSpec('pause', 'Pause the running session, with a checkpoint; its command is stopped.'),
-    endSpec('complete', 'Call the work done: end the session, with a final checkpoint.'),
+    endSpec('pause'),
+    endSpec('complete'),
     listSpec,
   ],
 };

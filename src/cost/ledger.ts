@@ -159,7 +159,7 @@ export function reconcileRow(base: LedgerRow, ours: LedgerRow, theirs: LedgerRow
   const meters = new Map(Object.entries(ours.meters));
   let total = usedBy(ours);
   for (const [name, usage] of sumUp(theirs)) {
-    // What lowers money counts only where this clone says so itself: theirs may be forged.
+    // What lowers a cost again, this clone alone may say of its own.
     const { settled: _, corrected: __, ...more } = subtractUsage(usage, before.get(name) ?? noUsage);
     if (!exceeds(more, noUsage)) continue;
     meters.set(name, addUsage(meters.get(name) ?? noUsage, more));

@@ -41,9 +41,13 @@ export type GitEngine = {
   writeObjects(objects: readonly GitObject[]): Promise<void>;
   /**
    * Has objects still be there once a ref leads to them: a `git gc --prune=now` that looked at the refs before removes
-   * what was written for them. Writes again what is gone.
+   * what was written for them. Writes again what is gone, and brings back what was removed earlier.
    */
   keepObjects(objects: readonly GitObject[]): Promise<void>;
+  /** Brings back what a prune removed of the objects written in the last minutes, and says which. */
+  bringBackObjects(): Promise<readonly Oid[]>;
+  /** Brings back none of them from now on: what orch deletes, a prune must be able to remove for good. */
+  releaseObjects(): Promise<void>;
   /** All or none, each only from its expected value, else `REF_CONFLICT`. On disk when it returns. */
   moveRefs(updates: readonly RefUpdate[]): Promise<void>;
   /**

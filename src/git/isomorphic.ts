@@ -6,13 +6,14 @@ import type { Oid } from '../types.ts';
 import { parseCommit } from './commit.ts';
 import { damaged, type GitEngine, type GitObject } from './engine.ts';
 import type { EnginePorts } from './native.ts';
-import { keepLooseObjects } from './object-keep.ts';
+import { bringBack } from './object-hold.ts';
+import { keepLooseObjects, readOrBringBack, releaseHeld } from './object-keep.ts';
+import { rememberObjects } from './object-memory.ts';
 import {
   checkObject,
   findAlternates,
   hashObject,
   readLooseObject,
-  rememberObjects,
   setAsideDamaged,
   writeLooseObjects,
 } from './objects.ts';
@@ -32,15 +33,17 @@ const harmless = [
 ];
 
 /** Git without the git binary: isomorphic-git reads the packs, the rest is read and written as files. */
-export function openIsomorphicEngine({ repository, disk, random }: EnginePorts): GitEngine {
+export function openIsomorphicEngine({ repository, disk, clock, random }: EnginePorts): GitEngine {
   refuseUnreadable(repository);
   const { commonDir, format } = repository;
   const folder = join(commonDir, 'objects');
   const folders = [folder, ...findAlternates(folder)];
   const cache = {};
-  const store = { folder, format, disk, random };
+  const store = { folder, format, disk, clock, random };
+  // Without git, packs are not looked through for this: one that is packed too does no harm.
+  const findMissing = async (oids: readonly Oid[]) => oids;
 
-  const memory = rememberObjects(async (oid, most) => {
+  const readStored = async (oid: Oid, most: number) => {
     for (const place of folders) {
       const loose = readLooseObject(place, oid, most);
       if (loose) return checkObject(oid, loose, format);
@@ -50,7 +53,8 @@ export function openIsomorphicEngine({ repository, disk, random }: EnginePorts):
       if (packed) return checkObject(oid, packed, format);
     }
     throw damaged(oid, 'missing');
-  });
+  };
+  const memory = rememberObjects(readOrBringBack(store, readStored, findMissing));
   const readCommit = async (oid: Oid) => parseCommit(oid, await memory.get(oid));
   const walk = (from: Oid) => {
     const shallow = readShallow(commonDir);
@@ -70,7 +74,9 @@ export function openIsomorphicEngine({ repository, disk, random }: EnginePorts):
       await writeLooseObjects(store, written);
       for (const object of written) memory.add(hashObject(object, format), object);
     },
-    keepObjects: (written) => keepLooseObjects(store, written),
+    keepObjects: (written) => keepLooseObjects(store, written, findMissing),
+    bringBackObjects: () => bringBack(store, findMissing),
+    releaseObjects: () => releaseHeld(store, findMissing),
     setAside: (oid, target) => setAsideDamaged(store, oid, target),
     moveRefs: (updates) => moveFileRefs(disk, commonDir, updates),
     estimateLoose: () => 0,

@@ -8,17 +8,16 @@ import { deflate, inflate } from '../system/compression.ts';
 import {
   type Disk,
   inFolder,
-  listFolder,
-  makeIfMissing,
   readIfThere,
   removeIfThere,
   saysGone,
   statIfThere,
-  syncFolder,
   writeAll,
 } from '../system/files.ts';
+import { inParts, makeMissing, syncFolders } from '../system/many-files.ts';
 import type { Oid } from '../types.ts';
 import { damaged, type GitObject, maxObjectBytes, type ObjectFormat, tooLarge } from './engine.ts';
+import { type HoldPorts, holdObjects, loosePath, openHold } from './object-hold.ts';
 
 /** `commit 12345678\0` and the like. */
 const longestHeader = 64;
@@ -39,64 +38,62 @@ export function hashObject(object: GitObject, format: ObjectFormat): Oid {
   return oid;
 }
 
-export type ObjectStore = {
-  /** `<common git dir>/objects` */
-  readonly folder: string;
-  readonly format: ObjectFormat;
-  readonly disk: Disk;
-  readonly random: Random;
-};
+export type ObjectStore = HoldPorts & { readonly format: ObjectFormat; readonly random: Random };
 
-type Pending = { readonly fd: number; readonly temporary: string; readonly path: string };
+type Written = { readonly fd: number; readonly temporary: string };
+type Pending = Written & { readonly oid: Oid; readonly path: string };
 
 /**
  * Writes loose objects the way git does (a temporary file, then a rename), and waits for the disk:
- * first for all files at once, then for the folders. git's own pruning removes what a crash leaves behind.
+ * first for the files, many at once, then for the folders.
  */
 export async function writeLooseObjects(store: ObjectStore, objects: readonly GitObject[]): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await tryToWrite(store, objects);
     } catch (error) {
-      // `git prune --expire=now` removes temporary files too, those of others included.
+      // A cleanup may remove a temporary file, and `git prune` one that was there before us.
       if (!saysGone(error) || attempt >= 20) throw writeFailed('the checkpoint could not be written', error);
     }
   }
 }
 
 async function tryToWrite(store: ObjectStore, objects: readonly GitObject[]): Promise<void> {
+  const byId = new Map(objects.map((object) => [hashObject(object, store.format), object]));
+  const folders = new Set([...byId.keys()].map((oid) => join(store.folder, oid.slice(0, 2))));
+  // All at once, so that the folder above them is waited for once.
+  if (makeMissing(store.disk, folders)) folders.add(store.folder);
+  for (const part of inParts(byId)) await writePart(store, part);
+  await syncFolders(store.disk, folders);
+}
+
+async function writePart(store: ObjectStore, objects: readonly [Oid, GitObject][]): Promise<void> {
   const { disk } = store;
   const pending: Pending[] = [];
-  const folders = new Set<string>();
   try {
-    // All at once, so that the folder above them is waited for once.
-    if (makeFoldersFor(store, objects)) folders.add(store.folder);
-    for (const object of objects) {
-      const oid = hashObject(object, store.format);
-      const path = join(store.folder, oid.slice(0, 2), oid.slice(2));
-      if (pending.some((other) => other.path === path)) continue;
-      folders.add(dirname(path));
+    // Out of the reach of `git prune`, which removes the temporary files of others too; a rename takes one file system.
+    const hold = openHold(store);
+    const place = statIfThere(hold)?.dev === statIfThere(store.folder)?.dev ? hold : null;
+    for (const [oid, object] of objects) {
+      const path = loosePath(store.folder, oid);
+      const folder = place ?? dirname(path);
       const write = () =>
-        isWhole(path, object) ? openExisting(disk, path) : writeTemporary(store, path, object);
-      pending.push(await inFolder(disk, dirname(path), write));
+        isWhole(path, object) ? openExisting(disk, path) : writeTemporary(store, folder, object);
+      pending.push({ oid, path, ...(await inFolder(disk, folder, write)) });
     }
     await Promise.all(pending.map(({ fd }) => disk.sync(fd)));
-    for (const { temporary, path } of pending) if (temporary !== path) disk.rename(temporary, path);
-    await Promise.all([...folders].map((folder) => syncFolder(disk, folder)));
+    holdObjects(
+      store,
+      pending.map(({ oid, temporary }) => ({ oid, path: temporary })),
+    );
+    for (const { temporary, path } of pending)
+      if (temporary !== path) await inFolder(disk, dirname(path), () => disk.rename(temporary, path));
   } catch (error) {
     for (const { temporary, path } of pending) if (temporary !== path) removeIfThere(disk, temporary);
     throw error;
   } finally {
     for (const { fd } of pending) disk.close(fd);
   }
-}
-
-/** Makes the folders objects go to; were there any to make? */
-function makeFoldersFor({ disk, folder, format }: ObjectStore, objects: readonly GitObject[]): boolean {
-  const wanted = new Set(objects.map((object) => join(folder, hashObject(object, format).slice(0, 2))));
-  const missing = [...wanted].filter((path) => statIfThere(path) === null);
-  for (const path of missing) makeIfMissing(disk, path);
-  return missing.length > 0;
 }
 
 /** Is the object there, and not a torn leftover? One that is torn is written again. */
@@ -125,12 +122,12 @@ function inflateBounded(bytes: Buffer, oid: Oid, most: number): Buffer | null {
 }
 
 /** Somebody wrote it before us, perhaps without waiting for the disk. */
-function openExisting(disk: Disk, path: string): Pending {
-  return { fd: disk.open(path, 'r'), temporary: path, path };
+function openExisting(disk: Disk, path: string): Written {
+  return { fd: disk.open(path, 'r'), temporary: path };
 }
 
-function writeTemporary({ disk, random }: ObjectStore, path: string, object: GitObject): Pending {
-  const temporary = join(dirname(path), `tmp_obj_${random.id(8)}`);
+function writeTemporary({ disk, random }: ObjectStore, folder: string, object: GitObject): Written {
+  const temporary = join(folder, `tmp_obj_${random.id(8)}`);
   const fd = disk.open(temporary, 'wx', 0o444);
   try {
     writeAll(disk, fd, compress(frame(object)));
@@ -139,7 +136,7 @@ function writeTemporary({ disk, random }: ObjectStore, path: string, object: Git
     removeIfThere(disk, temporary);
     throw error;
   }
-  return { fd, temporary, path };
+  return { fd, temporary };
 }
 
 /** Loading what compresses takes longer than to write and read this much; git packs it within the hour. */
@@ -171,7 +168,7 @@ function readStored(bytes: Buffer): Buffer | null {
 
 /** A loose object of this id, or null where it is packed or not there. */
 export function readLooseObject(folder: string, oid: Oid, most = maxObjectBytes): GitObject | null {
-  const path = join(folder, oid.slice(0, 2), oid.slice(2));
+  const path = loosePath(folder, oid);
   // Zlib adds little to what it cannot compress; what is larger on disk than allowed is so inside too.
   const isHuge = (statIfThere(path)?.size ?? 0) > most * 1.01 + longestHeader;
   if (isHuge) throw tooLarge(oid, most);
@@ -212,7 +209,7 @@ function canonicalPath(base: string, path: string): string | null {
 
 /** Moves a loose object that is not what its id says into a folder. */
 export function setAsideDamaged({ folder, format, disk }: ObjectStore, oid: Oid, target: string): void {
-  const path = join(folder, oid.slice(0, 2), oid.slice(2));
+  const path = loosePath(folder, oid);
   const found = readLooseObject(folder, oid);
   if (statIfThere(path) === null || (found && hashObject(found, format) === oid)) return;
   if (statIfThere(target) === null) disk.mkdir(target);
@@ -223,43 +220,4 @@ export function setAsideDamaged({ folder, format, disk }: ObjectStore, oid: Oid,
 export function checkObject(oid: Oid, object: GitObject, format: ObjectFormat): GitObject {
   if (hashObject(object, format) !== oid) throw damaged(oid, 'damaged: its content does not match its id');
   return object;
-}
-
-export type ObjectMemory = {
-  /** An object that is remembered, or else is read, and is from then on. */
-  get(oid: Oid, most?: number): Promise<GitObject>;
-  add(oid: Oid, object: GitObject): void;
-};
-
-/**
- * The objects read or written last, by id: they never change, and one checkpoint reads the same few again and again,
- * most of them what the one before wrote.
- */
-export function rememberObjects(read: (oid: Oid, most: number) => Promise<GitObject>): ObjectMemory {
-  const known = new Map<Oid, GitObject>();
-  const add = (oid: Oid, object: GitObject) => {
-    if (object.bytes.length <= 65_536) known.set(oid, object);
-    const [oldest] = known.size > 64 ? known.keys() : [];
-    if (oldest !== undefined) known.delete(oldest);
-  };
-  return {
-    get: async (oid, most = maxObjectBytes) => {
-      const found = known.get(oid);
-      if (found) return found;
-      const object = await read(oid, most);
-      if (object.bytes.length > most) throw tooLarge(oid, most);
-      add(oid, object);
-      return object;
-    },
-    add,
-  };
-}
-
-/** Ids are spread evenly over 256 folders, so four of them tell, as one does for `gc.auto`. */
-const counted = ['17', '5a', '9c', 'e3'];
-
-/** About how many loose objects there are. */
-export function estimateLoose(folder: string): number {
-  const found = counted.reduce((sum, name) => sum + listFolder(join(folder, name)).length, 0);
-  return (found * 256) / counted.length;
 }

@@ -7,22 +7,30 @@ import {
   inFolder,
   listFolder,
   makeFolder,
-  makeIfMissing,
   removeFolderIfThere,
   removeIfThere,
   statIfThere,
-  syncFolder,
 } from '../system/files.ts';
+import { makeMissing, syncFiles, syncFolders } from '../system/many-files.ts';
 import type { Environment } from '../system/spawn.ts';
 import type { Millis, Oid } from '../types.ts';
+import type { GitEngine } from './engine.ts';
+import { holdObjects } from './object-hold.ts';
+import { listPacked, packObjects, worthPacking } from './object-packs.ts';
+import type { Repository } from './repository.ts';
 
 export type QuarantinePorts = {
+  readonly repository: Repository;
+  readonly git: GitEngine;
   readonly disk: Disk;
   readonly clock: Clock;
   readonly random: Random;
   /** `<common git dir>/orchestration` */
   readonly home: string;
 };
+
+/** A file that was added to the repository's objects, by its path among them, and what is in it. */
+export type Written = { readonly file: string; readonly oids: readonly Oid[] };
 
 /** A folder for new objects beside the repository's own, as git itself uses one for what is pushed to it. */
 export type Quarantine = {
@@ -31,9 +39,11 @@ export type Quarantine = {
   /** Waits for the disk for what is there by now, so that less is left for `release`. */
   sync(): Promise<void>;
   /** Moves the objects to the repository's own, and says which; on disk to stay when it returns. */
-  release(): Promise<Oid[]>;
-  /** Gives the folder back, without what is still in it. */
-  close(): void;
+  release(): Promise<Written[]>;
+  /** The same for objects that are known: those of them that are in it. Nothing else is looked for. */
+  releaseOnly(oids: readonly Oid[]): Promise<Written[]>;
+  /** Gives the folder back, without what is still in it; `isEmpty` where nothing can be. */
+  close(isEmpty?: boolean): void;
 };
 
 /** A crashed snapshot leaves its folder behind; nobody works in one for longer than this. */
@@ -44,8 +54,9 @@ const leftoverAge: Millis = 3_600_000;
  * the disk, all files at once and the folders too, which no git does; and a snapshot that fails leaves nothing behind.
  * One that is done with is kept for the next: to make and remove its folders takes longer than to fill them.
  */
-export async function openQuarantine(ports: QuarantinePorts, objects: string): Promise<Quarantine> {
-  const { disk, random, home } = ports;
+export async function openQuarantine(ports: QuarantinePorts): Promise<Quarantine> {
+  const { disk, random, home, repository } = ports;
+  const objects = join(repository.commonDir, 'objects');
   // Objects are moved by renaming, which works on one file system only.
   const isNear = statIfThere(home)?.dev === statIfThere(objects)?.dev;
   const base = join(isNear ? home : objects, 'snapshot-objects');
@@ -54,18 +65,31 @@ export async function openQuarantine(ports: QuarantinePorts, objects: string): P
   const folder = join(base, random.id(8));
   if (!tryRename(disk, spare, folder)) disk.mkdir(folder);
   const synced = new Set<string>();
+  const environment = {
+    GIT_OBJECT_DIRECTORY: folder,
+    GIT_ALTERNATE_OBJECT_DIRECTORIES: quotePath(objects),
+  };
+  const place = { folder, environment };
   return {
-    environment: {
-      GIT_OBJECT_DIRECTORY: folder,
-      GIT_ALTERNATE_OBJECT_DIRECTORIES: quotePath(objects),
-    },
-    sync: () => syncObjects(disk, folder, synced),
+    environment,
+    sync: () => syncObjects(ports, place, synced),
     release: async () => {
-      await syncObjects(disk, folder, synced);
-      return moveObjects(disk, folder, objects);
+      await syncObjects(ports, place, synced);
+      return moveObjects(ports, folder, listObjects(folder).filter(isWhole), objects);
     },
-    close: () => {
-      for (const name of listObjects(folder)) removeIfThere(disk, join(folder, name));
+    releaseOnly: async (oids) => {
+      const names = [...new Set(oids)].map((oid) => join(oid.slice(0, 2), oid.slice(2)));
+      const inIt = names.filter((name) => statIfThere(join(folder, name)) !== null);
+      await syncNamed(
+        disk,
+        folder,
+        inIt.filter((name) => !synced.has(name)),
+        synced,
+      );
+      return moveObjects(ports, folder, inIt, objects);
+    },
+    close: (isEmpty = false) => {
+      if (!isEmpty) for (const name of listObjects(folder)) removeIfThere(disk, join(folder, name));
       if (!tryRename(disk, folder, spare)) removeFolder(disk, folder);
       removeLeftovers(ports, base);
     },
@@ -96,38 +120,80 @@ function listObjects(folder: string): string[] {
   );
 }
 
+const looseName = /^[0-9a-f]{2}[/\\][0-9a-f]+$/;
+const packName = /^pack[/\\]pack-[0-9a-f]+\.(?:pack|rev|idx)$/;
+
 function isWhole(name: string): boolean {
-  return /^[0-9a-f]{2}[/\\][0-9a-f]+$/.test(name);
+  return looseName.test(name) || packName.test(name);
 }
 
-async function syncObjects(disk: Disk, folder: string, synced: Set<string>): Promise<void> {
-  const names = listObjects(folder).filter((name) => isWhole(name) && !synced.has(name));
-  const open: number[] = [];
+function oidOf(name: string): Oid {
+  return parseOid(name.replace(/[/\\]/, ''));
+}
+
+type Place = { readonly folder: string; readonly environment: Environment };
+
+async function syncObjects(
+  { disk, repository }: QuarantinePorts,
+  { folder, environment }: Place,
+  synced: Set<string>,
+): Promise<void> {
+  const listNew = () => listObjects(folder).filter((name) => isWhole(name) && !synced.has(name));
+  const loose = listNew().filter((name) => looseName.test(name));
+  if (loose.length >= worthPacking) {
+    await packObjects(repository, folder, loose.map(oidOf), environment);
+    for (const name of loose) removeIfThere(disk, join(folder, name));
+  }
+  await syncNamed(disk, folder, listNew(), synced);
+}
+
+async function syncNamed(
+  disk: Disk,
+  folder: string,
+  names: readonly string[],
+  synced: Set<string>,
+): Promise<void> {
   try {
-    for (const name of names) open.push(disk.open(join(folder, name), 'r'));
-    await Promise.all(open.map((fd) => disk.sync(fd)));
+    await syncFiles(
+      disk,
+      names.map((name) => join(folder, name)),
+    );
     for (const name of names) synced.add(name);
   } catch (error) {
     throw writeFailed('the snapshot could not be written', error);
-  } finally {
-    for (const fd of open) disk.close(fd);
   }
 }
 
-async function moveObjects(disk: Disk, folder: string, objects: string): Promise<Oid[]> {
-  const names = listObjects(folder).filter(isWhole);
+async function moveObjects(
+  ports: QuarantinePorts,
+  folder: string,
+  listed: readonly string[],
+  objects: string,
+): Promise<Written[]> {
+  const { disk, git } = ports;
+  const isIndex = (name: string) => name.endsWith('.idx');
+  // A pack is there once its index is.
+  const names = listed.toSorted((a, b) => Number(isIndex(a)) - Number(isIndex(b)));
+  const written = names.flatMap((file): Written[] => {
+    if (looseName.test(file)) return [{ file, oids: [oidOf(file)] }];
+    return isIndex(file) ? [{ file, oids: listPacked(join(folder, file), git.format) }] : [];
+  });
   const folders = new Set(names.map((name) => dirname(join(objects, name))));
-  const missing = [...folders].filter((target) => statIfThere(target) === null);
   try {
     // All at once, so that the folder above them is waited for once.
-    for (const target of missing) makeIfMissing(disk, target);
+    if (makeMissing(disk, folders)) folders.add(objects);
+    // A pack is none of what a prune removes.
+    const loose = names.filter((name) => looseName.test(name));
+    holdObjects(
+      { ...ports, folder: objects },
+      loose.map((name) => ({ oid: oidOf(name), path: join(folder, name) })),
+    );
     for (const name of names) {
       const target = join(objects, name);
       await inFolder(disk, dirname(target), () => disk.rename(join(folder, name), target));
     }
-    if (missing.length > 0) folders.add(objects);
-    await Promise.all([...folders].map((changed) => syncFolder(disk, changed)));
-    return names.map((name) => parseOid(name.replace(/[/\\]/, '')));
+    await syncFolders(disk, folders);
+    return written;
   } catch (error) {
     throw writeFailed('the snapshot could not be written', error);
   }

@@ -50,13 +50,3 @@ export async function listTrackedAndUnseen(
   }
   return { tracked, unseen };
 }
-
-/** Which of these objects are not here. */
-export async function findMissing(repository: Repository, oids: Iterable<string>): Promise<string[]> {
-  const args = ['cat-file', '--batch-check'];
-  const wanted = [...new Set(oids)];
-  if (wanted.length === 0) return [];
-  const result = await runOnIndex(repository, args, {}, wanted.map((oid) => `${oid}\n`).join(''));
-  if (result.status !== 0) throw gitFailed(args, result);
-  return [...result.stdout.matchAll(/^([0-9a-f]+) missing$/gm)].map(([, oid = '']) => oid);
-}

@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import { OrchError } from '../errors.ts';
 import { removeIfThere } from '../system/files.ts';
 import type { Oid } from '../types.ts';
@@ -7,9 +6,10 @@ import { openQuarantine } from './quarantine.ts';
 import { type Finished, gitFailed } from './spawn.ts';
 import { emptyTree } from './tree-diff.ts';
 import type { WorkTreePorts } from './work-tree-apply.ts';
-import { listChanges, runOnIndex, updateIndex, writeTree } from './work-tree-git.ts';
+import { listChanges, runOnIndex, writeTree } from './work-tree-git.ts';
 import { copyIndex, readKeptIndex } from './work-tree-index.ts';
 import { lookAt } from './work-tree-look.ts';
+import { updateIndex } from './work-tree-store.ts';
 
 /*
  * Bringing a tree into the working tree, with git's own two-way merge on an index of ours: filters, line ends, links,
@@ -73,7 +73,7 @@ async function openIndex(
 /** The present tree with files that are ignored; they go into the undo, which is never pushed, and nowhere else. */
 async function saveBesides(ports: WorkTreePorts, index: string, save: ReadonlySet<string>): Promise<Oid> {
   const { repository } = ports;
-  const quarantine = await openQuarantine(ports, join(repository.commonDir, 'objects'));
+  const quarantine = await openQuarantine(ports);
   try {
     const environment = { ...quarantine.environment, GIT_INDEX_FILE: index };
     const refused = await updateIndex(repository, [...save], environment);

@@ -8,12 +8,13 @@ import { hashObject } from './objects.ts';
 import { readCommit } from './read.ts';
 import { waitForRefLock } from './ref-wait.ts';
 import type { Repository } from './repository.ts';
-import { findMissing } from './restore-look.ts';
 import { formatSnapshotMessage, headOf } from './snapshot-message.ts';
 import { snapshotRef } from './snapshot-ref.ts';
+import { findMissing } from './storage.ts';
 import { formatTree } from './tree.ts';
 import { type WorkTree, type WorkTreePorts, writeWorkTree } from './work-tree.ts';
 import type { LeftOut } from './work-tree-changes.ts';
+import { isGitFailure } from './work-tree-git.ts';
 
 export type { LeftOut, WorkTree };
 export { snapshotRef };
@@ -48,6 +49,7 @@ export type Snapshot = {
 export const defaultMaxFileBytes = 10_000_000;
 
 const maxConflicts = 10;
+const maxReadings = 5;
 
 /** Why no snapshot can be taken here, in the user's words; null where one can. */
 export function whyNoSnapshot({
@@ -122,9 +124,10 @@ async function isStillWhole(
   { tree, written }: Pick<WorkTree, 'tree' | 'written'>,
 ): Promise<boolean> {
   const folder = join(ports.repository.commonDir, 'objects');
-  const isLoose = (oid: Oid) => statIfThere(join(folder, oid.slice(0, 2), oid.slice(2))) !== null;
-  const gone = written.filter((oid) => !isLoose(oid));
+  const gone = written.flatMap(({ file, oids }) => (statIfThere(join(folder, file)) === null ? oids : []));
   if (gone.length === 0 || (await findMissing(ports.repository, gone)).length === 0) return true;
+  await ports.git.bringBackObjects();
+  if ((await findMissing(ports.repository, gone)).length === 0) return true;
   ports.report(
     'a garbage collection removed objects of a snapshot while it was taken; they are stored again',
   );
@@ -149,10 +152,15 @@ export async function readWorkTree(
       hint: 'Checkpoints work without; they then hold no copy of the code',
     });
   }
-  try {
-    return await writeWorkTree(ports, { worktree, maxFileBytes, reachable, isAfresh });
-  } catch (error) {
-    throw systemCode(error) ? writeFailed('the files could not be read into git', error) : error;
+  for (let attempt = 1; ; attempt++) {
+    try {
+      const wanted = { worktree, maxFileBytes, reachable, isAfresh: isAfresh || attempt > 1 };
+      return await writeWorkTree(ports, wanted);
+    } catch (error) {
+      // A prune may remove an object that was there before us, between git's look at it and the tree.
+      if (isGitFailure(error) && /invalid object/.test(String(error)) && attempt < maxReadings) continue;
+      throw systemCode(error) ? writeFailed('the files could not be read into git', error) : error;
+    }
   }
 }
 

@@ -38,6 +38,15 @@ export async function findBrokenLink(
   return (said.at(-1) ?? `git rev-list ended with ${status}`).replace(/^(fatal|error): /, '');
 }
 
+/** Which of these objects are not here. */
+export async function findMissing(repository: Repository, oids: Iterable<string>): Promise<string[]> {
+  const args = ['cat-file', '--batch-check'];
+  const wanted = [...new Set(oids)];
+  if (wanted.length === 0) return [];
+  const text = await runGit(repository, args, wanted.map((oid) => `${oid}\n`).join(''));
+  return [...text.matchAll(/^([0-9a-f]+) missing$/gm)].map(([, oid = '']) => oid);
+}
+
 async function askAbout(
   repository: Repository,
   args: readonly string[],

@@ -3,23 +3,25 @@ import { readFrom, readIfThere } from '../system/files.ts';
 import type { Environment } from '../system/spawn.ts';
 import type { Oid } from '../types.ts';
 import { editTree, type TreeEdit } from './edit-tree.ts';
-import { findInIndex, isReadableIndex } from './index-entries.ts';
+import { findInIndex, type IndexEntries, isReadableIndex } from './index-entries.ts';
+import { holdObjects, loosePath } from './object-hold.ts';
 import { syncLooseObjects } from './object-sync.ts';
 import { hashObject } from './objects.ts';
-import { openQuarantine } from './quarantine.ts';
+import { openQuarantine, type Written } from './quarantine.ts';
 import { submoduleMode } from './tree.ts';
 import { type Changes, describe, type LeftOut } from './work-tree-changes.ts';
-import { type Refused, removeFromIndex, updateIndex, writeTree } from './work-tree-git.ts';
+import { removeFromIndex, writeTree } from './work-tree-git.ts';
 import { type KeptIndex, keepIndex } from './work-tree-index.ts';
 import type { SecretPorts } from './work-tree-secrets.ts';
+import { type Refused, updateIndex } from './work-tree-store.ts';
 
 export type WorkTreePorts = SecretPorts;
 
 export type WorkTree = {
   readonly tree: Oid;
   readonly leftOut: readonly LeftOut[];
-  /** Objects that were stored for it, and that no ref led to yet. */
-  readonly written: readonly Oid[];
+  /** What was stored for it, and that no ref led to yet. */
+  readonly written: readonly Written[];
 };
 
 /** One reading of the working tree: what changed against an index, and what to do to the index. */
@@ -45,25 +47,30 @@ export async function applyToTree(
   const { store, remove, removeBlindly } = reading.changes;
   const paths = [...store, ...remove, ...removeBlindly];
   if (paths.length > manyPaths || !isReadableIndex(readFrom(work, 0, 12)?.bytes ?? nothing)) return null;
-  const refused = await changeIndex(ports, reading.changes, { GIT_INDEX_FILE: work });
-  const entries = findInIndex(readIfThere(work) ?? nothing, paths, git.format);
-  if (entries === null) throw new Error('git wrote an index of another kind than it read');
-  const blobs = [...entries.found.values()].filter(({ mode }) => mode !== submoduleMode);
-  const synced = syncLooseObjects(
-    disk,
-    join(repository.commonDir, 'objects'),
-    blobs.map(({ oid }) => oid),
-  );
-  synced.catch(() => {}); // awaited below, whatever happens first
+  const objectFolder = join(repository.commonDir, 'objects');
+  // No object is where a prune could take it before it is held.
+  const quarantine = await openQuarantine(ports);
+  let isEmpty = false;
   try {
+    const environment = { ...quarantine.environment, GIT_INDEX_FILE: work };
+    const refused = await changeIndex(ports, reading.changes, environment);
+    const entries = findInIndex(readIfThere(work) ?? nothing, paths, git.format);
+    if (entries === null) throw new Error('git wrote an index of another kind than it read');
+    const stored = blobsOf(entries);
+    const moved = new Set((await quarantine.releaseOnly(stored)).flatMap(({ oids }) => oids));
+    isEmpty = true;
+    const before = stored.filter((oid) => !moved.has(oid));
+    hold(ports, objectFolder, before);
+    await syncLooseObjects(disk, objectFolder, before);
     if (!entries.isPlain) return null;
     const edits = new Map(paths.map((path): [string, TreeEdit] => [path, entries.found.get(path) ?? null]));
     const { tree, objects } = await editTree(git, kept.tree, edits);
-    await Promise.all([git.writeObjects(objects), synced]);
-    const written = [...blobs.map(({ oid }) => oid), ...objects.map((one) => hashObject(one, git.format))];
+    await git.writeObjects(objects);
+    const oids = [...stored, ...objects.map((one) => hashObject(one, git.format))];
+    const written = oids.map(asLoose);
     return { ...keep(ports, work, kept.basis, tree, reading, refused), written };
   } finally {
-    await synced; // another way would find these objects there, and not wait for the disk again
+    quarantine.close(isEmpty);
   }
 }
 
@@ -75,17 +82,38 @@ export async function applyByGit(
   reading: Reading,
 ): Promise<WorkTree | null> {
   const { repository } = ports;
-  const quarantine = await openQuarantine(ports, join(repository.commonDir, 'objects'));
+  const quarantine = await openQuarantine(ports);
   try {
     const environment = { ...quarantine.environment, GIT_INDEX_FILE: work };
     const refused = await changeIndex(ports, reading.changes, environment);
+    // One that was there already is not in the quarantine, and a prune may take it: another snapshot stored it just now.
+    const entries = findInIndex(readIfThere(work) ?? nothing, reading.changes.store, ports.git.format);
+    const blobs = entries === null ? [] : blobsOf(entries);
+    hold(ports, join(repository.commonDir, 'objects'), blobs);
     const [tree] = await Promise.all([writeTree(repository, environment), quarantine.sync()]);
     if (tree === null) return null;
-    const written = await quarantine.release();
+    const released = await quarantine.release();
+    const moved = new Set(released.flatMap(({ oids }) => oids));
+    const written = [...released, ...blobs.filter((oid) => !moved.has(oid)).map(asLoose)];
     return { ...keep(ports, work, basis, tree, reading, refused), written };
   } finally {
     quarantine.close();
   }
+}
+
+function asLoose(oid: Oid): Written {
+  return { file: join(oid.slice(0, 2), oid.slice(2)), oids: [oid] };
+}
+
+function blobsOf({ found }: IndexEntries): Oid[] {
+  return [...found.values()].filter(({ mode }) => mode !== submoduleMode).map(({ oid }) => oid);
+}
+
+function hold(ports: WorkTreePorts, folder: string, oids: readonly Oid[]): void {
+  holdObjects(
+    { ...ports, folder },
+    oids.map((oid) => ({ oid, path: loosePath(folder, oid) })),
+  );
 }
 
 async function changeIndex(

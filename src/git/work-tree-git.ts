@@ -14,7 +14,7 @@ const settings = [
   'core.untrackedCache=false',
   'core.splitIndex=false', // or git would put a shared part beside the user's index
   'core.safecrlf=false', // a file that would not come back the same is still worth keeping
-  'core.bigFileThreshold=2g', // no packs: new objects are moved one by one
+  'core.bigFileThreshold=2g', // no packs, but where they are asked for
   'core.fsync=none', // this process waits for the disk, for all of them at once
 ].flatMap((setting) => ['-c', setting]);
 
@@ -51,57 +51,9 @@ export async function listChanges(
   };
 }
 
-/** A path git did not take; its name in bytes. */
-export type Refused = { readonly path: string; readonly reason: LeftOut['reason'] };
-
-/** So many files git may fail on before the snapshot does; each costs another try. */
-const maxRefused = 50;
-
-const updateArgs = ['update-index', '-z', '--verbose', '--add', '--remove', '--replace', '--stdin'];
-
-/**
- * Brings paths in an index up to what is on disk: stored where something is there, else removed.
- * What git cannot take (a filter that fails, a file that became a folder meanwhile) is left as it was, and returned.
- */
-export async function updateIndex(
-  repository: Repository,
-  paths: readonly string[],
-  environment: Environment,
-): Promise<Refused[]> {
-  const leftOut: Refused[] = [];
-  let rest = paths;
-  while (rest.length > 0) {
-    const result = await runOnIndex(repository, updateArgs, environment, joinPaths(rest));
-    const { refused, failed } = findUndone(rest, result);
-    for (const path of refused) leftOut.push({ path, reason: 'refused by git' });
-    if (result.status === 0) break;
-    if (failed === null || leftOut.length >= maxRefused) throw gitFailed(updateArgs, result);
-    leftOut.push({ path: failed, reason: 'unreadable' });
-    // It wrote nothing, because of one: all the others again.
-    const undone = new Set([...refused, failed]);
-    rest = rest.filter((path) => !undone.has(path));
-  }
-  return leftOut;
-}
-
-function joinPaths(paths: readonly string[]): string {
+/** Paths as git reads them with `-z`. */
+export function joinPaths(paths: readonly string[]): string {
   return paths.map((path) => `${path}\0`).join('');
-}
-
-/** git says in turn what it has done; the first it says nothing about is the one it failed at. */
-export function findUndone(
-  paths: readonly string[],
-  { stdout, stderr }: Pick<Finished, 'stdout' | 'stderr'>,
-): { refused: string[]; failed: string | null } {
-  const refused: string[] = [];
-  let at = 0;
-  for (const path of paths) {
-    const said = `add '${path}'\n`;
-    if (stdout.startsWith(said, at)) at += said.length;
-    else if (stderr.includes(`Ignoring path ${Buffer.from(path, 'latin1').toString()}`)) refused.push(path);
-    else return { refused, failed: path };
-  }
-  return { refused, failed: null };
 }
 
 /** Removes paths from an index, whatever is on disk. */

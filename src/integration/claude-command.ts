@@ -48,12 +48,27 @@ function findValue(words: readonly string[], ...flags: string[]): string | null 
 }
 
 function add(args: readonly string[], { conversation, brief }: Addition) {
-  // Of two such options the last one would win, and that has to be the user's.
-  const isTaken = optionsOf(args).some((word) => /^--append-system-prompt(?:-file)?(?:=|$)/.test(word));
   const added = conversation ? nameConversation(args, conversation) : args;
-  if (brief === null || isTaken) return { args: added, given: null };
+  // Of two such options the last one would win, and that has to be the user's.
+  const isTaken = (option: RegExp) => optionsOf(args).some((word) => option.test(word));
+  if (brief === null) return { args: added, given: null };
+  if (!isTaken(/^--settings(?:=|$)/))
+    return { args: [`--settings=${briefHook}`, ...added], given: 'text' as const };
+  if (isTaken(/^--append-system-prompt(?:-file)?(?:=|$)/)) return { args: added, given: null };
   return { args: [...pointTo(brief.file), ...added], given: 'file' as const };
 }
+
+/**
+ * What a hook prints as a conversation starts is background to it, below the user's own words. The brief is not in the
+ * command line but in the file that the environment names, so no text of others is in either.
+ */
+const briefHook = JSON.stringify({
+  hooks: {
+    SessionStart: [
+      { matcher: 'startup', hooks: [{ type: 'command', command: 'cat "$ORCH_BRIEF_FILE"', timeout: 5 }] },
+    ],
+  },
+});
 
 /**
  * A system prompt has the user's authority, so it holds orch's own words only. The folder is named because a linked

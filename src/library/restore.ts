@@ -123,5 +123,5 @@ export async function describeDiff(
     additions: added,
     deletions: removed,
   }));
-  return { from: from.id, to: to.id, files };
+  return { from: from.checkpoint?.id ?? null, to: to.checkpoint?.id ?? null, files };
 }

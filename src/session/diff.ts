@@ -1,9 +1,10 @@
-import { walkEpic } from '../checkpoint/list.ts';
+import { type Checkpoint, walkEpic } from '../checkpoint/list.ts';
 import { findCheckpoint, parseName } from '../checkpoint/names.ts';
 import { isWithin } from '../checkpoint/restore.ts';
 import { type Change, listChanges } from '../git/changes.ts';
 import { readWorkTree } from '../git/snapshot.ts';
 import type { EpicId, Oid } from '../types.ts';
+import { withCode } from './lost-code.ts';
 import { findCode, type RestorePorts } from './restore-target.ts';
 
 /** One side of a comparison: the code of a checkpoint, or the files as they are. */
@@ -11,8 +12,8 @@ export type Side = {
   readonly tree: Oid;
   /** `ckpt 51`, or `now`. */
   readonly label: string;
-  /** The checkpoint's id; null for now. */
-  readonly id: string | null;
+  /** Null for now. */
+  readonly checkpoint: Checkpoint | null;
   /** What is not in the tree, and so not compared. */
   readonly leftOut: readonly { readonly path: string; readonly reason: string }[];
 };
@@ -53,19 +54,29 @@ async function readSide(ports: RestorePorts, epic: EpicId, name: string | null):
   if (name === null) {
     const { maxFileBytes } = await ports.readSettings();
     const { tree, leftOut } = await readWorkTree(ports, maxFileBytes);
-    return { tree, label: 'now', id: null, leftOut };
+    return { tree, label: 'now', checkpoint: null, leftOut };
   }
   const { tree, label, leftOut, source } = await findCode(ports, epic, name);
-  return { tree, label, leftOut, id: source.kind === 'checkpoint' ? source.checkpoint.id : null };
+  return { tree, label, leftOut, checkpoint: source.kind === 'checkpoint' ? source.checkpoint : null };
+}
+
+/** Does something with both sides; where that fails because code is lost, the error says what. */
+export function withSides<T>(
+  ports: RestorePorts,
+  sides: readonly Side[],
+  work: () => Promise<T>,
+): Promise<T> {
+  const checkpoints = sides.flatMap(({ checkpoint }) => checkpoint ?? []);
+  return withCode(ports, checkpoints, work);
 }
 
 /** What differs between two sides, at these paths or at all; paths are text, from the top of the working tree. */
 export async function compareSides(
-  { repository }: RestorePorts,
+  ports: RestorePorts,
   from: Side,
   to: Side,
   scope: readonly string[] | null,
 ): Promise<Change[]> {
-  const changes = await listChanges(repository, from.tree, to.tree);
+  const changes = await withSides(ports, [from, to], () => listChanges(ports.repository, from.tree, to.tree));
   return changes.filter(({ path }) => isWithin(path, scope));
 }

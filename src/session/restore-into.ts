@@ -3,15 +3,24 @@ import { isWithin } from '../checkpoint/restore.ts';
 import { OrchError, systemCode, writeFailed } from '../errors.ts';
 import { editTree } from '../git/edit-tree.ts';
 import { checkOutInto, showPath } from '../git/restore.ts';
-import { findMissing } from '../git/restore-look.ts';
+import { findMissing } from '../git/storage.ts';
 import { submoduleMode } from '../git/tree.ts';
 import { diffTrees, emptyTree } from '../git/tree-diff.ts';
 import { listFolder, makeFolder, realPath, statIfThere } from '../system/files.ts';
-import { seqOf } from './restore-plan.ts';
+import { withCode } from './lost-code.ts';
+import { checkpointsOf, seqOf } from './restore-plan.ts';
 import { codeNotHere, needsGit, type RestorePorts, type RestoreTarget } from './restore-target.ts';
 
 /** Puts the code of a target into a folder that is new or empty, and gives the paths. The working tree has no part in it. */
 export async function restoreInto(
+  ports: RestorePorts,
+  target: RestoreTarget,
+  folder: string,
+): Promise<string[]> {
+  return withCode(ports, checkpointsOf(target), () => writeInto(ports, target, folder));
+}
+
+async function writeInto(
   ports: RestorePorts,
   { tree, scope, label, ...target }: RestoreTarget,
   folder: string,

@@ -1,13 +1,16 @@
+import type { Checkpoint } from '../checkpoint/list.ts';
 import { foldersAbove, isWithin, planRestore, type RestorePlan } from '../checkpoint/restore.ts';
 import { OrchError } from '../errors.ts';
 import { findEntry } from '../git/read.ts';
 import { showPath } from '../git/restore.ts';
 import { changesRules, listIgnoredBy } from '../git/restore-ignored.ts';
-import { findMissing, listTrackedAndUnseen, lookForObstacles } from '../git/restore-look.ts';
+import { listTrackedAndUnseen, lookForObstacles } from '../git/restore-look.ts';
 import { type LeftOut, readWorkTree, whyNoSnapshot } from '../git/snapshot.ts';
+import { findMissing } from '../git/storage.ts';
 import { diffTrees, type TreeChange } from '../git/tree-diff.ts';
 import { listUndos, type Undo } from '../git/undo.ts';
 import type { Oid } from '../types.ts';
+import { withCode } from './lost-code.ts';
 import { codeNotHere, needsGit, type RestorePorts, type RestoreTarget } from './restore-target.ts';
 
 /** What a restore would do here, and what it was decided from. */
@@ -24,6 +27,14 @@ export type Proposal = {
 
 /** Looks at the files, and decides what has to become of them. Changes nothing. */
 export async function proposeRestore(ports: RestorePorts, target: RestoreTarget): Promise<Proposal> {
+  return withCode(ports, checkpointsOf(target), () => lookAndDecide(ports, target));
+}
+
+export function checkpointsOf({ source }: Pick<RestoreTarget, 'source'>): Checkpoint[] {
+  return source.kind === 'checkpoint' ? [source.checkpoint] : [];
+}
+
+async function lookAndDecide(ports: RestorePorts, target: RestoreTarget): Promise<Proposal> {
   const { repository } = ports;
   const worktree = requireWorktree(ports);
   const { maxFileBytes } = await ports.readSettings();

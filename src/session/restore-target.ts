@@ -1,7 +1,6 @@
 import type { CheckpointDocument } from '../checkpoint/document.ts';
 import { readForgotten } from '../checkpoint/forgotten.ts';
 import { type Checkpoint, type Found, walkEpic } from '../checkpoint/list.ts';
-import { type Lost, readLost } from '../checkpoint/lost.ts';
 import { findCheckpoint, findWork, parseName } from '../checkpoint/names.ts';
 import { readSaved } from '../checkpoint/read.ts';
 import { chooseUndo } from '../checkpoint/undo.ts';
@@ -14,6 +13,7 @@ import { type FoundUndo, listUndos, nothingToUndo, readUndoCommit } from '../git
 import { parseOid } from '../ids.ts';
 import type { FindSecret } from '../redact.ts';
 import type { EpicId, Oid } from '../types.ts';
+import { explainLostCode } from './lost-code.ts';
 import type { SessionPorts } from './record.ts';
 import type { SessionSettings } from './settings.ts';
 
@@ -70,19 +70,11 @@ async function readSnapshotTree(ports: RestorePorts, checkpoint: Checkpoint, sna
   } catch (error) {
     if (!hasCode(error, 'INTEGRITY')) throw error;
     const ref = snapshotRef(checkpoint.epicId, checkpoint.sessionId);
-    const lost = readLost(home).find((one) => one.oid === snapshot);
-    if (lost) throw isLost(checkpoint, lost, error);
+    const lost = await explainLostCode(ports, checkpoint, error);
+    if (lost) throw lost;
     if (readForgotten(home).has(ref)) throw await hasExpired(ports, checkpoint, ref);
     throw codeNotHere(checkpoint.seq, { snapshot }, error);
   }
-}
-
-function isLost({ seq, epicId }: Checkpoint, { problem, at }: Lost, cause: unknown): OrchError {
-  return new OrchError('INTEGRITY', `the code of ckpt ${seq} of ${epicId} is lost here: ${problem}`, {
-    hint: 'Nothing was changed. Only another clone, or a backup, may have it. See what else has code: orch checkpoint list',
-    data: { epicId, seq, noticedAt: at },
-    cause,
-  });
 }
 
 /** A sync does not bring back what was cleaned up here; whoever wants it fetches it by hand. */

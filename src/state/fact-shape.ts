@@ -1,5 +1,6 @@
 import * as z from 'zod/mini';
 import { amount, usage } from '../cost/shape.ts';
+import { cleanLine } from '../text.ts';
 import type { SessionId } from '../types.ts';
 import {
   decision,
@@ -56,5 +57,5 @@ export function findFactProblem(fact: unknown): string | null {
   const checked = z.safeParse(factShape, fact);
   if (checked.success) return null;
   const { path, message } = checked.error.issues[0] ?? { path: [], message: 'wrong shape' };
-  return `${path.join('.') || 'fact'}: ${message}`;
+  return cleanLine(`${path.join('.') || 'fact'}: ${message}`, 200);
 }

@@ -205,15 +205,16 @@ export async function makeFolder(disk: Disk, path: string): Promise<void> {
   await Promise.all(made.map((folder) => syncFolder(disk, dirname(folder))));
 }
 
-/**
- * Makes a folder and does something in it; again if the folder went in between,
- * because git removes folders it finds empty.
- */
+/** Makes a folder and works in it; again if the folder went in between, because git removes folders it finds empty. */
 export async function inFolder<T>(disk: Disk, folder: string, work: () => T): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
       await makeFolder(disk, folder);
-      return work();
+      const isGone = statIfThere(folder) === null; // while we waited for the disk
+      if (isGone) makeIfMissing(disk, folder);
+      const result = work();
+      if (isGone) await syncFolder(disk, dirname(folder));
+      return result;
     } catch (error) {
       if (systemCode(error) !== 'ENOENT' || attempt >= 10) throw error;
     }

@@ -38,6 +38,7 @@ export async function removeThings(
     if (await deleteAll(ports, some)) for (const thing of some) results.set(thing, null);
     else for (const thing of some) results.set(thing, await deleteRef(ports, thing));
   }
+  if (refs.length > 0) await ports.git.releaseObjects();
   for (const thing of things)
     if (thing.kind !== 'run' && !results.has(thing)) results.set(thing, await tryToRemove(ports, thing));
   return results;

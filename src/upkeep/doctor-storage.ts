@@ -1,4 +1,4 @@
-import { readLost } from '../checkpoint/lost.ts';
+import { lostPath, readLost } from '../checkpoint/lost.ts';
 import { listEpics, readTip } from '../checkpoint/tip.ts';
 import { epicsPrefix } from '../checkpoint/tree.ts';
 import { isOrchError } from '../errors.ts';
@@ -23,13 +23,17 @@ const objects: Check = {
     const theirs = [...(await git.listRefs('refs/'))].filter(([ref]) => !isOurs(ref)).map(([, oid]) => oid);
     const broken: BrokenRef[] = [];
     const ask = (from: readonly Oid[]) => findBrokenLink(repository, from, theirs, mostFollowed);
-    if ((await ask([...epics.values(), ...snapshots.values()])) !== null)
+    const askAll = () => ask([...epics.values(), ...snapshots.values()]);
+    // What a prune removed a moment ago may still be held.
+    const isBroken =
+      (await askAll()) !== null && ((await git.bringBackObjects()).length === 0 || (await askAll()) !== null);
+    if (isBroken)
       for (const [ref, oid] of [...epics, ...snapshots]) {
         const problem = await ask([oid]);
         if (problem !== null) broken.push({ ref, oid, problem });
       }
     const lost = readLost(home).length;
-    const earlier = lost === 0 ? '' : `; ${count(lost, 'snapshot')} lost earlier, see ${home}/lost.jsonl`;
+    const earlier = lost === 0 ? '' : `; ${count(lost, 'snapshot')} lost earlier, see ${lostPath(home)}`;
     if (broken.length === 0)
       return ok(`all there, of ${count(epics.size + snapshots.size, 'ref')}${earlier}`);
     const aside = broken.filter(({ ref }) => snapshots.has(ref));

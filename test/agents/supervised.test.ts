@@ -93,6 +93,21 @@ describe.skipIf(!claudeProgram)('orch start -- claude', () => {
     expect(statusOf(repository, 'x').budget.spentUsd).toBeCloseTo(priceOf(model.given), 6);
   });
 
+  it.each([false, true])(
+    'gets the brief of another session as a quote, below the user’s own words (hooks too: %s)',
+    async (hasHooks) => {
+      const { repository, model, options } = await stage(() => [{ text: 'Read it.' }]);
+      runOrch(repository, ['start', '-e', 'x', '--no-baseline', '--', 'true']);
+      runOrch(repository, ['record', 'decision', 'Use server sessions', '-e', 'x']);
+      if (hasHooks) installHooks(repository);
+      const ran = await startOrchClaude(repository, ['resume', '-e', 'x'], 'carry on', options).ended;
+      expect(ran.status).toBe(0);
+      const { system, messages } = model.asked.at(-1)?.body ?? {};
+      expect(JSON.stringify(system)).not.toContain('Use server sessions');
+      expect(JSON.stringify(messages).split('> **Decided:** Use server sessions')).toHaveLength(2);
+    },
+  );
+
   it("waits for its provider's limit, and goes on", async () => {
     const reset = () => String(Math.floor(Date.now() / 1000) + 4);
     const refusal = {

@@ -4,7 +4,7 @@ import { openIsomorphicEngine } from '../../src/git/isomorphic.ts';
 import { openNativeEngine } from '../../src/git/native.ts';
 import { openEngine } from '../../src/git/open.ts';
 import { discoverRepository } from '../../src/git/repository.ts';
-import { realRandom } from '../../src/system/clock.ts';
+import { realClock, realRandom } from '../../src/system/clock.ts';
 import { realDisk } from '../../src/system/files.ts';
 import { makeMemoryRepository, openMemoryEngine } from '../support/memory-engine.ts';
 import { makeRepository } from '../support/repository.ts';
@@ -13,6 +13,7 @@ import { describeEngine } from './suite.ts';
 const ports = (folder: string) => ({
   repository: discoverRepository(folder),
   disk: realDisk,
+  clock: realClock,
   random: realRandom,
 });
 

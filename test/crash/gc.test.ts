@@ -1,10 +1,30 @@
 import { spawn } from 'node:child_process';
-import { expect, it } from 'vitest';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { describe, expect, it } from 'vitest';
 import type { GitEngine } from '../../src/git/engine.ts';
 import { type Checkpoint, openOrch, saveCheckpoint } from '../../src/index.ts';
-import { expectSound, save, verify } from '../support/checkpoints.ts';
-import { cleanEnvironment, makeRepositoryWithCommit } from '../support/repository.ts';
+import { engines, epicRef, expectSound, list, listFiles, save, verify } from '../support/checkpoints.ts';
+import { looseFile } from '../support/damage.ts';
+import { orchJson, runOrch } from '../support/orch.ts';
+import { cleanEnvironment, makeRepositoryWithCommit, type TestRepository } from '../support/repository.ts';
 import { filesOf } from '../support/snapshots.ts';
+
+const mark = ({ folder }: TestRepository) => join(folder, '.git/objects/tmp_orch-no-prune-ended');
+const held = ({ folder }: TestRepository) => listFiles(join(folder, '.git/orchestration/held-objects'));
+
+/**
+ * What a prune does that looked at the refs before one of them moved, and removes objects afterwards: the ref is away
+ * while it runs, and where it was again at its end.
+ */
+function pruneUnaware({ folder, git }: TestRepository, ref: string, before: string | null): void {
+  const path = join(folder, '.git', ref);
+  const now = readFileSync(path, 'utf8');
+  if (before === null) rmSync(path);
+  else writeFileSync(path, `${before}\n`);
+  git('prune', '--expire=now');
+  writeFileSync(path, now);
+}
 
 it('I2: a checkpoint and its snapshot survive a git that prunes everything just before their refs move', async () => {
   const repository = makeRepositoryWithCommit();
@@ -23,42 +43,119 @@ it('I2: a checkpoint and its snapshot survive a git that prunes everything just 
   expectSound(repository);
 });
 
-it('I2 I4: acknowledged checkpoints survive a loop of git gc --prune=now beside them', async () => {
-  const repository = makeRepositoryWithCommit();
-  const rounds = Number(process.env.GC_ROUNDS ?? 8);
-  const script = 'while :; do git gc --quiet --prune=now; done';
-  const collector = spawn('sh', ['-c', script], {
-    cwd: repository.folder,
-    env: cleanEnvironment(repository.home),
-    stdio: 'ignore',
-    detached: true,
+describe.each(engines)('I2: a prune that looked at the refs before they moved (%s)', (engine) => {
+  const env = { ORCH_ENGINE: engine };
+
+  it('takes no acknowledged checkpoint: the next command has all of it back', async () => {
+    const repository = makeRepositoryWithCommit();
+    const [{ commit }] = await save(repository, ['one', 'two', 'three'], { engine });
+    pruneUnaware(repository, epicRef, commit);
+    expect(repository.tryGit('cat-file', '-e', epicRef).status).not.toBe(0);
+    expect(list(repository, { env }).checkpoints).toHaveLength(3);
+    expect(verify(repository, { env }).found).toMatchObject({ checked: 3, damaged: [] });
+    expectSound(repository);
   });
-  const made: Checkpoint[] = [];
-  try {
-    const writers = ['x', 'y', 'z'].map(async (epicId) => {
-      const orch = await openOrch({ cwd: repository.folder });
-      for (let at = 0; at < rounds; at++) {
-        if (epicId === 'x') repository.write('work', `round ${at}\n`);
-        made.push(await saveCheckpoint({ epicId, reason: `${at}` }, orch));
-      }
-      orch.close();
+
+  it('takes none where it was killed before its end, and where a program has the repository open', async () => {
+    const repository = makeRepositoryWithCommit();
+    const orch = await openOrch({ cwd: repository.folder, engine });
+    const { commit } = await saveCheckpoint({ epicId: 'x', reason: 'one' }, orch);
+    await saveCheckpoint({ epicId: 'x', reason: 'two' }, orch);
+    pruneUnaware(repository, epicRef, commit);
+    await saveCheckpoint({ epicId: 'x', reason: 'three' }, orch);
+    orch.close();
+    expectSound(repository);
+    pruneUnaware(repository, epicRef, commit);
+    writeFileSync(mark(repository), ''); // a prune that is killed does not come so far
+    expect(verify(repository, { env }).found).toMatchObject({ checked: 3, damaged: [] });
+    expectSound(repository);
+  });
+});
+
+it('I2: it takes neither the files of a snapshot, new ones included, nor what a restore saved to undo it', async () => {
+  const repository = makeRepositoryWithCommit();
+  const [, { snapshot: before }] = await save(repository, ['zero', 'one']);
+  repository.write('new', 'not in git otherwise\n');
+  const [{ snapshot }] = await save(repository, ['two']);
+  const ref = repository.git('for-each-ref', '--points-at', snapshot ?? '', '--format=%(refname)');
+  rmSync(join(repository.folder, 'new'));
+  rmSync(join(repository.folder, '.git/orchestration/index'), { force: true, recursive: true });
+  pruneUnaware(repository, ref, before);
+  orchJson(repository, ['checkpoint', 'show', '3', '-e', 'x']);
+  expect(filesOf(repository, snapshot ?? '')).toMatchObject({ new: '100644 not in git otherwise' });
+
+  repository.write('new', 'edited since\n');
+  orchJson(repository, ['restore', '3', '-e', 'x', '-y']);
+  const undo = repository.git('for-each-ref', '--format=%(refname)', 'refs/orchestration-local/undo');
+  expect(undo.split('\n')).toHaveLength(1);
+  pruneUnaware(repository, undo, null);
+  orchJson(repository, ['restore', '--undo', '-y']);
+  expect(readFileSync(join(repository.folder, 'new'), 'utf8')).toBe('edited since\n');
+  expectSound(repository);
+});
+
+it('objects are held for minutes only, and not once orch deletes what led to them', async () => {
+  const repository = makeRepositoryWithCommit();
+  const minutes = 60_000;
+  const at = (after: number) => ({ clock: { now: () => 1_800_000_000_000 + after * minutes } });
+  const [{ commit }] = await save(repository, ['one'], at(0));
+  const isHeld = (oid: string) => held(repository).some((path) => path.endsWith(oid));
+  expect(isHeld(commit)).toBe(true);
+  repository.write('work', 'in the second snapshot\n');
+  await save(repository, ['two'], at(11));
+  expect(isHeld(commit)).toBe(true);
+  await save(repository, ['three'], at(25));
+  expect(isHeld(commit)).toBe(false);
+  expect(held(repository)).not.toEqual([]);
+  // What was packed meanwhile is there, and nothing of it is written again.
+  repository.git('gc', '--quiet', '--prune=now');
+  expect(existsSync(mark(repository))).toBe(false);
+  expect(verify(repository).found).toMatchObject({ checked: 3, damaged: [] });
+  expect(existsSync(mark(repository))).toBe(true);
+  expect(existsSync(dirname(looseFile(repository, commit)))).toBe(false);
+
+  const env = { ORCH_NOW: new Date(at(61 * 24 * 60).clock.now()).toISOString() };
+  expect(orchJson<{ removed: unknown[] }>(repository, ['cleanup'], { env }).removed).not.toEqual([]);
+  expect(held(repository)).toEqual([]);
+});
+
+it.each(['gc --quiet --prune=now', 'prune --expire=now'])(
+  'I2 I4: acknowledged checkpoints survive a loop of git %s beside them',
+  async (collect) => {
+    const repository = makeRepositoryWithCommit();
+    const rounds = Number(process.env.GC_ROUNDS ?? 8);
+    const collector = spawn('sh', ['-c', `while :; do git ${collect}; done`], {
+      cwd: repository.folder,
+      env: cleanEnvironment(repository.home),
+      stdio: 'ignore',
+      detached: true,
     });
-    await Promise.all(writers);
-  } finally {
-    const ended = new Promise((resolve) => collector.on('close', resolve));
-    if (collector.pid !== undefined) process.kill(-collector.pid, 'SIGKILL');
-    await ended;
-  }
-  expect(made).toHaveLength(3 * rounds);
-  for (const { commit, snapshot } of made) {
-    repository.git('ls-tree', '-r', commit);
-    if (snapshot) repository.git('rev-list', '--objects', '--quiet', snapshot);
-  }
-  const { status, stdout } = repository.tryGit(
-    'fsck',
-    '--connectivity-only',
-    '--no-dangling',
-    '--no-progress',
-  );
-  expect([status, stdout]).toEqual([0, '']);
-}, 600_000);
+    const made: Checkpoint[] = [];
+    try {
+      const writers = ['x', 'y', 'z'].map(async (epicId) => {
+        const orch = await openOrch({ cwd: repository.folder });
+        for (let at = 0; at < rounds; at++) {
+          if (epicId === 'x') repository.write('work', `round ${at}\n`);
+          made.push(await saveCheckpoint({ epicId, reason: `${at}` }, orch));
+        }
+        orch.close();
+      });
+      await Promise.all(writers);
+    } finally {
+      const ended = new Promise((resolve) => collector.on('close', resolve));
+      if (collector.pid !== undefined) process.kill(-collector.pid, 'SIGKILL');
+      await ended;
+    }
+    expect(made).toHaveLength(3 * rounds);
+    // Killed in the middle, a prune tells nobody; a look at everything finds what is gone.
+    expect(runOrch(repository, ['doctor']).stdout).toContain('objects');
+    for (const { commit, snapshot } of made) {
+      repository.git('ls-tree', '-r', commit);
+      if (snapshot) repository.git('rev-list', '--objects', '--quiet', snapshot);
+    }
+    const args = ['fsck', '--connectivity-only', '--no-dangling', '--no-progress'];
+    const { status, stdout } = repository.tryGit(...args);
+    expect([status, stdout]).toEqual([0, '']);
+  },
+  600_000,
+);

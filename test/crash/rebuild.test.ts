@@ -2,14 +2,11 @@ import { chmodSync, readdirSync, rmSync, statSync, truncateSync } from 'node:fs'
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { listCheckpoints, loadCheckpoint } from '../../src/index.ts';
+import { looseFile, loseObject } from '../support/damage.ts';
 import { makeRepositoryWithCommit, type TestRepository } from '../support/repository.ts';
 import { cost, epic, note, readBack, saveFacts, withOrch } from '../support/store.ts';
 
 const ref = `refs/orchestration/epics/${epic}`;
-
-function objectPath({ folder }: TestRepository, oid: string): string {
-  return join(folder, '.git', 'objects', oid.slice(0, 2), oid.slice(2));
-}
 
 function newestDocument({ git }: TestRepository): string {
   const files = git('ls-tree', '-r', '--format=%(objectname) %(path)', ref).split('\n'); // sorted by path
@@ -17,20 +14,17 @@ function newestDocument({ git }: TestRepository): string {
 }
 
 const damages: [string, (repository: TestRepository) => void][] = [
-  ['its document is gone', (repository) => rmSync(objectPath(repository, newestDocument(repository)))],
+  ['its document is gone', (repository) => loseObject(repository, newestDocument(repository))],
   [
     'its document is torn',
     (repository) => {
-      const path = objectPath(repository, newestDocument(repository));
+      const path = looseFile(repository, newestDocument(repository));
       chmodSync(path, 0o644);
       truncateSync(path, Math.floor(statSync(path).size / 2));
     },
   ],
-  ['its commit is gone', (repository) => rmSync(objectPath(repository, repository.git('rev-parse', ref)))],
-  [
-    'its tree is gone',
-    (repository) => rmSync(objectPath(repository, repository.git('rev-parse', `${ref}^{tree}`))),
-  ],
+  ['its commit is gone', (repository) => loseObject(repository, repository.git('rev-parse', ref))],
+  ['its tree is gone', (repository) => loseObject(repository, repository.git('rev-parse', `${ref}^{tree}`))],
 ];
 
 describe.each(['native', 'isomorphic'] as const)('a damaged newest checkpoint (%s engine)', (engine) => {
@@ -64,7 +58,7 @@ describe.each(['native', 'isomorphic'] as const)('a damaged newest checkpoint (%
     await saveFacts({ cwd, engine }, [note('one')]);
     await saveFacts({ cwd, engine }, [note('two')]);
     const tip = repository.git('rev-parse', ref);
-    rmSync(objectPath(repository, tip));
+    loseObject(repository, tip);
     rmSync(join(cwd, '.git', 'orchestration', 'tips'), { recursive: true });
     const saved = saveFacts({ cwd, engine }, [note('three')]);
     await expect(saved).rejects.toMatchObject({
@@ -78,7 +72,7 @@ describe.each(['native', 'isomorphic'] as const)('a damaged newest checkpoint (%
     const repository = makeRepositoryWithCommit();
     const cwd = repository.folder;
     for (const id of ['one', 'two', 'three']) await saveFacts({ cwd, engine }, [note(id)]);
-    rmSync(objectPath(repository, repository.git('rev-parse', ref)));
+    loseObject(repository, repository.git('rev-parse', ref));
     await withOrch({ cwd, engine }, async (orch) => {
       expect((await listCheckpoints(epic, {}, orch)).map(({ seq }) => seq)).toEqual([2, 1]);
       await expect(loadCheckpoint(epic, 'latest', orch)).rejects.toMatchObject({ code: 'INTEGRITY' });

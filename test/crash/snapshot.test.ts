@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { mkdirSync, rmSync } from 'node:fs';
+import { mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
@@ -159,3 +159,29 @@ it('I2: all a snapshot refers to was waited for before its ref moved, with the f
     expect(wanted.filter((path) => !atMove[0]?.has(path))).toEqual([]);
   }
 });
+
+it.each(['', '* text=auto\n'])(
+  'I2: so was all of one with many new files (.gitattributes: %j)',
+  async (attributes) => {
+    const repository = makeRepositoryWithCommit();
+    repository.write('.gitattributes', attributes);
+    for (let index = 0; index < 1_200; index++) repository.write(`file-${index}`, `${index}\n`);
+    const objects = join(repository.folder, '.git/objects');
+    const list = () =>
+      readdirSync(objects, { recursive: true, encoding: 'utf8' }).map((name) => join(objects, name));
+    const before = new Set(list());
+    const { disk, atMove } = makeWatchedDisk();
+    const orch = await openOrch({ cwd: repository.folder, disk });
+    const { tree } = await takeSnapshot(orch, request);
+    orch.close();
+    // The mark by which a prune is noticed is no object.
+    const isMark = (path: string) => path.endsWith('tmp_orch-no-prune-ended');
+    const added = list().filter((path) => !before.has(path) && !isMark(path));
+    expect(added.filter((path) => path.endsWith('.idx'))).toHaveLength(1);
+    expect(added.length).toBeLessThan(20);
+    const wanted = [...added, ...added.map((path) => dirname(path))];
+    expect(wanted.filter((path) => !atMove[0]?.has(path))).toEqual([]);
+    expect(tree).toBe(treeByGit(repository));
+    expectSound(repository);
+  },
+);

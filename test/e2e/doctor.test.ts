@@ -12,7 +12,7 @@ import {
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { create, expectSound, listFiles, repositoryAt, save } from '../support/checkpoints.ts';
-import { damage } from '../support/damage.ts';
+import { damage, loseObject } from '../support/damage.ts';
 import { errorOf, orchBin, orchJson, runOrch } from '../support/orch.ts';
 import {
   cleanEnvironment,
@@ -261,7 +261,7 @@ describe('orch doctor finds, and --fix mends', () => {
     const repository = makeRepositoryWithCommit();
     const [, two] = await save(repository, ['one', 'two', 'three']);
     const brief = repository.git('rev-parse', `${two.commit}:.orchestration/checkpoints/x/brief.md`);
-    rmSync(join(repository.folder, '.git/objects', brief.slice(0, 2), brief.slice(2)));
+    loseObject(repository, brief);
     const verified = runOrch(repository, ['checkpoint', 'verify', '--json']);
     expect([verified.status, JSON.parse(verified.stdout).damaged]).toEqual([
       6,

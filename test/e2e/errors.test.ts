@@ -84,12 +84,29 @@ describe('I10: a wrong call', () => {
     [['checkpiont'], 'checkpoint'],
     [['checkpoint', 'craete'], 'create'],
     [['checkpoint', 'list', '--limt', '3'], '--limit'],
+    [['stop'], 'orch pause'],
+    [['version'], 'orch --version'],
+    [['undo'], 'orch restore --undo'],
   ])('%j is answered with what was meant', (args, meant) => {
     const repository = makeRepositoryWithCommit();
     const ran = runOrch(repository, args);
     expect(ran.status).toBe(2);
     expect(ran.stderr).toMatch(/did you mean/i);
     expect(ran.stderr).toContain(meant);
+  });
+
+  it('a word behind start that no program is called is taken for an epic', () => {
+    const { status, stderr } = runOrch(makeRepositoryWithCommit(), ['start', 'feat-x']);
+    expect(status).toBe(2);
+    expect(stderr).toContain('orch start --epic feat-x');
+  });
+
+  it('pause, complete and list have a short form', () => {
+    const repository = makeRepositoryWithCommit();
+    orchJson(repository, ['start', '-e', 'x', '--background', '--no-baseline']);
+    expect(orchJson(repository, ['list'])).toMatchObject({ sessions: [{ epicId: 'x', status: 'running' }] });
+    expect(orchJson(repository, ['pause'])).toMatchObject({ session: { status: 'paused' } });
+    expect(orchJson(repository, ['complete', '-e', 'x'])).toMatchObject({ session: { status: 'completed' } });
   });
 });
 

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
@@ -142,6 +143,34 @@ describe('money that others claim', () => {
     expect(hub.git('rev-parse', epicRef)).toBe(forged);
     expect(spentIn(alice)).toBe(4.5);
     expect(runOrch(bob, ['status']).stdout).toContain('other');
+  });
+
+  it('a tree that stands for ten billion files is not walked', async () => {
+    const { hub, alice } = await spendAndSync('4.50');
+    const forger = cloneOf(hub, 'bomber');
+    forger.git('fetch', '--quiet', hub.url, `${epicRef}:${epicRef}`);
+    const git = (args: string[], input: string) =>
+      execFileSync('git', args, { cwd: forger.folder, input, encoding: 'utf8' }).trim();
+    const blob = git(['hash-object', '-w', '--stdin'], 'x');
+    const rows = (mode: string, type: string, oid: string) =>
+      Array.from({ length: 10 }, (_, n) => `${mode} ${type} ${oid}\tf${n}\n`).join('');
+    let bomb = git(['mktree'], rows('100644', 'blob', blob));
+    for (let level = 0; level < 9; level++) bomb = git(['mktree'], rows('040000', 'tree', bomb));
+    const newest = list(forger).checkpoints[0];
+    if (newest === undefined) throw new Error('there is nothing to forge upon');
+    const path = '.orchestration/checkpoints/x';
+    let tree = git(
+      ['mktree'],
+      `${forger.git('ls-tree', `${newest.commit}:${path}`)}\n040000 tree ${bomb}\tartifacts\n`,
+    );
+    for (const name of path.split('/').reverse()) tree = git(['mktree'], `040000 tree ${tree}\t${name}\n`);
+    const message = forger.git('log', '-1', '--format=%B', newest.commit);
+    const who = ['-c', 'user.name=Stranger', '-c', 'user.email=stranger@example.com'];
+    const commit = git([...who, 'commit-tree', tree, '-p', newest.commit], message);
+    forger.git('push', '--quiet', hub.url, `${commit}:${epicRef}`);
+    const { errors } = await syncIn(alice);
+    expect(errors[0]?.message).toContain('a folder of more than 20000 files');
+    expect(spentIn(alice)).toBe(4.5);
   });
 
   it.each(['loose', 'packed'])('a document of 40 MB (%s) is not read into memory', async (how) => {

@@ -81,10 +81,7 @@ function expectContained(repository: TestRepository, agent: ReturnType<typeof ma
   if (resumed.status === 0) {
     const { argv, env, brief } = agent.read();
     expect(argv).toEqual([
-      `--add-dir=${join(repository.folder, '.git/orchestration/briefs')}`,
-      expect.stringMatching(
-        /^--append-system-prompt=orch recorded earlier work on this\. Read \S+\.md before/,
-      ),
+      expect.stringMatching(/^--settings=\{"hooks":\{"SessionStart":\[[^[]*\[[^[]*cat [^[]*\]\}\]\}\}$/),
       expect.stringMatching(new RegExp(`^--session-id=${uuid}$`)),
       '-p',
       'Go',
@@ -170,7 +167,9 @@ describe("a stranger's document", () => {
     expect(ran.status, ran.stderr).toBe(0);
     const { argv } = agent.read();
     expect(argv.join('\n')).not.toContain(session);
-    expect(argv.filter((word) => /resume|settings/.test(word))).toEqual([]);
+    // The one that is there is orch's own, and the same for every epic.
+    const own = expect.stringMatching(/^--settings=\{"hooks":\{"SessionStart":.*ORCH_BRIEF_FILE[^/]*$/);
+    expect(argv.filter((word) => /resume|settings/.test(word))).toEqual([own]);
   });
 
   it('is set aside by a sync and named, and the rest arrives', async () => {

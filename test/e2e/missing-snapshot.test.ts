@@ -2,6 +2,7 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { expectSound, save } from '../support/checkpoints.ts';
+import { loseObject } from '../support/damage.ts';
 import { errorOf, runOrch } from '../support/orch.ts';
 import { makeFolder, makeRepositoryWithCommit } from '../support/repository.ts';
 
@@ -12,7 +13,7 @@ it.each(['', '^{tree}', ':only'])('a snapshot without its object "%s" stops noth
   const ran = runOrch(repository, ['checkpoint', 'create', '-e', 'y', '-r', 'broken', '--json']);
   const { snapshot } = JSON.parse(ran.stdout).checkpoint;
   const oid = repository.git('rev-parse', `${snapshot}${part}`);
-  rmSync(join(repository.folder, '.git/objects', oid.slice(0, 2), oid.slice(2)));
+  loseObject(repository, oid);
   rmSync(join(repository.folder, 'only'));
   const hub = join(makeFolder(), 'hub.git');
   repository.git('init', '--quiet', '--bare', hub);

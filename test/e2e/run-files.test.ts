@@ -1,4 +1,4 @@
-import { cpSync, rmSync } from 'node:fs';
+import { cpSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { mergeHistory } from '../../src/checkpoint/merge.ts';
@@ -8,6 +8,7 @@ import type { Orch } from '../../src/orch.ts';
 import { record, type Target } from '../../src/session/record.ts';
 import type { Fact } from '../../src/state/facts.ts';
 import { engines, repositoryAt } from '../support/checkpoints.ts';
+import { loseObject } from '../support/damage.ts';
 import { makeRepositoryWithCommit, type TestRepository } from '../support/repository.ts';
 import { bury, start } from '../support/sessions.ts';
 import { epic, withOrch } from '../support/store.ts';
@@ -173,8 +174,7 @@ describe.each(engines)('what runs keep in the tree, with the %s engine', (engine
     });
     bury(repository.folder);
     const damaged = repository.git('rev-parse', `${ref}:${folder}`);
-    const objects = join(repository.folder, '.git', 'objects');
-    rmSync(join(objects, damaged.slice(0, 2), damaged.slice(2)));
+    loseObject(repository, damaged);
     await withOrch({ cwd: repository.folder, engine }, async (orch) => {
       const { target } = await start(orch);
       await save(orch, target, []);

@@ -1,5 +1,5 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { makeFakeAgent } from '../support/agents.ts';
 import { orchBin, runOrch } from '../support/orch.ts';
@@ -106,7 +106,7 @@ describe('orch start -- claude', () => {
     expect(spentOn(repository, 'x')).toBe(4.515);
   });
 
-  it('begins a new conversation, and says where the brief is, where the transcript is gone', () => {
+  it('begins a new conversation with the brief where the transcript is gone', () => {
     const repository = makeRepositoryWithCommit();
     const claude = makeFakeAgent(repository, 'claude', ['spend 1000'], ['spend 1000', 'brief']);
     runOrch(repository, ['start', '-e', 'x', '--', claude.program, '-p', 'Begin']);
@@ -115,10 +115,9 @@ describe('orch start -- claude', () => {
     const env = { CLAUDE_CONFIG_DIR: join(repository.home, 'elsewhere') };
     runOrch(repository, ['resume', '-e', 'x', '--', claude.program, '-p', 'Go on'], { env });
     const [, next = []] = claude.starts();
-    const [folder = '', prompt = '', ...rest] = next;
-    const [, file = ''] = /^--append-system-prompt=.* Read (\S+\.md) before/.exec(prompt) ?? [];
-    expect(folder).toBe(`--add-dir=${dirname(file)}`);
-    expect(prompt).not.toContain('Use tokens');
+    const [hook = '', ...rest] = next;
+    expect(hook).toMatch(/^--settings=.*"cat \\"\$ORCH_BRIEF_FILE\\""/);
+    expect(next.join(' ')).not.toContain('Use tokens');
     expect(rest).toEqual([`--session-id=${conversationOf(next)}`, '-p', 'Go on']);
     const brief = readFileSync(join(claude.stage, 'brief'), 'utf8');
     expect(brief).toMatch(/^orch recorded this about earlier work on x\. .*\n\n> # Brief: x/);

@@ -282,5 +282,5 @@ it('leaves nothing but its cache behind', async () => {
     readdirSync(join(repository.folder, '.git/objects'))
       .filter((name) => name.length > 2)
       .sort(),
-  ).toEqual(['info', 'pack']);
+  ).toEqual(['info', 'pack', 'tmp_orch-no-prune-ended']);
 });

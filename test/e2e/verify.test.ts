@@ -2,13 +2,14 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { commitFiles, create, epicRef, repositoryAt, save, verify } from '../support/checkpoints.ts';
+import { loseObject } from '../support/damage.ts';
 import { orchJson, runOrch } from '../support/orch.ts';
 import { makeFolder, makeRepositoryWithCommit, type TestRepository } from '../support/repository.ts';
 
 /** Deletes a loose object. */
 function lose(repository: TestRepository, name: string): string {
   const oid = repository.git('rev-parse', '--verify', name);
-  rmSync(join(repository.folder, '.git/objects', oid.slice(0, 2), oid.slice(2)));
+  loseObject(repository, oid);
   return oid;
 }
 

@@ -2,7 +2,7 @@ import { chmodSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { deflateSync, inflateSync } from 'node:zlib';
 import type { Checkpoint } from '../../src/index.ts';
-import { documentPath } from './checkpoints.ts';
+import { documentPath, listFiles } from './checkpoints.ts';
 import type { TestRepository } from './repository.ts';
 
 /** What can be wrong with a file that holds an object; null where it is gone. */
@@ -28,6 +28,17 @@ export const parts = {
   commit: ({ commit }: Checkpoint) => commit,
 } as const;
 
+export function looseFile({ folder }: TestRepository, oid: string): string {
+  return join(folder, '.git/objects', oid.slice(0, 2), oid.slice(2));
+}
+
+/** Removes a loose object for good: the second name it has for a while, after a save, is removed too. */
+export function loseObject(repository: TestRepository, oid: string): void {
+  rmSync(looseFile(repository, oid));
+  for (const path of listFiles(join(repository.folder, '.git/orchestration/held-objects')))
+    if (path.endsWith(oid)) rmSync(path);
+}
+
 /** Damages a part of a checkpoint, which must be loose. Returns its object id. */
 export function damage(
   repository: TestRepository,
@@ -36,9 +47,9 @@ export function damage(
   how: keyof typeof damages,
 ): string {
   const oid = repository.git('rev-parse', '--verify', parts[part](checkpoint));
-  const path = join(repository.folder, '.git/objects', oid.slice(0, 2), oid.slice(2));
+  const path = looseFile(repository, oid);
   const bytes = damages[how](readFileSync(path));
-  rmSync(path);
+  loseObject(repository, oid);
   if (bytes === null) return oid;
   writeFileSync(path, bytes);
   chmodSync(path, 0o444);

@@ -54,6 +54,8 @@ export function openMemoryEngine(repository: MemoryRepository): GitEngine {
       }
     },
     keepObjects: async () => {},
+    bringBackObjects: async () => [],
+    releaseObjects: async () => {},
     setAside: () => {},
     estimateLoose: () => 0,
     tidy: async () => {},

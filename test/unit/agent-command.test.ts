@@ -50,17 +50,20 @@ describe("Claude Code's command line", () => {
 
   it('is added to in front, and the user’s own words stay', () => {
     const conversation = { session: id, isNew: true };
-    const { args, given } = claude.add(['-p', 'Go'], { conversation, brief });
+    const [hook = '', ...words] = claude.add(['-p', 'Go'], { conversation, brief }).args;
+    expect(hook).toMatch(/^--settings=\{"hooks":\{"SessionStart":.*cat \\"\$ORCH_BRIEF_FILE\\"/);
+    expect(words).toEqual([`--session-id=${id}`, '-p', 'Go']);
+    const { args, given } = claude.add(['--settings', 'mine.json', '-p', 'Go'], { conversation, brief });
     const [folder, prompt, ...rest] = args;
     expect({ folder, rest, given }).toEqual({
       folder: '--add-dir=/home/briefs',
-      rest: [`--session-id=${id}`, '-p', 'Go'],
+      rest: [`--session-id=${id}`, '--settings', 'mine.json', '-p', 'Go'],
       given: 'file',
     });
     // Where the brief is, and nothing of what it says: a system prompt has the user's authority.
     expect(prompt).toMatch(/^--append-system-prompt=.*\/home\/briefs\/sess-aaaa\.md/);
     expect(prompt).not.toContain('Facts');
-    const own = ['--append-system-prompt', 'mine', '-p', 'Go'];
+    const own = ['--settings={}', '--append-system-prompt', 'mine', '-p', 'Go'];
     expect(claude.add(own, { conversation: null, brief })).toEqual({ args: own, given: null });
   });
 
