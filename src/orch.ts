@@ -68,7 +68,9 @@ export async function openOrch(options: OrchOptions = {}): Promise<Orch> {
   const canSnapshot = git.name === 'native' && repository.worktree !== null;
   let config: Promise<Config> | null = null;
   const { worktree } = repository;
-  const trust = { home, isTrusted: options.trusted === true };
+  // An agent cannot say yes for its user.
+  const isTrusted = options.trusted === true && !(await import('./session/origin.ts')).isFromInside(home);
+  const trust = { home, isTrusted };
   const loadAll = async () => (await loadConfig({ disk, clock, worktree, home })).config;
   const honour = async (found: Config) =>
     // Most configs claim nothing, and what knows of approvals need not be loaded.
@@ -110,7 +112,7 @@ export async function openOrch(options: OrchOptions = {}): Promise<Orch> {
     log(disk, clock, home, redactor.redactAtOnce(what));
   };
   const redact = async (text: string) => (await readRedactor()).redact(text);
-  const findSecret: FindSecret = async (content) => (await readRedactor()).findSecret(content);
+  const findSecret: FindSecret = async (...asked) => (await readRedactor()).findSecret(...asked);
   const snapshotPorts = { repository, git, disk, clock, random, home, report, redact, findSecret };
   return {
     repository,

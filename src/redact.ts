@@ -1,4 +1,4 @@
-import { findFormedInBytes, isMixed, listWords, readText } from './redact/bytes.ts';
+import { isMixed, listFormedInBytes, listWords, readText } from './redact/bytes.ts';
 import { type Found, findKnown, takeOut } from './redact/known.ts';
 import type { Search, Searched } from './redact/patterns.ts';
 
@@ -10,8 +10,17 @@ import type { Search, Searched } from './redact/patterns.ts';
 /** Takes the secrets out of a text, and says what each was. Twice is the same as once. */
 export type Redact = (text: string) => Promise<string>;
 
-/** What kind of secret is in a text, or in a file; null where there is none. */
-export type FindSecret = (content: string | Buffer) => Promise<string | null>;
+/**
+ * What kind of secret is in a text, or in a file; null where there is none. A secret that is also in what is published
+ * already does not count: keeping it once more gives nothing away.
+ */
+export type FindSecret = (
+  content: string | Buffer,
+  readPublished?: () => Promise<Buffer | null>,
+) => Promise<string | null>;
+
+/** `text` is null where nobody knows which part of the content it is. */
+type Secret = { readonly kind: string; readonly text: string | null };
 
 export type RedactSettings = { readonly presets: boolean; readonly patterns: readonly string[] };
 
@@ -50,36 +59,45 @@ function composeRedactor(presets: boolean, patterns: Search | null): Redactor {
       const clean = mayHoldMore ? takeOut(known, await askLibrary(known)) : known;
       return takeOutPatterns(clean, search(clean));
     },
-    findSecret: async (content) => {
-      if (typeof content === 'string') return findInText(content);
-      const text = readText(content);
-      const found = text === '' ? null : await findInText(text);
-      return found ?? (isMixed(content) ? findInBytes(content) : null);
+    findSecret: async (content, readPublished = async () => null) => {
+      let published: Set<string | null> | null = null;
+      for await (const { kind, text } of listSecrets(content)) {
+        published ??= await listTexts(await readPublished());
+        if (text === null || !published.has(text)) return kind;
+      }
+      return null;
     },
   };
 
-  async function findInText(text: string): Promise<string | null> {
+  async function listTexts(content: Buffer | null): Promise<Set<string | null>> {
+    const texts = new Set<string | null>();
+    if (content !== null) for await (const { text } of listSecrets(content)) texts.add(text);
+    return texts;
+  }
+
+  async function* listSecrets(content: string | Buffer): AsyncGenerator<Secret> {
+    const text = typeof content === 'string' ? content : readText(content);
+    if (text !== '') yield* listInText(text);
+    if (typeof content !== 'string' && isMixed(content)) yield* listInBytes(content);
+  }
+
+  async function* listInText(text: string): AsyncGenerator<Secret> {
     const { found, mayHoldMore } = findAtOnce(text);
-    const [first] = found.length === 0 && mayHoldMore ? await askLibrary(text) : found;
-    return first ? first.kind : nameFirst(search(text));
+    yield* cutOut(text, found);
+    if (mayHoldMore) yield* cutOut(text, await askLibrary(text));
+    yield* cutOut(text, search(text));
   }
 
-  function findInBytes(bytes: Buffer): string | null {
-    const found = presets ? findFormedInBytes(bytes) : null;
-    if (found) return found.kind;
-    if (patterns === null) return null;
-    for (const words of listWords(bytes)) {
-      const kind = nameFirst(search(words));
-      if (kind !== null) return kind;
-    }
-    return null;
+  function* listInBytes(bytes: Buffer): Generator<Secret> {
+    if (presets) yield* listFormedInBytes(bytes);
+    if (patterns !== null) for (const words of listWords(bytes)) yield* cutOut(words, search(words));
   }
 }
 
-function nameFirst(found: Searched): string | null {
-  return found === 'too slow' ? unchecked : (found[0]?.kind ?? null);
+function* cutOut(text: string, found: Searched): Generator<Secret> {
+  if (found === 'too slow') yield { kind: unchecked, text: null };
+  else for (const { kind, start, end } of found) yield { kind, text: text.slice(start, end) };
 }
-
 async function askLibrary(text: string): Promise<Found[]> {
   const { findByLibrary } = await import('./redact/library.ts');
   return findByLibrary(text);

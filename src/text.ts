@@ -12,7 +12,8 @@ export function cleanText(text: string, maxBytes = maxTextBytes): string {
     .replace(/\r\n?|[\u2028\u2029]/g, '\n')
     .replace(controls, '')
     .replace(invisible, '')
-    .replace(/^\n+|[\s]+$/g, '');
+    .replace(/^\n+/, '')
+    .trimEnd(); // a pattern for it looks at every space of a long text once for each that follows
   return cutBytes(clean, maxBytes);
 }
 

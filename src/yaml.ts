@@ -51,8 +51,11 @@ function readTokens(text: string): Tokens {
   const parser = new Parser();
   const tokens: CST.Token[] = [];
   for (const lexeme of new Lexer().lex(text)) {
-    tokens.push(...parser.next(lexeme));
+    const read = [...parser.next(lexeme)];
+    tokens.push(...read);
     if (parser.stack.length > maxDepth) return { tokens, tooDeepAt: parser.offset };
+    // One mistake is told; a file of nothing else would take seconds to hear all of them.
+    if (read.some(({ type }) => type === 'error')) break;
   }
   tokens.push(...parser.end());
   return { tokens, tooDeepAt: null };

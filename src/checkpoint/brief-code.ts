@@ -7,11 +7,13 @@ import {
   type BriefSubject,
   type Gathered,
   type Keyed,
+  type SaidItem,
   sayFirst,
   sayOnce,
   sortNewest,
 } from './brief-items.ts';
 import { codeText, plainText } from './brief-text.ts';
+import { nameLeftOut } from './not-saved.ts';
 
 /** The files to read before going on: those somebody gave a priority, then what was changed last, then what was read. */
 export function gatherReadFirst({ files }: State, most: number): Gathered {
@@ -64,6 +66,7 @@ export function gatherCode({ epicId, state, checkpoint }: BriefSubject): Gathere
   const { branch, gitCommit, snapshot } = checkpoint;
   const name = nameCode(checkpoint);
   const texts: string[] = [];
+  const missing = sayMissing(checkpoint);
   if (name !== null) {
     // A session by its name stands for what it did, not for what came after it.
     const what = snapshot === null ? 'what it changed' : 'what changed since it was saved';
@@ -89,7 +92,19 @@ export function gatherCode({ epicId, state, checkpoint }: BriefSubject): Gathere
     const files = snapshot === null ? '' : `; its files are commit \`${shortOid(snapshot)}\``;
     texts.push(`it stood on commit \`${shortOid(gitCommit)}\`${on}${files}`);
   }
-  return { items: texts.map((text) => ({ key: null, text, by: null })), leftOut: 0 };
+  const items = texts.map((text) => ({ key: null, text, by: null }));
+  return { items: [...missing, ...items], leftOut: 0 };
+}
+
+/** What of the code is not in the checkpoint: it is on the disk where it was made, if anywhere. */
+function sayMissing(checkpoint: BriefCheckpoint): SaidItem[] {
+  const { seq, snapshotFailed, writer = null } = checkpoint;
+  const named = nameLeftOut(checkpoint, (path, reason) => `${codeText(path, 80)} (${plainText(reason, 40)})`);
+  if (snapshotFailed !== undefined) {
+    const why = plainText(snapshotFailed, 160);
+    return [{ key: null, text: `checkpoint ${seq} was made without the code: ${why}`, by: writer }];
+  }
+  return named === null ? [] : [{ key: null, text: `not in checkpoint ${seq}: ${named}`, by: writer }];
 }
 
 /** A recovery has no files of its own: what its session saved last is meant. */

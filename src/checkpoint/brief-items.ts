@@ -1,6 +1,7 @@
 import { compareStamps } from '../state/join.ts';
 import type { Entry, List, State } from '../state/lists.ts';
 import type { CheckpointId, EpicId, GateColour, Oid, Trigger } from '../types.ts';
+import type { NotSaved } from './not-saved.ts';
 
 /** One thing a brief says: a line of Markdown, and the key it has in the state's list, where it has one. */
 export type BriefItem = {
@@ -33,7 +34,9 @@ export type BriefCheckpoint = {
   readonly gates: GateColour;
   readonly gitCommit: Oid | null;
   readonly branch: string | null;
-};
+  /** The clone that made it, and what of the code is not in it. */
+  readonly writer?: string;
+} & NotSaved;
 
 /** Everything a section can draw on. */
 export type BriefSubject = {

@@ -14,6 +14,7 @@ import { colourOf, countCheckpoint } from './count.ts';
 import type { CheckpointDocument } from './document.ts';
 import { fitDocument, partEvents } from './fit.ts';
 import { formatMessage } from './message.ts';
+import { describeNotSaved, mostInDocument } from './not-saved.ts';
 import type { Base } from './read.ts';
 import { editRunFiles, type RunFile } from './run-files.ts';
 import { describeFigures, summarize } from './summary.ts';
@@ -36,6 +37,8 @@ export type Draft = {
     readonly tree: Oid;
     readonly leftOut: readonly { readonly path: string; readonly reason: string }[];
   } | null;
+  /** Why there is none, where there should be one. */
+  readonly snapshotFailed?: string | null;
   /** Settles once the events are on disk themselves; the ref moves only then. */
   readonly durable: Promise<void>;
   /** The journals this writer still has; the others' marks can be summed up. */
@@ -43,9 +46,6 @@ export type Draft = {
   /** Files that an unfinished run needs, from now on in the tree. */
   readonly runFiles: readonly RunFile[];
 };
-
-/** How many files that were left out of a snapshot a document names. */
-const maxLeftOut = 100;
 
 export type Composed = { readonly document: CheckpointDocument; readonly commit: CommitDraft };
 
@@ -61,7 +61,7 @@ export function composeCheckpoints(
   random: () => string,
 ): Composed[] {
   const reason = draft.reason === null ? null : normalizeReason(draft.reason) || null;
-  const leftOut = draft.snapshot?.leftOut.slice(0, maxLeftOut) ?? [];
+  const leftOut = draft.snapshot?.leftOut ?? [];
   let { state, seq } = base;
   let committedAt = Math.max(draft.at, ...base.parents.map((parent) => parent.committedAt));
   let present = [...names];
@@ -91,7 +91,9 @@ export function composeCheckpoints(
       snapshot: draft.snapshot?.commit ?? null,
       costUsd: toUsd(spentIn(folded.ledger)),
       events,
-      ...(leftOut.length > 0 && { leftOut }),
+      ...(leftOut.length > 0 && { leftOut: leftOut.slice(0, mostInDocument) }),
+      ...(leftOut.length > mostInDocument && { leftOutTotal: leftOut.length }),
+      ...(draft.snapshotFailed != null && { snapshotFailed: draft.snapshotFailed }),
       state: folded,
       ...(rebuiltOver.length > 0 && { rebuiltOver }),
     };
@@ -118,6 +120,7 @@ export function composeCheckpoints(
         budget: budgetOf(state),
         gates,
         head: draft.head.commit,
+        notSaved: describeNotSaved(document),
         agent: nameAgent(folded, session?.agent ?? null),
       },
       figures,

@@ -10,6 +10,8 @@ const format = 1;
 export const maxDocumentBytes = 256 * 1024;
 /** The most that is read: money, marks and sessions are stored even where they take more than that. */
 export const maxReadBytes = 4 * maxDocumentBytes;
+/** The most that is joined from elsewhere: our own next checkpoints add to it, and have to be read again. */
+export const maxJoinedBytes = 2 * maxDocumentBytes;
 /** How deep values may be nested; orch's own never go past ten. */
 const maxDepth = 64;
 
@@ -63,7 +65,13 @@ export async function parseDocument(
   const { integrity, ...content } = parsed as { integrity?: unknown; format?: unknown };
   if (typeof content.format === 'number' && content.format > format) throw tooNew(where, content.format);
   if (isOurs) return parsed as CheckpointDocument; // its object id was checked, and it was written or checked here
-  if (integrity !== integrityOf(content)) throw broken('its checksum does not match');
+  let expected: string;
+  try {
+    expected = integrityOf(content);
+  } catch (error) {
+    throw broken('it has a number that is too large', error); // `1e999` is read as infinity, which is not JSON
+  }
+  if (integrity !== expected) throw broken('its checksum does not match');
   const problem = (await import('./shape.ts')).findProblem(content);
   if (problem !== null) throw broken(problem);
   return parsed as CheckpointDocument; // checked just above; the parsed copy would lack the unknown fields

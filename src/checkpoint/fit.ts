@@ -1,3 +1,4 @@
+import { OrchError } from '../errors.ts';
 import type { Event } from '../state/facts.ts';
 import { compareStamps } from '../state/join.ts';
 import { bounds, type List, type ListName, type State } from '../state/lists.ts';
@@ -7,6 +8,7 @@ import {
   type DocumentContent,
   formatDocument,
   maxDocumentBytes,
+  maxReadBytes,
   sealDocument,
 } from './document.ts';
 import { type Slimming, slimRuns } from './fit-runs.ts';
@@ -56,10 +58,20 @@ export function fitDocument(content: DocumentContent): { document: CheckpointDoc
   for (const step of [...steps, null]) {
     const document = sealDocument(fitted);
     const bytes = formatDocument(document);
-    if (bytes.length <= maxDocumentBytes || step === null) return { document, bytes };
+    if (bytes.length <= maxDocumentBytes) return { document, bytes };
+    if (step === null) return { document, bytes: refuseUnreadable(bytes, content.epicId) };
     fitted = 'runs' in step ? slim(fitted, step.runs) : shrink(fitted, step);
   }
   throw new Error('unreachable: the last step returns');
+}
+
+/** What no clone would read again must not be acknowledged. */
+function refuseUnreadable(bytes: Buffer, epicId: string): Buffer {
+  if (bytes.length <= maxReadBytes) return bytes;
+  throw new OrchError('INTEGRITY', `the state of ${epicId} has ${bytes.length} bytes, too many to store`, {
+    hint: `What was recorded is safe in the journals. Go on with another epic, and look at this one with: orch checkpoint show -e ${epicId}`,
+    data: { epicId, bytes: bytes.length },
+  });
 }
 
 function slim(content: DocumentContent, which: Slimming): DocumentContent {

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { amount, readChecked, text, time, withFields } from '../checks.ts';
 import { lookUp } from '../keyed.ts';
 import { budgetOf } from '../state/current.ts';
 import { compareStamps, newest } from '../state/join.ts';
@@ -32,19 +33,15 @@ function fileFor(home: string, epic: EpicId): string {
   return join(home, 'held-budgets', epic);
 }
 
-function readHeld(home: string, epic: EpicId): HeldBudget | null {
-  const text = readTextIfThere(fileFor(home, epic));
-  try {
-    const held: unknown = text === null ? null : JSON.parse(text);
-    return isHeld(held) ? held : null;
-  } catch {
-    return null; // written whole or not at all: this is not ours
-  }
-}
+const isHeld = withFields<HeldBudget>({
+  limit: amount,
+  stamp: (value) =>
+    Array.isArray(value) && value.length === 3 && time(value[0]) && text(value[1]) && amount(value[2]),
+});
 
-function isHeld(value: unknown): value is HeldBudget {
-  if (typeof value !== 'object' || value === null || !('limit' in value) || !('stamp' in value)) return false;
-  return typeof value.limit === 'number' && Array.isArray(value.stamp) && value.stamp.length === 3;
+/** Written whole or not at all: anything else is not ours. */
+function readHeld(home: string, epic: EpicId): HeldBudget | null {
+  return readChecked(readTextIfThere(fileFor(home, epic)), isHeld);
 }
 
 /** The state with the budget that counts in this clone. Only for deciding and showing: it is never stored. */

@@ -24,6 +24,8 @@ export type Checkpoint = {
   readonly costUsd: number;
   readonly gates: GateColour;
   readonly snapshot: Oid | null;
+  /** What of the code is not in it, in words: files that were left out, or all of it; null where nothing is missing. */
+  readonly notSaved: string | null;
 };
 
 /** What a commit's message says of its checkpoint, or null where it is somebody else's commit. */
@@ -44,6 +46,7 @@ export function describeCommit(commit: Pick<Commit, 'oid' | 'authoredAt' | 'mess
     costUsd: toUsd(said.cost),
     gates: said.gates,
     snapshot: said.snapshot,
+    notSaved: said.notSaved,
   };
 }
 

@@ -1,10 +1,11 @@
 import { constants } from 'node:fs';
 import { join } from 'node:path';
+import { listOf, oid, orNull, readChecked, text, withFields } from '../checks.ts';
 import { type Disk, makeFolder, readTextIfThere, syncFolder, writeAll } from '../system/files.ts';
 import type { Oid } from '../types.ts';
 
 /*
- * Snapshot refs that were set aside because a part of what they led to is missing: one JSON line each, only ever added.
+ * Refs that were set aside because a part of what they led to is missing: one JSON line each, only ever added.
  */
 
 export type Lost = {
@@ -12,10 +13,12 @@ export type Lost = {
   readonly ref: string;
   readonly oid: string;
   readonly problem: string;
-  /** The older snapshot that the ref leads to since; null where none was whole, and the ref is gone. */
+  /** What the ref leads to since, without what is missing; null where nothing was whole, and the ref is gone. */
   readonly now: Oid | null;
   /** The checkpoints whose code it was, as far as their history could be read. */
   readonly checkpoints: readonly string[];
+  /** Commits that were made again because something behind them is missing, each with what stands for it now. */
+  readonly remade?: { readonly [oid: string]: Oid };
 };
 
 export const lostPath = (home: string) => join(home, 'lost.jsonl');
@@ -37,12 +40,24 @@ export async function noteLost(
   await syncFolder(disk, home);
 }
 
+/** What stands for a commit that was made again; else the commit itself. */
+export function findRemade(home: string, oid: Oid): Oid {
+  let now = oid;
+  for (const { remade } of readLost(home)) now = remade?.[now] ?? now;
+  return now;
+}
+
+const isLost = withFields<Lost>({
+  at: text,
+  ref: text,
+  oid: text,
+  problem: text,
+  now: orNull(oid),
+  checkpoints: listOf(text),
+});
+
+/** A line that is empty, or that a crash cut short, is passed over. */
 export function readLost(home: string): Lost[] {
-  return (readTextIfThere(lostPath(home))?.split('\n') ?? []).flatMap((line) => {
-    try {
-      return [JSON.parse(line) as Lost]; // written by `noteLost`, in one step
-    } catch {
-      return []; // empty, or cut short by a crash
-    }
-  });
+  const lines = readTextIfThere(lostPath(home))?.split('\n') ?? [];
+  return lines.flatMap((line) => readChecked(line, isLost) ?? []);
 }

@@ -14,9 +14,10 @@ import { formatInstant, toUsd } from '../units.ts';
 import { listBeside, readRunFiles } from './beside.ts';
 import { generateResumeBrief } from './brief.ts';
 import { type Composed, keepNewest } from './compose.ts';
-import { formatDocument, maxReadBytes } from './document.ts';
+import { formatDocument, maxJoinedBytes } from './document.ts';
 import { fitDocument } from './fit.ts';
 import { formatMessage } from './message.ts';
+import { describeNotSaved } from './not-saved.ts';
 import { readEnd, type Saved } from './read.ts';
 import { editRunFiles, pathOfRunFile, type RunFile } from './run-files.ts';
 import { noRows, type OwnRows, reconcileOwn } from './set-back.ts';
@@ -72,7 +73,7 @@ async function mergeOnce(git: GitEngine, epic: EpicId, theirs: Oid, own: OwnRows
   const olderFiles = await readRunFiles(git, older.commit.tree, epic);
   const { document, commit } = composeMerge(epic, newer, older, beside, olderFiles, rows);
   // Every clone would refuse to read it, this one included.
-  if (formatDocument(document).length > maxReadBytes)
+  if (formatDocument(document).length > maxJoinedBytes)
     throw new OrchError('INTEGRITY', `${epic} with what the remote has of it is too large to store`, {
       hint: 'Yours is as it was. See what the remote has with: git show --stat',
       data: { epicId: epic, commit: theirs },
@@ -125,7 +126,8 @@ export function composeMerge(
     seq,
     idFromParents([newer.commit.oid, older.commit.oid, ...Object.keys(rows).sort()]),
   );
-  const { sessionId, sessionNumber, writer, gitCommit, branch, snapshot, leftOut } = newer.document;
+  const { sessionId, sessionNumber, writer, gitCommit, branch, snapshot } = newer.document;
+  const { leftOut, leftOutTotal, snapshotFailed } = newer.document;
   const cost = spentIn(state.ledger);
   const { document, bytes } = fitDocument({
     format: 1,
@@ -143,6 +145,8 @@ export function composeMerge(
     branch,
     snapshot,
     ...(leftOut && { leftOut }),
+    ...(leftOutTotal !== undefined && { leftOutTotal }),
+    ...(snapshotFailed !== undefined && { snapshotFailed }),
     costUsd: toUsd(cost),
     events: [],
     state,
@@ -163,7 +167,15 @@ export function composeMerge(
   const missing = olderFiles.filter((file) => !beside.includes(pathOfRunFile(file)));
   for (const [path, bytes] of editRunFiles(document.state, beside, missing)) edits.set(path, bytes);
   const message = formatMessage(
-    { ...document, cost, budget: budgetOf(state), gates: 'unknown', head: gitCommit, agent: null },
+    {
+      ...document,
+      cost,
+      budget: budgetOf(state),
+      gates: 'unknown',
+      head: gitCommit,
+      notSaved: describeNotSaved(document),
+      agent: null,
+    },
     `${newer.document.id} · ${older.document.id}`,
   );
   return { document, commit: { folder: epicFolder(epic), edits, message, authoredAt: at, committedAt: at } };

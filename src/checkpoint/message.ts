@@ -27,6 +27,8 @@ export type MessageContent = {
   readonly gates: GateColour;
   readonly head: Oid | null;
   readonly snapshot: Oid | null;
+  /** What of the code is not in it; null where all of it is. */
+  readonly notSaved: string | null;
   readonly agent: string | null;
 };
 
@@ -48,12 +50,13 @@ export function formatMessage(content: MessageContent, figures: string): string 
     ['Gates', content.gates],
     ['Head', content.head],
     ['Snapshot', content.snapshot],
+    ['Not-Saved', content.notSaved],
     ['Agent', content.agent === null ? null : cleanLine(content.agent) || null],
     ['Reason', content.reason === null ? null : foldText(content.reason)],
   ];
   const lines = trailers.flatMap(([name, value]) =>
     // Only the reason has lines of its own, each of them indented.
-    value === null ? [] : [`Orch-${name}: ${name === 'Reason' ? value : cleanLine(value, 200)}`],
+    value === null ? [] : [`Orch-${name}: ${name === 'Reason' ? value : cleanLine(value, 300)}`],
   );
   const subject = `ckpt ${seqOf(content.id)}: ${cutColumns(cleanLine(content.summary), subjectColumns)}`;
   return `${subject}\n\n${cleanLine(figures)}\n\n${lines.join('\n')}\n`;
@@ -81,7 +84,7 @@ export function parseMessage(message: string): MessageContent | null {
     const [sessionId = '', sessionNumber = ''] = get('Session')?.split(' ') ?? [];
     const trigger = triggers.find((known) => known === get('Trigger'));
     const cost = parseMicros(get('Cost') ?? '');
-    if (trigger === undefined || cost === null) return null;
+    if (trigger === undefined || cost === null || !/^\d{1,10}$/.test(sessionNumber)) return null;
     const reason = get('Reason');
     return {
       id: parseCheckpointId(get('Checkpoint') ?? ''),
@@ -96,6 +99,7 @@ export function parseMessage(message: string): MessageContent | null {
       gates: parseColour(get('Gates')),
       head: parseOptionalOid(get('Head')),
       snapshot: parseOptionalOid(get('Snapshot')),
+      notSaved: get('Not-Saved'),
       agent: get('Agent'),
     };
   } catch {

@@ -55,6 +55,10 @@ export const documentShape = z.object({
   snapshot: z.nullable(oid),
   /** What is not in the snapshot, and why. */
   leftOut: z.optional(z.array(z.object({ path: z.string(), reason: z.string() }))),
+  /** How many that is, where it is more than are named here. */
+  leftOutTotal: z.optional(amount),
+  /** Why there is no snapshot, where there should be one. */
+  snapshotFailed: z.optional(z.string()),
   /** All that the epic has cost up to here. */
   costUsd: z.number().check(z.nonnegative()),
   /** What was folded into this checkpoint. */
@@ -64,10 +68,23 @@ export const documentShape = z.object({
   rebuiltOver: z.optional(z.array(z.object({ commit: z.string(), problem: z.string() }))),
 });
 
+/**
+ * A state's clock is the newest time in any of its stamps, and new entries are stamped past it. A stamp beyond it would
+ * have the last word for ever.
+ */
+function findLateStamp({ clock, ...lists }: { readonly clock: number }): string | null {
+  for (const [name, list] of Object.entries<{
+    readonly [key: string]: { readonly stamp: readonly unknown[] };
+  }>(lists))
+    if (Object.values(list).some(({ stamp }) => Number(stamp[0]) > clock))
+      return `state.${name}: a stamp past the clock`;
+  return null;
+}
+
 /** What is wrong with a document's content, or null where it is as it should be. */
 export function findProblem(content: unknown): string | null {
   const checked = z.safeParse(documentShape, content);
-  if (checked.success) return null;
+  if (checked.success) return findLateStamp(checked.data.state);
   const { path, message } = checked.error.issues[0] ?? { path: [], message: 'wrong shape' };
   // Both may hold names that the document's writer chose.
   return cleanLine(`${path.join('.') || 'document'}: ${message}`, 200);

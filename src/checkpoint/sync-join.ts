@@ -2,8 +2,10 @@ import { join } from 'node:path';
 import { hasCode, OrchError } from '../errors.ts';
 import { waitForRefLock } from '../git/ref-wait.ts';
 import { nameFile } from '../ids.ts';
+import type { State } from '../state/lists.ts';
 import { withLock } from '../system/lock.ts';
 import type { EpicId, Millis, Oid } from '../types.ts';
+import { formatDocument, maxJoinedBytes } from './document.ts';
 import { holdIfRaised, type RaisedBudget } from './held-budgets.ts';
 import { type Merged, mergeHistory } from './merge.ts';
 import { readBase } from './read.ts';
@@ -20,15 +22,17 @@ export type JoinedEpic = Merged & { readonly raised: RaisedBudget | null };
 export async function joinEpic(ports: SyncPorts, epic: EpicId, theirs: Oid): Promise<JoinedEpic> {
   const { saved, state, seq, damage } = await readBase(ports.git, epic, theirs);
   const problem = damage[0]?.problem ?? (saved === null ? 'there is no checkpoint in it' : null);
-  if (problem !== null) throw notTaken(epic, theirs, problem);
+  if (problem !== null || saved === null) throw notTaken(epic, theirs, problem ?? '');
   const own = await ports.readOwnRows(epic);
   const lock = join(ports.home, 'locks', nameFile(epic, '.lock'));
   return withLock(ports, lock, async () => {
     const ours = await readTip(ports, epic);
-    const leap = findLeap(ours.seq, seq, state.clock, ports.clock.now());
+    const leap = findLeap(ours.seq, seq, state, ports.clock.now());
     if (leap !== null) throw notTaken(epic, theirs, leap);
+    if (formatDocument(saved.document).length > maxJoinedBytes)
+      throw notTaken(epic, theirs, 'it is too large to build on');
     const isHeld = (await ports.readConfig()).sync.budgets === 'ask';
-    const raised = isHeld ? await holdIfRaised(ports, epic, ours.state, state) : null;
+    const raised = isHeld ? await holdIfRaised(ports, epic, own.complete(ours.state), state) : null;
     const merged = await mergePatiently(ports, epic, theirs, own);
     // Its row counts again from now on; but its former life may still run somewhere, under the same name.
     if (merged.setBack.length > 0) await tellSetBack(ports, epic);
@@ -37,14 +41,16 @@ export async function joinEpic(ports: SyncPorts, epic: EpicId, theirs: Oid): Pro
 }
 
 /** How far an epic may be ahead of what is known here: more checkpoints, or a later clock, were made up. */
-const farthest = { seq: 10_000_000, time: 20 * 365 * 86_400_000 };
+const farthest = { seq: 10_000_000, time: 20 * 365 * 86_400_000, generation: 1_000_000 };
 
 /**
  * Numbers and times are counted on from what is joined. Taken as they come, one forged checkpoint could use up all
  * that are left.
  */
-function findLeap(ourSeq: number, seq: number, clock: Millis, now: Millis): string | null {
+function findLeap(ourSeq: number, seq: number, { clock, ledger }: State, now: Millis): string | null {
   if (seq > ourSeq + farthest.seq) return `its number ${seq} is millions past ours`;
+  const isSummed = Object.values(ledger).some(({ value }) => value.generation > farthest.generation);
+  if (isSummed) return 'a row of its ledger was summed up more than a million times';
   return clock > now + farthest.time ? 'its clock is decades ahead' : null;
 }
 

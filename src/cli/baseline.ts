@@ -3,6 +3,7 @@ import { formatBaselineResult } from '../integration/baseline-view.ts';
 import type { GateProgress } from '../integration/harness.ts';
 import { approve, isApproved } from '../integration/trust.ts';
 import { listGates, runBaseline } from '../session/baseline.ts';
+import { isFromInside } from '../session/origin.ts';
 import { onSignals, statusOfSignal } from '../system/signals.ts';
 import { showTitle } from './checkpoint-view.ts';
 import { choosePlace, epicOption, rememberEpic } from './choose.ts';
@@ -25,7 +26,7 @@ export const baselineSpec: CommandSpec = {
         });
       const gates = listGates(await orch.readConfig(), worktree);
       // An agent that runs them approves nothing: what is approved runs by itself in the user's name.
-      const isByHand = !context.settings.byAgent;
+      const isByHand = !context.settings.byAgent && !isFromInside(orch.home);
       if (isByHand && !isApproved(orch.home, gates)) await approve(orch.disk, orch.home, gates, orch.random);
       const { out, json } = context;
       if (gates.length === 0) {

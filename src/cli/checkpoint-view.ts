@@ -1,4 +1,3 @@
-import type { CheckpointDocument } from '../checkpoint/document.ts';
 import { OrchError } from '../errors.ts';
 import type { Checkpoint, LoadedCheckpoint, Verification } from '../index.ts';
 import type { List, Note } from '../state/lists.ts';
@@ -6,6 +5,8 @@ import { columnsOf, cutColumns } from '../text.ts';
 import type { EpicId, Millis } from '../types.ts';
 import { count, formatAge } from '../units.ts';
 import { type Column, flatten, formatTable, type Output } from './output.ts';
+
+type LeftOutFiles = readonly { readonly path: string; readonly reason: string }[];
 
 /** How many of a list are wanted. */
 export function parseLimit(text: string): number {
@@ -63,6 +64,7 @@ export function showCheckpoint(
   out: Output,
   { checkpoint, document }: LoadedCheckpoint,
   lost: string | null,
+  leftOut: LeftOutFiles,
 ): string {
   const { state } = document;
   const facts: [string, string | null][] = [
@@ -93,7 +95,8 @@ export function showCheckpoint(
     ...(lost === null
       ? []
       : [`\n${out.paint('red', `Its code is lost here: ${lost}. The record itself is whole.`)}`]),
-    ...showLeftOut(out, document).map((line) => `\n${line}`),
+    document.snapshotFailed === undefined ? '' : `\n${showNotSaved(out, checkpoint).join('')}`,
+    showLeftOut(out, leftOut),
   ];
   const columns = [
     { paint: (text: string) => out.paint('dim', text) },
@@ -104,13 +107,16 @@ export function showCheckpoint(
   return [title, '', table, ...sections.filter((section) => section !== '')].join('\n');
 }
 
-/** Files that changed and are not in the snapshot, on one line: nobody should learn that when they want them back. */
-export function showLeftOut(out: Output, { leftOut = [] }: Pick<CheckpointDocument, 'leftOut'>): string[] {
-  if (leftOut.length === 0) return [];
-  const named = leftOut.slice(0, 3).map(({ path, reason }) => `${flatten(path)} (${flatten(reason)})`);
-  const more = leftOut.length > named.length ? [`and ${count(leftOut.length - named.length, 'other')}`] : [];
-  const text = `Not in the snapshot: ${[...named, ...more].join(', ')}`;
-  return [out.paint('yellow', cutColumns(text, out.columns))];
+/** What of the code is not in a checkpoint. Never cut: nobody should learn its name when they want it back. */
+export function showNotSaved(out: Output, { notSaved }: Pick<Checkpoint, 'notSaved'>): string[] {
+  return notSaved === null ? [] : [out.paint('yellow', `Not saved: ${flatten(notSaved)}`)];
+}
+
+/** All files that were left out, a line each. */
+function showLeftOut(out: Output, leftOut: LeftOutFiles): string {
+  if (leftOut.length === 0) return '';
+  const lines = leftOut.map(({ path, reason }) => `  ${flatten(path)} (${flatten(reason)})`);
+  return `\n${out.paint('yellow', 'Not in the snapshot')}\n${lines.join('\n')}`;
 }
 
 /** The newest few of a list of texts. */

@@ -4,14 +4,15 @@ import { recordIn } from '../session/here.ts';
 import {
   parseLimit,
   showCheckpoint,
-  showLeftOut,
   showList,
+  showNotSaved,
   showTitle,
   showVerification,
 } from './checkpoint-view.ts';
 import { chooseEpic, choosePlace, epicOption, namedEpic, rememberEpic } from './choose.ts';
 import { diffSpec, restoreSpec } from './code-spec.ts';
 import { listOrTell } from './listing.ts';
+import { listLeftOut, refuseWithoutCode } from './not-saved.ts';
 import { runCommands } from './run.ts';
 import { type CommandSpec, type GroupSpec, textOf } from './spec.ts';
 
@@ -25,16 +26,21 @@ const create: CommandSpec = {
   examples: ['orch checkpoint create --epic feat-login --reason "Login form done"'],
   run: async (context, call) => {
     const reason = textOf(call, 'reason');
-    const { checkpoint, document } = await context.withOrch(async (orch) => {
+    const { stored, leftOut } = await context.withOrch(async (orch) => {
       const place = await choosePlace(context, orch, textOf(call, 'epic'));
       const { stored } = await recordIn(orch, place, [], { trigger: 'manual', reason: reason ?? null });
       if (stored === null) throw new Error('a checkpoint was asked for, and none was made');
       await rememberEpic(orch, place.epic);
-      return stored;
+      return { stored, leftOut: await listLeftOut(orch, stored.document) };
     });
     const { out, json } = context;
-    out.print(json ? JSON.stringify({ checkpoint }) : showTitle(out, checkpoint, '◆ '));
-    if (!json) for (const line of showLeftOut(out, document)) out.tell(`  ${line}`);
+    const { checkpoint } = stored;
+    if (!json) {
+      out.print(showTitle(out, checkpoint, '◆ '));
+      if (checkpoint.snapshot) for (const line of showNotSaved(out, checkpoint)) out.tell(`  ${line}`);
+    }
+    refuseWithoutCode(stored);
+    if (json) out.print(JSON.stringify({ checkpoint, leftOut }));
     return 0;
   },
 };
@@ -76,10 +82,11 @@ const show: CommandSpec = {
     await context.withOrch(async (orch) => {
       const epicId = await chooseEpic(context, orch, textOf(call, 'epic'), false);
       const loaded = await loadCheckpoint(epicId, call.argument ?? 'latest', orch);
-      if (json) return out.print(JSON.stringify(loaded));
+      const leftOut = await listLeftOut(orch, loaded.document);
+      if (json) return out.print(JSON.stringify({ ...loaded, leftOut }));
       const { findLostCode } = await import('../session/lost-code.ts');
       const lost = await findLostCode(orch, loaded.checkpoint);
-      out.print(showCheckpoint(out, loaded, lost));
+      out.print(showCheckpoint(out, loaded, lost, leftOut));
     });
     return 0;
   },

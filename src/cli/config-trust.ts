@@ -1,5 +1,6 @@
 import { configFile } from '../config.ts';
 import type { Claim, Orch } from '../orch.ts';
+import { isFromInside } from '../session/origin.ts';
 import { catchSignals } from '../system/signals.ts';
 import { askYesNo, canAsk } from './ask.ts';
 import { flatten } from './output.ts';
@@ -21,7 +22,7 @@ export async function settleConfig({ out, json, settings }: Context, orch: Orch)
   const claims = await orch.listUnapproved();
   if (claims.length === 0) return;
   const names = claims.map(({ key }) => key).join(', ');
-  if (!json && !out.isQuiet && canAsk() && !settings.byAgent) {
+  if (!json && !out.isQuiet && canAsk() && !settings.byAgent && !isFromInside(orch.home)) {
     out.tell(`${configFile} came with this repository, and sets:`);
     for (const claim of claims) out.tell(`  ${showClaim(claim)}`);
     const signals = catchSignals();

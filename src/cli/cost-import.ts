@@ -1,8 +1,10 @@
 import { resolve } from 'node:path';
+import { noUsage } from '../cost/ledger.ts';
 import { estimateOf, moneyOf } from '../cost/money.ts';
 import { listUnpriced, type UnpricedModel } from '../cost/unpriced.ts';
 import { OrchError } from '../errors.ts';
 import type { Orch } from '../orch.ts';
+import { refuseCostElsewhere } from '../session/above.ts';
 import { readView } from '../session/context.ts';
 import { type Imported, importTranscripts } from '../session/import.ts';
 import { describeMoney } from '../session/status.ts';
@@ -21,6 +23,7 @@ export async function runImport(context: Context, orch: Orch, call: Call): Promi
   const files = call.rest.map((file) => resolve(context.cwd, file));
   await settleConfig(context, orch);
   const place = await choosePlace(context, orch, textOf(call, 'epic'));
+  await refuseCostElsewhere(orch, place, [{ kind: 'cost', model: null, usage: noUsage }]);
   const imported = await importTranscripts(orch, place, files);
   await rememberEpic(orch, place.epic);
   const { outcome, added } = imported;

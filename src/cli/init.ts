@@ -9,6 +9,7 @@ import { listGates } from '../session/baseline.ts';
 import { type InitFacts, readInitFacts } from '../session/init-facts.ts';
 import { type FileChange, planInit, planUndo } from '../session/init-plan.ts';
 import { writeChanges } from '../session/init-write.ts';
+import { isFromInside } from '../session/origin.ts';
 import { readIfThere } from '../system/files.ts';
 import { catchSignals, statusOfSignal } from '../system/signals.ts';
 import { askYesNo, canAsk } from './ask.ts';
@@ -54,8 +55,10 @@ async function init(context: Context, orch: Orch, call: Call): Promise<number> {
   const facts = await readInitFacts({ ...repository, worktree }, userFolders(), gates);
   const wishes = readWishes(call);
   const changes = isUndo ? planUndo(facts, wishes) : planInit(facts, wishes);
-  const unapproved = chooseUnapproved(context, orch, gates);
-  const claims = isUndo || context.settings.byAgent ? [] : await orch.listUnapproved();
+  // What an agent sets up approves nothing: what is approved counts, or runs by itself, in the user's name.
+  const isByAgent = context.settings.byAgent || isFromInside(orch.home);
+  const claims = isUndo || isByAgent ? [] : await orch.listUnapproved();
+  const unapproved = isByAgent || isApproved(orch.home, gates) ? [] : gates;
   const isNeeded = changes.length > 0 || unapproved.length > 0 || claims.length > 0;
   const mayWrite = call.options.yes === true;
   if (!json) {
@@ -89,11 +92,6 @@ function readWishes({ options }: Call) {
     config: options.config === true ? template : null,
     template,
   };
-}
-
-/** What an agent sets up approves nothing: what is approved runs by itself in the user's name. */
-function chooseUnapproved({ settings }: Context, orch: Orch, gates: readonly Gate[]): readonly Gate[] {
-  return settings.byAgent || isApproved(orch.home, gates) ? [] : gates;
 }
 
 type Plan = {

@@ -8,7 +8,7 @@ import { costOf, describeSession, type KnownSession, listShown } from '../sessio
 import { cutColumns } from '../text.ts';
 import type { Millis } from '../types.ts';
 import { formatAge, formatUsd, toMicros, toUsd } from '../units.ts';
-import { parseLimit } from './checkpoint-view.ts';
+import { parseLimit, showNotSaved } from './checkpoint-view.ts';
 import { epicOption, namedEpic, viewEpic } from './choose.ts';
 import { flatten, formatTable, type Output } from './output.ts';
 import { runCommands } from './run.ts';
@@ -121,7 +121,13 @@ function showLog(
         {},
       ];
       const table = formatTable(rows, columns, out.columns - 2);
-      lines.push(...table.split('\n').map((line) => `  ${line}`));
+      const shown = table.split('\n');
+      for (const [index, { notSaved }] of own.entries()) {
+        lines.push(`  ${shown[index] ?? ''}`);
+        // A session says the same at each checkpoint: once is enough.
+        if (notSaved !== own[index - 1]?.notSaved)
+          lines.push(...showNotSaved(out, { notSaved }).map((line) => `      ${line}`));
+      }
     }
   }
   return lines.join('\n') || `${view.epic}: nothing in that time`;

@@ -3,7 +3,7 @@ import type { Outcome } from '../session/record.ts';
 import { describeMoney } from '../session/status.ts';
 import type { EpicId } from '../types.ts';
 import { formatUsd } from '../units.ts';
-import { showTitle } from './checkpoint-view.ts';
+import { showNotSaved, showTitle } from './checkpoint-view.ts';
 import type { Context } from './run.ts';
 
 /** Says once that most of the budget is spent: to people and to scripts, who read it beside their document. */
@@ -38,6 +38,7 @@ export function showOutcome(context: Context, epic: EpicId, outcome: Outcome, sa
   } else {
     out.print(`${out.paint('green', '✓')} ${said}`);
     if (stored) out.print(showTitle(out, stored.checkpoint, '◆ '));
+    if (stored) for (const line of showNotSaved(out, stored.checkpoint)) out.tell(`  ${line}`);
   }
   showWarning(context, outcome);
   refuseOverBudget(epic, outcome);

@@ -49,7 +49,13 @@ export function makeShowable(text: string, coloured = false): string {
 
 /** A text as part of a line: whatever it holds, it begins no line and no colour of its own. */
 export function flatten(text: string): string {
-  return makeShowable(text.replace(/\s*[\n\r\u2028\u2029]+\s*|\t/g, ' '));
+  const lines = text.split(/[\n\r\u2028\u2029]+/);
+  const last = lines.length - 1;
+  const parts = lines
+    .map((line, index) => (index > 0 ? line.trimStart() : line))
+    .map((line, index) => (index < last ? line.trimEnd() : line))
+    .filter((line, index) => line !== '' || index === 0 || index === last);
+  return makeShowable(parts.join(' ').replaceAll('\t', ' '));
 }
 
 /** Is this a terminal? Asked in two steps: loading what knows it takes longer than to see that it is a pipe or a file. */

@@ -1,15 +1,18 @@
+import { nameLeftOut } from '../checkpoint/not-saved.ts';
 import { emptyRow } from '../cost/ledger.ts';
 import { correctableIn } from '../cost/money.ts';
 import { OrchError } from '../errors.ts';
 import { lookUp } from '../keyed.ts';
 import type { Orch } from '../orch.ts';
 import { refuseCorrection } from '../session/budget.ts';
+import type { SessionChanges } from '../session/changes.ts';
 import * as facts from '../session/facts.ts';
 import { locateFile } from '../session/file-path.ts';
 import { readCurrent } from '../state/current.ts';
 import type { Fact } from '../state/facts.ts';
 import type { State } from '../state/lists.ts';
 import { realPath } from '../system/files.ts';
+import { cleanLine } from '../text.ts';
 import type { EpicId, SessionId } from '../types.ts';
 import { type Call, type CommandSpec, type OptionSpec, textOf } from './spec.ts';
 
@@ -119,7 +122,8 @@ export const kinds: readonly Kind[] = [
           hint: `Name them: orch record file PATH --change ${change}`,
         });
       const { listSessionChanges } = await import('../session/changes.ts');
-      const changes = await listSessionChanges(orch, session);
+      const { changes, leftOut } = await listSessionChanges(orch, session);
+      if (changes.length === 0 && leftOut.length > 0) throw cannotCompare(leftOut);
       return changes.map(({ path, ...found }) => facts.fileFact(path, { ...found, priority, why }));
     },
   },
@@ -232,3 +236,12 @@ export const kinds: readonly Kind[] = [
     },
   },
 ];
+
+/** Files that are in no snapshot may have changed or not: it is for who knows to say so. */
+function cannotCompare(leftOut: SessionChanges['leftOut']): OrchError {
+  const named = nameLeftOut({ leftOut: [...leftOut] }, (path, reason) => `${cleanLine(path)} (${reason})`);
+  return new OrchError('USAGE', `no other file has changed, and these are not compared: ${named}`, {
+    hint: 'If you changed one of them, name it: orch record file PATH',
+    data: { leftOut },
+  });
+}

@@ -43,7 +43,8 @@ function makeContext({ repo, json, quiet, color }: Globals, argv: readonly strin
       if (!told.has(what)) out.tell(`orch: ${what}`); // two readings of one history find the same
       told.add(what);
     };
-    const orch = await openOrch({ ...settings, cwd, onReport });
+    const trusted = settings.trusted && !settings.byAgent;
+    const orch = await openOrch({ ...settings, trusted, cwd, onReport });
     try {
       return await work(orch);
     } finally {

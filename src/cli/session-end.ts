@@ -9,9 +9,10 @@ import { describeEpic } from '../session/status.ts';
 import { stopSession } from '../session/stop.ts';
 import type { NamedProcess } from '../system/process-table.ts';
 import type { EpicId } from '../types.ts';
-import { showTitle } from './checkpoint-view.ts';
+import { showNotSaved, showTitle } from './checkpoint-view.ts';
 import { chooseEpic, viewEpic } from './choose.ts';
 import { suggestNext } from './next.ts';
+import { listLeftOut, refuseWithoutCode } from './not-saved.ts';
 import type { Context } from './run.ts';
 import { markOf } from './session-view.ts';
 import { type Call, textOf } from './spec.ts';
@@ -54,14 +55,23 @@ async function showEnded(context: Context, orch: Orch, epic: EpicId, id: string 
   const status = describeEpic(view, orch.home);
   const { checkpoint, budget } = status;
   const { out, json, cwd } = context;
+  // Another session may have made the newest one.
+  const isOwn = view.saved !== null && view.saved.document.sessionId === session?.id;
+  const made = isOwn && checkpoint ? { checkpoint, document: view.saved.document } : null;
   if (json) {
+    if (made) refuseWithoutCode(made);
     const described = session && describeSession(view, session);
-    out.print(JSON.stringify({ session: described, checkpoint, budget, baseline: null, brief: null }));
+    const leftOut = made ? await listLeftOut(orch, made.document) : [];
+    out.print(
+      JSON.stringify({ session: described, checkpoint, budget, baseline: null, brief: null, leftOut }),
+    );
   } else {
     if (session) out.print(`${markOf(session.fate)}: session ${session.value.number} of ${epic}`);
     if (checkpoint) out.print(showTitle(out, checkpoint, '◆ '));
+    if (made && checkpoint?.snapshot) for (const line of showNotSaved(out, checkpoint)) out.tell(`  ${line}`);
     const next = suggestNext(view, status, { cwd, worktree: orch.repository.worktree });
     out.tell(`  Go on  ${next ?? `orch resume -e ${epic}`}`);
+    if (made) refuseWithoutCode(made);
   }
   return 0;
 }

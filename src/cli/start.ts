@@ -1,19 +1,14 @@
-import { basename, resolve } from 'node:path';
-import { exitStatuses, hasCode, OrchError } from '../errors.ts';
+import { hasCode, OrchError } from '../errors.ts';
 import { formatBaselineResult } from '../integration/baseline-view.ts';
 import type { Orch } from '../orch.ts';
 import { runBaseline } from '../session/baseline.ts';
-import { refuseOverBudget } from '../session/budget.ts';
-import { readView } from '../session/context.ts';
 import type { AgentPlan } from '../session/conversation.ts';
 import { endSession, type Started, type StartRequest, startSession } from '../session/lifecycle.ts';
-import { describeEpic } from '../session/status.ts';
 import type { End } from '../session/supervisor.ts';
-import { budgetOf } from '../state/current.ts';
 import { explainUnrunnable } from '../system/command.ts';
 import { catchSignals, type SignalWatch, statusOfSignal } from '../system/signals.ts';
 import { askYesNo, canAsk } from './ask.ts';
-import { attend, statusOf } from './attend.ts';
+import { attend } from './attend.ts';
 import { goToBackground } from './background.ts';
 import { chooseEpic, rememberEpic } from './choose.ts';
 import { settleConfig } from './config-trust.ts';
@@ -21,8 +16,9 @@ import { chooseGates, type GateChoice } from './gates.ts';
 import type { Context } from './run.ts';
 import { openSessionLog, type SessionLog } from './session-log.ts';
 import { type Call, textOf } from './spec.ts';
+import { describeNow, report } from './start-report.ts';
 import { makeRequest, planCommand } from './start-request.ts';
-import { showEnd, showStart } from './start-view.ts';
+import { showStart } from './start-view.ts';
 
 /** `session start` and `session resume`: begins a session, and works on it until it ends. */
 export async function runStart(context: Context, call: Call, resumes: boolean): Promise<number> {
@@ -157,11 +153,6 @@ function tellStarted(document: object, said: readonly string[]): void {
   if (process.connected) process.send?.({ started: document, said }, () => process.disconnect?.());
 }
 
-async function describeNow(orch: Orch, { target }: Started) {
-  const { session, checkpoint, budget } = describeEpic(await readView(orch, target.epic), orch.home);
-  return { session, checkpoint, budget };
-}
-
 async function failSession(orch: Orch, { target }: Started, error: unknown): Promise<void> {
   if (hasCode(error, 'GATE_FAILED')) return; // it was paused for that
   const reason = error instanceof Error ? error.message : String(error);
@@ -206,43 +197,4 @@ async function requireGreen(
     hint: 'Fix what they report, or start without --require-green',
     data: { gates: result.gates.filter(({ status }) => status !== 'passed').map(({ name }) => name) },
   });
-}
-
-async function report(
-  { out, json, cwd }: Context,
-  orch: Orch,
-  end: End,
-  around: {
-    readonly started: Started;
-    readonly number: number;
-    readonly call: Call;
-    readonly brief: string | null;
-  },
-): Promise<number> {
-  const { started, number, call, brief } = around;
-  const { epic } = started.target;
-  const now = await describeNow(orch, started);
-  const name = basename(call.rest[0] ?? 'orch');
-  const latest = now.checkpoint?.seq ?? null;
-  if (!json) for (const line of showEnd(out, end, { epic, number, name, latest })) out.tell(line);
-  const file = textOf(call, 'result');
-  const status = statusOf(end);
-  if (file !== undefined) {
-    const { writeResult } = await import('./result-file.ts');
-    const left = end.stopped?.left ?? [];
-    const still = left.length > 0 && { stillRunning: left };
-    await writeResult(orch, resolve(cwd, file), epic, {
-      ...now,
-      baseline: null,
-      brief,
-      exit: status,
-      ...still,
-    });
-  }
-  // What happened is in words above it, where nobody asked for JSON.
-  if (json && status === exitStatuses.BUDGET_EXCEEDED) {
-    const { state } = await readView(orch, epic);
-    refuseOverBudget(epic, state, budgetOf(state));
-  }
-  return status;
 }

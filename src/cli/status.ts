@@ -1,4 +1,5 @@
 import { countUnpushed, mostUnpushed } from '../checkpoint/unpushed.ts';
+import { isOrchError } from '../errors.ts';
 import { type Orch, reportLogPath } from '../orch.ts';
 import type { EpicView } from '../session/context.ts';
 import { type HookFault, readHookFaults } from '../session/hook-faults.ts';
@@ -8,7 +9,7 @@ import type { EpicId, Oid } from '../types.ts';
 import { count } from '../units.ts';
 import { tellDamage, tellUnreadable } from './choose.ts';
 import { type Standpoint, suggestNext } from './next.ts';
-import { type Column, formatTable, type Output } from './output.ts';
+import { type Column, flatten, formatTable, type Output } from './output.ts';
 import { type Context, runCommands } from './run.ts';
 import {
   budgetColour,
@@ -32,7 +33,7 @@ export const statusSpec: CommandSpec = {
       const { out, json } = context;
       const { views, unreadable } = await readAllViews(orch);
       views.sort((a, b) => b.state.clock - a.state.clock);
-      const unpushed = await countUnpushed(orch, tipsOf(views));
+      const unpushed = await countUnpushed(orch, tipsOf(views)).catch(tellUncounted(orch));
       const epics = views.map((view) => ({
         ...describeEpic(view, orch.home),
         ...(unpushed && { unpushed: unpushed.get(view.epic) ?? 0 }),
@@ -45,7 +46,11 @@ export const statusSpec: CommandSpec = {
         );
       } else
         out.print(
-          [showEpics(context, orch, { views, epics, unreadable }), ...showUnpushed(out, epics)].join('\n'),
+          [
+            showEpics(context, orch, { views, epics, unreadable }),
+            ...showWithoutCode(out, views),
+            ...showUnpushed(out, epics),
+          ].join('\n'),
         );
       if (!json && faults.length > 0) out.print(showFaults(out, orch, faults));
       for (const view of views) tellDamage(context, view);
@@ -53,6 +58,15 @@ export const statusSpec: CommandSpec = {
       return 0;
     }),
 };
+
+/** A history with a gap cannot be counted; doctor says what is missing. */
+function tellUncounted(orch: Orch) {
+  return (error: unknown) => {
+    if (!isOrchError(error)) throw error;
+    orch.report(`what is not pushed yet could not be counted (${error.message}); see: orch doctor`);
+    return null;
+  };
+}
 
 /** Below this many columns there is no room for bars. */
 const narrow = 72;
@@ -119,6 +133,16 @@ function showEpics({ out, cwd }: Context, orch: Orch, { views, epics, unreadable
 
 function tipsOf(views: readonly EpicView[]): Map<EpicId, Oid> {
   return new Map(views.flatMap(({ epic, tip }) => (tip.oid === null ? [] : [[epic, tip.oid] as const])));
+}
+
+/** A checkpoint that was made by itself, and whose code could not be saved: nobody was there to be told. */
+function showWithoutCode(out: Output, views: readonly EpicView[]): string[] {
+  return views.flatMap(({ epic, saved }) => {
+    const { seq, snapshotFailed } = saved?.document ?? {};
+    if (snapshotFailed === undefined) return [];
+    const text = `${epic}: checkpoint ${seq} was made without the code: ${flatten(snapshotFailed)}`;
+    return [`${out.paint('yellow', '!')} ${text}\n  Save it: orch checkpoint create -e ${epic}`];
+  });
 }
 
 /** What other machines cannot see yet; nothing where there are no others. */

@@ -10,6 +10,7 @@ import {
 } from '../index.ts';
 import type { Orch } from '../orch.ts';
 import { checkLive, listLive } from '../session/live.ts';
+import { isFromInside } from '../session/origin.ts';
 import { statIfThere } from '../system/files.ts';
 import { catchSignals, type SignalWatch, statusOfSignal } from '../system/signals.ts';
 import { count, parseDuration } from '../units.ts';
@@ -94,7 +95,7 @@ async function settleBudget(
   const isSupervised = listLive(orch.home).some(
     (live) => live.epic === raised.epicId && checkLive(live) !== 'dead',
   );
-  const mayAsk = canAsk() && !settings.byAgent && !isSupervised;
+  const mayAsk = canAsk() && !settings.byAgent && !isSupervised && !isFromInside(orch.home);
   if (mayAsk && (await askYesNo('Apply it here?', signals.aborted))) await acceptBudget(raised.epicId, orch);
   else out.tell(`To apply it: ${budgetCommand(raised)}`);
 }

@@ -1,3 +1,4 @@
+import { isRecord } from '../checks.ts';
 import { hash } from '../digest.ts';
 import { lookUp } from '../keyed.ts';
 import { type Config, defaultConfig } from './defaults.ts';
@@ -5,7 +6,7 @@ import { type Config, defaultConfig } from './defaults.ts';
 declare const __ORCH_VERSION__: string;
 
 /** Grows when what a key means changes without the defaults or orch's version changing. */
-const cacheFormat = 1;
+const cacheFormat = 2;
 /** Worktrees share the cache. */
 const maxEntries = 16;
 
@@ -18,25 +19,24 @@ export type FileState = {
   readonly ino: number;
 };
 
-type Entry = { readonly sum: string; readonly config: Config };
+/** The sum covers the rest. */
+type Entry = { readonly sum: string; readonly state: FileState; readonly config: Config };
 
 /** The parsed copy of a file in exactly this state, or null. A damaged cache, or one of another orch, has none. */
 export function findCached(cache: string | null, state: FileState): Config | null {
-  const entry = lookUp(parseEntries(cache), state.path);
-  if (!isEntry(entry)) return null;
-  return entry.sum === sumOf(state, entry.config) ? entry.config : null;
+  const entry = findEntry(cache, state.path);
+  return entry !== null && entry.sum === sumOf(state, entry.config) ? entry.config : null;
 }
 
 /** The copy of a file as it was when it could last be read, or null. */
 export function findLast(cache: string | null, path: string): Config | null {
-  const entry = lookUp(parseEntries(cache), path);
-  return isEntry(entry) ? entry.config : null;
+  return findEntry(cache, path)?.config ?? null;
 }
 
 /** The cache with one more parsed copy in it, and the oldest out. */
 export function addToCache(cache: string | null, state: FileState, config: Config): string {
   const others = Object.entries(parseEntries(cache)).filter(([path]) => path !== state.path);
-  const entry: Entry = { sum: sumOf(state, config), config };
+  const entry: Entry = { sum: sumOf(state, config), state, config };
   return JSON.stringify(Object.fromEntries([...others, [state.path, entry]].slice(-maxEntries)));
 }
 
@@ -49,8 +49,14 @@ function parseEntries(cache: string | null): { readonly [path: string]: unknown 
   }
 }
 
+/** An entry whose sum is right: then all of it is as it was written. */
+function findEntry(cache: string | null, path: string): Entry | null {
+  const entry = lookUp(parseEntries(cache), path);
+  return isEntry(entry) && entry.sum === sumOf(entry.state, entry.config) ? entry : null;
+}
+
 function isEntry(value: unknown): value is Entry {
-  return typeof value === 'object' && value !== null && 'sum' in value && 'config' in value;
+  return isRecord(value) && isRecord(value.state) && isRecord(value.config);
 }
 
 /**

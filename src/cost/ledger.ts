@@ -166,11 +166,18 @@ export function reconcileRow(base: LedgerRow, ours: LedgerRow, theirs: LedgerRow
     total = addUsage(total, more);
   }
   return {
-    generation: Math.max(ours.generation, theirs.generation) + 1,
+    generation: nextGeneration(Math.max(ours.generation, theirs.generation)),
     folded: ours.folded,
     meters: Object.fromEntries(meters),
     total: largerUsage(total, usedBy(theirs)),
   };
+}
+
+/** How often a row can be summed up: far more than any clone does, far less than a number holds. */
+export const maxGeneration = 1_000_000_000;
+
+function nextGeneration(generation: number): number {
+  return Math.min(generation + 1, maxGeneration);
 }
 
 /** Sums up the sessions that are over, so that a row stays small however many there were. */
@@ -182,7 +189,7 @@ export function compactRow(row: LedgerRow, isOver: (session: string) => boolean)
     const target = session === earlier || isOver(session) ? `${earlier}/${model}` : name;
     meters[target] = addUsage(meters[target] ?? noUsage, usage);
   }
-  return { ...row, generation: row.generation + 1, folded, meters };
+  return { ...row, generation: nextGeneration(row.generation), folded, meters };
 }
 
 /** Entries past which a row is worth summing up: a few kilobytes. */

@@ -1,6 +1,7 @@
 import * as z from 'zod/mini';
 import { isSessionId } from '../ids.ts';
 import { maxCount } from '../units.ts';
+import { maxGeneration } from './ledger.ts';
 
 /** How much or how many of something; whatever says less than nothing is wrong, or made up. */
 export const amount = z.int().check(z.nonnegative(), z.maximum(maxCount));
@@ -22,9 +23,6 @@ export const usage = z.object({
   /** The part of `micros` that was recorded by hand and taken back since. */
   corrected: z.optional(amount),
 });
-
-/** How often a row can be summed up: far more than any clone does, far less than a number holds. */
-const maxGeneration = 1_000_000_000;
 
 /** The shape of a row; what it means stands at its type. */
 export const ledgerRow = z.object({

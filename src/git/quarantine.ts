@@ -46,6 +46,9 @@ export type Quarantine = {
   close(isEmpty?: boolean): void;
 };
 
+/** Fewer than this stay loose even beside packs. */
+const fewLoose = 20;
+
 /** A crashed snapshot leaves its folder behind; nobody works in one for longer than this. */
 const leftoverAge: Millis = 3_600_000;
 
@@ -72,9 +75,11 @@ export async function openQuarantine(ports: QuarantinePorts): Promise<Quarantine
   const place = { folder, environment };
   return {
     environment,
-    sync: () => syncObjects(ports, place, synced),
+    sync: () => syncObjects(ports, place, synced, worthPacking),
     release: async () => {
-      await syncObjects(ports, place, synced);
+      // Where there are packs already, one more for the trees is less to wait for than they are.
+      const hasPacks = listFolder(join(folder, 'pack')).length > 0;
+      await syncObjects(ports, place, synced, hasPacks ? fewLoose : worthPacking);
       return moveObjects(ports, folder, listObjects(folder).filter(isWhole), objects);
     },
     releaseOnly: async (oids) => {
@@ -137,10 +142,11 @@ async function syncObjects(
   { disk, repository }: QuarantinePorts,
   { folder, environment }: Place,
   synced: Set<string>,
+  mostLoose: number,
 ): Promise<void> {
   const listNew = () => listObjects(folder).filter((name) => isWhole(name) && !synced.has(name));
   const loose = listNew().filter((name) => looseName.test(name));
-  if (loose.length >= worthPacking) {
+  if (loose.length >= mostLoose) {
     await packObjects(repository, folder, loose.map(oidOf), environment);
     for (const name of loose) removeIfThere(disk, join(folder, name));
   }

@@ -14,14 +14,18 @@ const unreachable =
   /could not resolve|unable to (connect|look up|access)|failed to connect|connection (refused|timed out|reset|closed|was)|network is unreachable|no route to host|operation timed out|early EOF|hung up|RPC failed|unexpected disconnect|could not read from remote repository|error: 5\d\d|unable to rewind|invalid index-pack output|bad band|protocol error|expected .* got|premature|broken pipe|SSL|TLS|gnutls|curl \d+/i;
 const diskFull = /no space left on device|disk quota exceeded/i;
 
+/** The other side can say as much as it likes; what went wrong stands at the end. */
+const mostHeard = 32 * 1024;
+
 /** Takes a name and a password out of an address. */
 export function hideCredentials(text: string): string {
-  return text.replace(/([a-z][a-z0-9+.-]*:\/\/)[^\s/]+@/gi, '$1');
+  return text.replace(/([a-z][a-z0-9+.-]{0,30}:\/\/)[^\s/]+@/gi, '$1');
 }
 
 /** What the other side itself said, on one line; null where it said nothing. */
 export function serverWords(stderr: string): string | null {
-  const lines = stderr.split(/[\r\n]+/).flatMap((line) => /^remote: ?(.*)$/.exec(line)?.[1]?.trim() || []);
+  const heard = stderr.slice(-mostHeard).split(/[\r\n]+/);
+  const lines = heard.flatMap((line) => /^remote: ?(.*)$/.exec(line)?.[1]?.trim() || []);
   const words = lines.filter((line) => !/^(Enumerating|Counting|Compressing|Total|Resolving)\b/.test(line));
   return words.length === 0 ? null : cleanLine(hideCredentials(words.join(' ')), 500);
 }
@@ -39,7 +43,8 @@ function gitWords(stderr: string): string {
 }
 
 /** Turns what git said into an error with a next step. */
-export function explainFailure(operation: Operation, name: string, stderr: string): OrchError {
+export function explainFailure(operation: Operation, name: string, heard: string): OrchError {
+  const stderr = heard.slice(-mostHeard);
   const remote = hideCredentials(name);
   const local = stderr.replace(/^remote:.*$/gm, '');
   if (diskFull.test(local) && operation !== 'push')

@@ -32,7 +32,8 @@ export function parsePushed(stdout: string, stderr: string): ReadonlyMap<string,
 
 function readResult(flag: string, ref: string, summary: string, stderr: string): PushedRef {
   if (flag !== '!') return { ref, how: 'done', reason: null };
-  const why = /\((.*)\)\s*$/.exec(summary)?.[1] ?? summary;
+  const said = summary.trimEnd();
+  const why = said.endsWith(')') && said.includes('(') ? said.slice(said.indexOf('(') + 1, -1) : summary;
   if (moved.test(why)) return { ref, how: 'moved', reason: cleanLine(why, 500) };
   const words = serverWords(stderr);
   return { ref, how: 'refused', reason: cleanLine(words === null ? why : `${why}: ${words}`, 800) };

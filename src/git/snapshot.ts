@@ -8,7 +8,7 @@ import { hashObject } from './objects.ts';
 import { readCommit } from './read.ts';
 import { waitForRefLock } from './ref-wait.ts';
 import type { Repository } from './repository.ts';
-import { formatSnapshotMessage, headOf } from './snapshot-message.ts';
+import { formatSnapshotMessage, headOf, leaveOutTheSame } from './snapshot-message.ts';
 import { snapshotRef } from './snapshot-ref.ts';
 import { findMissing } from './storage.ts';
 import { formatTree } from './tree.ts';
@@ -85,13 +85,15 @@ export async function takeSnapshot(ports: SnapshotPorts, request: SnapshotReques
   for (let conflicts = 0; ; conflicts++) {
     const before = last.commit;
     const sameHead = before && headOf(before.message) === head ? before : null;
-    if (sameHead?.tree === tree) return { commit: sameHead.oid, tree, leftOut, isNew: false, before: tree };
+    const message = formatSnapshotMessage({ ...request, head, leftOut });
+    if (sameHead?.tree === tree && leaveOutTheSame(sameHead.message, message))
+      return { commit: sameHead.oid, tree, leftOut, isNew: false, before: tree };
     const object = formatCommit({
       tree,
       parents: [head, before?.oid].filter((parent) => parent != null),
       authoredAt: request.at,
       committedAt: Math.max(request.at, before?.committedAt ?? 0),
-      message: formatSnapshotMessage({ ...request, head, leftOut }),
+      message,
     });
     const commit = hashObject(object, git.format);
     // git knows the empty tree without having it; others who read this commit do not.

@@ -20,17 +20,20 @@ export async function measureReachable(
   return status === 0 && /^\d+\s*$/.test(stdout) ? Number(stdout) : null;
 }
 
-/** What is missing or broken below some commits, as git says it; null where all of it is there. */
+/**
+ * What is missing or broken below some commits, as git says it; null where all of it is there. So many commits are
+ * followed, or each one `alone`, without its parents.
+ */
 export async function findBrokenLink(
   repository: Repository,
   from: readonly Oid[],
   without: readonly Oid[],
-  mostCommits?: number,
+  followed?: number | 'alone',
 ): Promise<string | null> {
   if (from.length === 0) return null;
   // What a partial clone left out on purpose is not missing.
   const promised = repository.extensions.includes('partialclone') ? ['--exclude-promisor-objects'] : [];
-  const most = mostCommits === undefined ? [] : [`--max-count=${mostCommits}`];
+  const most = followed === undefined ? [] : [followed === 'alone' ? '--no-walk' : `--max-count=${followed}`];
   const args = ['rev-list', '--objects', '--quiet', ...promised, ...most, '--stdin'];
   const { status, stderr } = await askAbout(repository, args, from, without);
   if (status === 0) return null;

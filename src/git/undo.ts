@@ -1,6 +1,7 @@
 import { basename } from 'node:path';
+import { listOf, number, optional, orNull, readChecked, text, withFields, yesOrNo } from '../checks.ts';
 import { hasCode, OrchError } from '../errors.ts';
-import { parseEpicId } from '../ids.ts';
+import { isEpicId, isOid } from '../ids.ts';
 import type { Clock } from '../system/clock.ts';
 import { type Disk, statIfThere } from '../system/files.ts';
 import type { EpicId, Millis, Oid } from '../types.ts';
@@ -70,7 +71,7 @@ export function parseUndoRef(
   ref: string,
 ): { readonly worktree: string | null; readonly number: number } | null {
   const [, main, linked, number, old] =
-    /^refs\/orchestration-local\/undo\/(?:(main|linked\/([^/]+))\/(\d{8,})|main-worktree|worktrees\/([^/]+))$/.exec(
+    /^refs\/orchestration-local\/undo\/(?:(main|linked\/([^/]+))\/(\d{8,15})|main-worktree|worktrees\/([^/]+))$/.exec(
       ref,
     ) ?? [];
   if (main === undefined && old === undefined && ref !== `${undoPrefix}main-worktree`) return null;
@@ -107,12 +108,28 @@ async function listUndoRefs(git: GitEngine, repository: Repository): Promise<[re
   return [...(old === null ? [] : [[oldRefOf(repository), old] as [string, Oid]]), ...own];
 }
 
+const isUndo = withFields<Omit<Undo, 'tree'>>({
+  epic: (value) => typeof value === 'string' && isEpicId(value),
+  restored: listOf(withFields<Undo['restored'][number]>({ from: isOid, to: isOid })),
+  bytes: orNull(isOid),
+  over: text,
+  scope: orNull(listOf(text)),
+  leftOut: listOf(withFields<Undo['leftOut'][number]>({ path: text, reason: text })),
+  isFinished: yesOrNo,
+  rolledBack: optional(yesOrNo),
+  saved: isOid,
+  savedSeq: optional(number),
+  undoes: orNull(isOid),
+  place: optional(orNull(text)),
+});
+
 export async function readUndoCommit(git: GitEngine, oid: Oid): Promise<FoundUndo> {
   const { tree, message, authoredAt } = await readCommit(git, oid);
   const said = /\nOrch-Undo: (\{.*\})\n$/.exec(message)?.[1];
   if (said === undefined) throw damaged(oid, 'not an undo of orch');
-  const { epic, ...rest } = JSON.parse(said) as Omit<Undo, 'tree'>; // written by `writeUndo`, in one step
-  return { undo: { ...rest, epic: parseEpicId(epic), tree }, commit: oid, at: authoredAt };
+  const undo = readChecked(said, isUndo);
+  if (undo === null) throw damaged(oid, 'an undo that cannot be read');
+  return { undo: { ...undo, tree }, commit: oid, at: authoredAt };
 }
 
 /** Keeps a new one under a name of its own; on disk when it returns. */

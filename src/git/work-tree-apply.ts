@@ -25,7 +25,12 @@ export type WorkTree = {
 };
 
 /** One reading of the working tree: what changed against an index, and what to do to the index. */
-export type Reading = { readonly changes: Changes; readonly unreadable: readonly LeftOut[] };
+export type Reading = {
+  readonly changes: Changes;
+  /** What git could not look into, or does not. */
+  readonly unseen: readonly LeftOut[];
+  readonly submodules: readonly string[];
+};
 
 /** From here on one git writes the trees faster than this process does. */
 const manyPaths = 500;
@@ -132,12 +137,12 @@ function keep(
   work: string,
   basis: string,
   tree: Oid,
-  { changes, unreadable }: Reading,
+  { changes, unseen, submodules }: Reading,
   refused: readonly Refused[],
 ): Omit<WorkTree, 'written'> {
   const untracked = new Set(changes.untracked);
   for (const { path } of refused) untracked.delete(path);
-  keepIndex(ports, work, { basis, tree, untracked, gone: changes.gone });
+  keepIndex(ports, work, { basis, tree, untracked, gone: changes.gone, submodules });
   const notTaken = refused.map(({ path, reason }) => describe(path, reason));
-  return { tree, leftOut: [...changes.leftOut, ...unreadable, ...notTaken] };
+  return { tree, leftOut: [...changes.leftOut, ...unseen, ...notTaken] };
 }

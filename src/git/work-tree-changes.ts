@@ -11,6 +11,8 @@ export type LeftOut = {
     | 'unreadable'
     | 'special file'
     | 'refused by git'
+    | 'submodule with new commits'
+    | 'submodule with changes inside'
     | `secret inside: ${string}`;
   readonly bytes: number | null;
 };

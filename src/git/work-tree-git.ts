@@ -19,7 +19,7 @@ const settings = [
 ].flatMap((setting) => ['-c', setting]);
 
 /** Runs a git on an index of ours; what it reads and prints is bytes, one to a character. */
-export function runOnIndex(
+export async function runOnIndex(
   repository: Repository,
   args: readonly string[],
   environment: Environment,
@@ -28,7 +28,9 @@ export function runOnIndex(
   const child = startGit(repository, [...settings, ...args], environment);
   const end = finished(child, 'latin1'); // names of files are bytes, and need not be text
   child.stdin.end(Buffer.from(input, 'latin1'));
-  return end;
+  const { stderr, ...rest } = await end;
+  // A user knows of one index; where our copy of it is says nothing to them.
+  return { ...rest, stderr: stderr.replaceAll(environment.GIT_INDEX_FILE ?? '\0', 'the index') };
 }
 
 /** What differs from an index on disk, and which folders could not be looked into. */

@@ -39,6 +39,8 @@ export type KeptIndex = {
   readonly untracked: ReadonlySet<string>;
   /** The paths the user's index has and it has not. */
   readonly gone: ReadonlySet<string>;
+  /** The paths at which the user's index has submodules. */
+  readonly submodules: readonly string[];
 };
 
 /** A crashed snapshot leaves its copy of the index behind; nobody works on one for longer than this. */
@@ -116,7 +118,7 @@ export async function copyIndex(
 export function keepIndex(
   ports: IndexPorts,
   work: string,
-  { basis, tree, untracked, gone }: Pick<KeptIndex, 'basis' | 'tree' | 'untracked' | 'gone'>,
+  { untracked, gone, ...said }: Pick<KeptIndex, 'basis' | 'tree' | 'untracked' | 'gone' | 'submodules'>,
 ): void {
   const { disk, random } = ports;
   const folder = folderOf(ports);
@@ -126,7 +128,7 @@ export function keepIndex(
   const temporary = join(folder, `work-${random.id(8)}`);
   const fd = disk.open(temporary, 'wx', 0o644);
   try {
-    const text = JSON.stringify({ mark, basis, tree, untracked: [...untracked], gone: [...gone] });
+    const text = JSON.stringify({ mark, ...said, untracked: [...untracked], gone: [...gone] });
     writeAll(disk, fd, Buffer.from(text));
   } finally {
     disk.close(fd);
@@ -149,10 +151,11 @@ function parseKept(text: string | null): Omit<KeptIndex, 'path'> | null {
   try {
     const said: unknown = JSON.parse(text ?? 'null');
     if (typeof said !== 'object' || said === null) return null;
-    const { mark, basis, tree, untracked, gone } = said as Record<string, unknown>; // an object, as was just asked
+    const { mark, basis, tree, untracked, gone, submodules } = said as Record<string, unknown>; // an object, as was just asked
     if (typeof mark !== 'string' || typeof basis !== 'string' || typeof tree !== 'string') return null;
-    if (!isListOfPaths(untracked) || !isListOfPaths(gone)) return null;
-    return { mark, basis, tree: parseOid(tree), untracked: new Set(untracked), gone: new Set(gone) };
+    if (!isListOfPaths(untracked) || !isListOfPaths(gone) || !isListOfPaths(submodules)) return null;
+    const sets = { untracked: new Set(untracked), gone: new Set(gone) };
+    return { mark, basis, tree: parseOid(tree), ...sets, submodules };
   } catch {
     return null; // torn: a new one is as good
   }

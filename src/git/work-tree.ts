@@ -29,6 +29,7 @@ import {
 } from './work-tree-index.ts';
 import { lookAt } from './work-tree-look.ts';
 import { lookForSecrets, unstageSecrets } from './work-tree-secrets.ts';
+import { findSubmodules, listDirtySubmodules } from './work-tree-submodules.ts';
 
 export type { WorkTree, WorkTreePorts };
 
@@ -68,8 +69,8 @@ export async function writeWorkTree(ports: WorkTreePorts, wanted: Wanted): Promi
 async function continueFrom(ports: WorkTreePorts, wanted: Wanted, kept: KeptIndex): Promise<WorkTree | null> {
   const work = await copyIndex(ports, kept);
   try {
-    const listing = await list(ports.repository, kept.path, kept.untracked);
-    const reading = await decide(ports, listing, wanted, kept);
+    const listed = await list(ports.repository, kept.path, kept);
+    const reading = await decide(ports, listed, wanted, kept);
     const isSame = isStillKept(kept) && readBasis(ports, wanted.maxFileBytes) === kept.basis;
     if (!isSame || work.copied !== kept.mark) return null;
     if (reading === null) return await beginAnew(ports, wanted);
@@ -77,7 +78,7 @@ async function continueFrom(ports: WorkTreePorts, wanted: Wanted, kept: KeptInde
     if (kept.tree !== wanted.reachable) await refuseIfPruned(ports, kept.tree);
     const { store, remove, removeBlindly, leftOut } = reading.changes;
     if (store.length + remove.length + removeBlindly.length === 0)
-      return { tree: kept.tree, leftOut: [...leftOut, ...reading.unreadable], written: [] };
+      return { tree: kept.tree, leftOut: [...leftOut, ...reading.unseen], written: [] };
     const result = await applyToTree(ports, work.path, kept, reading);
     if (result !== null) return result;
     return await applyByGit(ports, work.path, kept.basis, reading);
@@ -99,7 +100,8 @@ async function beginAnew(ports: WorkTreePorts, wanted: Wanted, hasConflicts = fa
   try {
     if (hasConflicts) await settleConflicts(ports.repository, { GIT_INDEX_FILE: work.path });
     const basis = readBasis(ports, wanted.maxFileBytes, work.copied);
-    const listAll = () => list(ports.repository, work.path, new Set());
+    const submodules = await findSubmodules(ports, work.path);
+    const listAll = () => list(ports.repository, work.path, { untracked: new Set(), submodules });
     const [hadSecrets, listed] = await Promise.all([unstageSecrets(ports, work.path), listAll()]);
     const reading = await decide(ports, hadSecrets ? await listAll() : listed, wanted, nothingKnown);
     const result = reading && (await applyByGit(ports, work.path, basis, reading));
@@ -114,17 +116,17 @@ async function beginAnew(ports: WorkTreePorts, wanted: Wanted, hasConflicts = fa
 /** Looks at what was listed, and decides; null where it cannot be had from this index. */
 async function decide(
   ports: WorkTreePorts,
-  { listing, unreadable }: Listed,
+  { listing, unseen, submodules }: Listed,
   { worktree, maxFileBytes }: Wanted,
   known: Known,
 ): Promise<Reading | null> {
   const there = lookAt(worktree, pathsToLookAt(listing, known));
   const found = await lookForSecrets(ports, worktree, there, maxFileBytes);
   const changes = decideChanges(listing, found, known, maxFileBytes);
-  return changes && { changes, unreadable };
+  return changes && { changes, unseen, submodules };
 }
 
-type Listed = { readonly listing: Listing; readonly unreadable: readonly LeftOut[] };
+type Listed = Omit<Reading, 'changes'> & { readonly listing: Listing };
 
 /** From here on two gits that share the looking are faster than one, and keep two cores busy. */
 const manyBytes = 200_000;
@@ -133,11 +135,28 @@ function isLarge(index: string): boolean {
   return (statIfThere(index)?.size ?? 0) > manyBytes;
 }
 
+/** What differs from an index, what git cannot look into, and what it does not: inside of submodules. */
+async function list(
+  repository: Repository,
+  index: string,
+  { untracked, submodules }: Pick<KeptIndex, 'untracked' | 'submodules'>,
+): Promise<Listed> {
+  const [{ listing, unreadable }, dirty] = await Promise.all([
+    listFiles(repository, index, untracked),
+    listDirtySubmodules(repository, submodules),
+  ]);
+  return { listing, unseen: [...unreadable, ...dirty], submodules };
+}
+
 /**
  * Where the index holds untracked files of an earlier snapshot, it cannot tell which of them are ignored by now:
  * the user's own is asked for the untracked ones, at the same time.
  */
-async function list(repository: Repository, index: string, known: ReadonlySet<string>): Promise<Listed> {
+async function listFiles(
+  repository: Repository,
+  index: string,
+  known: ReadonlySet<string>,
+): Promise<{ listing: Listing; unreadable: LeftOut[] }> {
   const ours = { GIT_INDEX_FILE: index };
   if (known.size === 0 && !isLarge(index)) return listChanges(repository, ['changed', 'untracked'], ours);
   const [changed, untracked] = await Promise.all([

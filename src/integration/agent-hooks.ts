@@ -52,6 +52,12 @@ export function addHooks(text: string, wanted: EventHooks): string {
   return edited;
 }
 
+/** What was put in must be found again to be taken out: settings that are nearly too large may be so with orch in them. */
+export function ifReadable(text: string): { readonly text: string } | Problem {
+  const root = readJson(text);
+  return 'problem' in root ? root : { text };
+}
+
 /** Takes all hooks of orch out; null where nothing of anybody else is left. */
 export function removeHooks(text: string, agent: string): string | null {
   let edited = text;

@@ -4,6 +4,7 @@ import {
   type EventHooks,
   findProblem,
   hasHooks,
+  ifReadable,
   type Problem,
   removeHooks,
   writeHooks,
@@ -65,7 +66,7 @@ export function addOrch(text: string | null, options: ClaudeOptions): { readonly
   }
   if (clean === null && wanted.length === 0) return { text: writeStatusLine(options) };
   const hooked = clean === null ? writeHooks(wanted) : addHooks(clean, wanted);
-  return { text: options.shared ? hooked : addStatusLine(hooked, options) };
+  return ifReadable(options.shared ? hooked : addStatusLine(hooked, options));
 }
 
 /** Takes exactly orch's entries out of Claude Code's settings; null where the file was orch's alone. */

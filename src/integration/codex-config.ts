@@ -17,13 +17,19 @@ export function addOrch(
   const found = findNotify(entries);
   if ('problem' in found) return found;
   const { notify } = found;
-  if (!notify) return { text: insertNotify(text, entries, writeNotify(words)) };
+  if (!notify) return ifReadable(insertNotify(text, entries, writeNotify(words)));
   const value = text.slice(notify.valueStart, notify.valueEnd);
   const own = readOwn(value);
   if (!own && readStrings(value) === null) return { problem: 'its notify is no list of texts' };
   const theirs = own ? readThen(own) : value;
   const wanted = writeList(theirs === null ? words : [...words, writeThen(theirs)]);
-  return { text: own && sameWords(value, wanted) ? text : replaceValue(text, notify, wanted) };
+  return own && sameWords(value, wanted) ? { text } : ifReadable(replaceValue(text, notify, wanted));
+}
+
+/** What was put in must be found again to be taken out: a file that is nearly too large may be so with orch in it. */
+function ifReadable(text: string): { readonly text: string } | Problem {
+  const entries = readToml(text);
+  return 'problem' in entries ? entries : { text };
 }
 
 /** Takes exactly that out again; null where the file was orch's alone. */

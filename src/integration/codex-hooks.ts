@@ -4,6 +4,7 @@ import {
   type EventHooks,
   findProblem,
   hasHooks,
+  ifReadable,
   type Problem,
   removeHooks,
   writeHooks,
@@ -43,7 +44,7 @@ export function addOrch(
   if (problem !== null) return { problem };
   if (hasHooks(root, 'codex', wanted)) return { text };
   const clean = removeHooks(text, 'codex');
-  return { text: clean === null ? writeHooks(wanted) : addHooks(clean, wanted) };
+  return ifReadable(clean === null ? writeHooks(wanted) : addHooks(clean, wanted));
 }
 
 /** Takes exactly orch's hooks out of Codex's `hooks.json`; null where the file was orch's alone. */

@@ -4,9 +4,9 @@ import type { FolderReader, Found } from './ecosystem-shape.ts';
 export function findCargoGates(folder: FolderReader): Found | null {
   const manifest = folder.read('Cargo.toml');
   if (manifest === null) return null;
-  const everything = /^\s*\[workspace\b/m.test(manifest) ? ' --workspace' : '';
+  const everything = /^[ \t]*\[workspace\b/m.test(manifest) ? ' --workspace' : '';
   const hasLints =
-    /^\s*\[(workspace\.)?lints\b/m.test(manifest) ||
+    /^[ \t]*\[(workspace\.)?lints\b/m.test(manifest) ||
     folder.list('.').some((name) => name === 'clippy.toml' || name === '.clippy.toml');
   return {
     ecosystem: 'cargo',

@@ -47,7 +47,8 @@ function parseManifest(text: string): Manifest | null {
   }
   if (!isRecord(parsed)) return null;
   const { scripts, packageManager } = parsed;
-  const [, manager = null] = /^(npm|pnpm|yarn|bun)@/.exec(String(packageManager)) ?? [];
+  const named = typeof packageManager === 'string' ? packageManager : '';
+  const [, manager = null] = /^(npm|pnpm|yarn|bun)@/.exec(named) ?? [];
   return { scripts: isRecord(scripts) ? scripts : {}, manager };
 }
 

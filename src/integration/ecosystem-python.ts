@@ -19,20 +19,20 @@ type Tool = {
 const pytest: Tool = {
   files: ['pytest.ini', '.pytest.ini', 'conftest.py'],
   sections: [
-    ['pyproject.toml', /^\s*\[tool\.pytest\b/m],
-    ['setup.cfg', /^\s*\[tool:pytest\]/m],
-    ['tox.ini', /^\s*\[pytest\]/m],
+    ['pyproject.toml', /^[ \t]*\[tool\.pytest\b/m],
+    ['setup.cfg', /^[ \t]*\[tool:pytest\]/m],
+    ['tox.ini', /^[ \t]*\[pytest\]/m],
   ],
 };
 const ruff: Tool = {
   files: ['ruff.toml', '.ruff.toml'],
-  sections: [['pyproject.toml', /^\s*\[tool\.ruff\b/m]],
+  sections: [['pyproject.toml', /^[ \t]*\[tool\.ruff\b/m]],
 };
 const mypy: Tool = {
   files: ['mypy.ini', '.mypy.ini'],
   sections: [
-    ['pyproject.toml', /^\s*\[tool\.mypy\]/m],
-    ['setup.cfg', /^\s*\[mypy\]/m],
+    ['pyproject.toml', /^[ \t]*\[tool\.mypy\]/m],
+    ['setup.cfg', /^[ \t]*\[mypy\]/m],
   ],
 };
 
@@ -74,11 +74,11 @@ function namesFiles(folder: FolderReader): boolean {
     ...mypy.files.map((file) => folder.read(file) ?? ''),
     ...mypy.sections.map(([file, section]) => readSection(folder.read(file) ?? '', section)),
   ];
-  return texts.some((text) => /^\s*(files|packages|modules)\s*=/m.test(text));
+  return texts.some((text) => /^[ \t]*(files|packages|modules)[ \t]*=/m.test(text));
 }
 
 /** What stands below a heading, up to the next. */
 function readSection(text: string, heading: RegExp): string {
   const [, below = ''] = text.split(heading);
-  return below.split(/^\s*\[/m)[0] ?? '';
+  return below.split(/^[ \t]*\[/m)[0] ?? '';
 }

@@ -25,13 +25,13 @@ function describe(ecosystem: string, targets: ReadonlySet<string>): Found {
 
 /** The names before a colon that assigns nothing; a rule may have several. */
 export function listTargets(makefile: string): Set<string> {
-  const rules = makefile.replace(/\\\r?\n/g, ' ').matchAll(/^([^\s#:=][^#:=]*?)\s*::?(?![:=])/gm);
+  const rules = makefile.replace(/\\\r?\n/g, ' ').matchAll(/^([^\s#:=][^#:=\n]*)::?(?![:=])/gm);
   return new Set([...rules].flatMap(([, names = '']) => names.split(/\s+/)));
 }
 
 /** The recipes that can be called without arguments. */
 export function listRecipes(justfile: string): Set<string> {
-  const recipes = justfile.matchAll(/^@?([A-Za-z_][\w-]*)((?:[ \t]+[^:\n]*)?):(?!=)/gm);
+  const recipes = justfile.matchAll(/^@?([A-Za-z_][\w-]*)((?:[ \t][^:\n]*)?):(?!=)/gm);
   return new Set(
     [...recipes].flatMap(([, name = '', parameters = '']) => (needsNone(parameters) ? [name] : [])),
   );
@@ -40,7 +40,8 @@ export function listRecipes(justfile: string): Set<string> {
 /** Has every parameter a default, or is it of the kind that may be left out? */
 function needsNone(parameters: string): boolean {
   const words = parameters
-    .replace(/\s*=\s*("[^"]*"|'[^']*'|\S+)/g, '=')
+    .replace(/\s+/g, ' ')
+    .replace(/ ?= ?("[^"]*"|'[^']*'|\S+)/g, '=')
     .split(/\s+/)
     .filter(Boolean);
   return words.every((word) => word.endsWith('=') || word.startsWith('*'));

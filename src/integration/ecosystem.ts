@@ -27,12 +27,16 @@ export function findEcosystems(folder: string): string[] {
   return finders.flatMap((find) => find(reader)?.ecosystem ?? []);
 }
 
+/** Far more than a manifest or a makefile has. */
+const mostBytes = 1024 * 1024;
+
 function readerOf(folder: string): FolderReader {
   return {
     list: (path) => listFolder(join(folder, path)),
     read: (path) => {
-      const isFile = statIfThere(join(folder, path))?.isFile() ?? false;
-      return isFile ? (readIfThere(join(folder, path))?.toString('utf8') ?? null) : null;
+      const found = statIfThere(join(folder, path));
+      const isRead = found?.isFile() === true && found.size <= mostBytes;
+      return isRead ? (readIfThere(join(folder, path))?.toString('utf8') ?? null) : null;
     },
   };
 }

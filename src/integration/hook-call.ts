@@ -1,4 +1,6 @@
 import { isAbsolute, relative } from 'node:path';
+import { lookUp } from '../keyed.ts';
+import { maxKeyLength } from '../state/fact-check.ts';
 import type { Fact } from '../state/facts.ts';
 import { cutBytes } from '../text.ts';
 import type { Json } from '../types.ts';
@@ -97,10 +99,16 @@ function describeTool({ tool_name, tool_input, tool_response }: Fields, cwd: str
   }
 }
 
+/** Can a file be kept under this name? A part of it would be another file's. */
+function isPath(path: string): boolean {
+  return path !== '' && path.length <= maxKeyLength;
+}
+
 function describeFile(input: Fields, response: Fields, cwd: string | null): Fact[] {
   const given = textOf(input.file_path) ?? textOf(input.notebook_path);
-  if (given === null || given === '') return [];
+  if (given === null) return [];
   const path = cwd !== null && isAbsolute(given) ? relative(cwd, given) : given;
+  if (!isPath(path)) return [];
   const isNew = response.type === 'create';
   const change = isNew ? 'added' : 'modified';
   const content = textOf(input.content) ?? '';
@@ -122,7 +130,7 @@ function describePatch(patch: string): Fact[] {
   return files.flatMap(([, word = '', name = '']): Fact[] => {
     const path = name.trim();
     const change = patchKinds[word];
-    if (change === undefined || path === '') return [];
+    if (change === undefined || !isPath(path)) return [];
     return [{ kind: 'file', path, change, added: null, removed: null, priority: null, why: null }];
   });
 }
@@ -145,7 +153,7 @@ const issueStatuses: { readonly [status: string]: 'open' | 'in_progress' | 'done
 };
 
 function issueFact(id: string, title: string | null, status: string | null): Fact | null {
-  const known = status === null ? 'open' : issueStatuses[status];
+  const known = status === null ? 'open' : lookUp(issueStatuses, status);
   if (known === undefined) return null;
   return { kind: 'issue', id, title, status: known, severity: null, location: null };
 }

@@ -9,7 +9,8 @@ const numberOrZero = value('a number', (given) => (given == null ? 0 : readWhole
 /** Written by hand, an id of digits alone is a number to YAML. */
 const commitOrNone = value('the id of a commit', (given) => {
   if (given == null) return null;
-  return /^[0-9a-f]{4,64}$/i.test(String(given)) ? String(given).toLowerCase() : undefined;
+  const id = typeof given === 'number' ? String(given) : given;
+  return typeof id === 'string' && /^[0-9a-f]{4,64}$/i.test(id) ? id.toLowerCase() : undefined;
 });
 
 const issue = { severity: oneOf(severities), description: text, location: textOrNone };

@@ -115,8 +115,9 @@ export function formatSpecCheckpoint({
         tasks: next.tasks.map(({ id, name: title, files }) => ({ id, name: title, file: fileOf(files) })),
         parallel: next.parallel,
       },
-      deferred_issues: checkpoint.deferred.map(({ batch, severity, description, location }) => {
-        return { batch, severity, description, location };
+      // With what others noted beside it.
+      deferred_issues: checkpoint.deferred.map(({ batch, severity, description, location, ...others }) => {
+        return { batch, severity, description, location, ...others };
       }),
       review_config: checkpoint.reviewConfig ?? { reviewers: [] },
       ...checkpoint.others,

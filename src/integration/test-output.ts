@@ -17,7 +17,7 @@ const numberIn = (text: string, pattern: RegExp): number | null => {
 const runners: readonly Runner[] = [
   {
     // vitest: `Tests  1 failed | 12 passed (13)`; jest: `Tests:       1 failed, 12 passed, 13 total`
-    summary: /^\s*Tests:?\s+(.*(?:passed|failed).*)$/gm,
+    summary: /^[ \t]*Tests:?[ \t](.*(?:passed|failed).*)$/gm,
     counts: ([, line = '']) => ({
       passed: numberIn(line, /(\d+) passed/) ?? 0,
       failed: numberIn(line, /(\d+) failed/) ?? 0,
@@ -26,7 +26,7 @@ const runners: readonly Runner[] = [
   },
   {
     // pytest: `==== 1 failed, 5 passed in 0.12s ====`
-    summary: /^=+ (.*(?:passed|failed|error).*) in [\d.]+s.*=+$/gm,
+    summary: /^=+ ([^=\n]*(?:passed|failed|error)[^=\n]*) in [\d.]+s[^=\n]*=+$/gm,
     counts: ([, line = '']) => ({
       passed: numberIn(line, /(\d+) passed/) ?? 0,
       failed: (numberIn(line, /(\d+) failed/) ?? 0) + (numberIn(line, /(\d+) errors?/) ?? 0),
@@ -53,19 +53,19 @@ const runners: readonly Runner[] = [
   },
   {
     // mocha: `12 passing (1s)`, `1 failing`
-    summary: /^\s*(\d+) passing(?: \(.*\))?$/gm,
+    summary: /^[ \t]*(\d+) passing(?: \(.*\))?$/gm,
     counts: ([, passed], text) => ({
       passed: Number(passed),
-      failed: numberIn(text, /^\s*(\d+) failing$/m) ?? 0,
+      failed: numberIn(text, /^[ \t]*(\d+) failing$/m) ?? 0,
       total: null,
     }),
   },
   {
     // go test: `ok  	pkg	0.1s`, `FAIL	pkg	0.1s`; the packages are what it counts
-    summary: /^(?:ok|FAIL)\s+\S+\s+(?:[\d.]+s|\(cached\))/gm,
+    summary: /^(?:ok|FAIL)[ \t]+\S+[ \t]+(?:[\d.]+s|\(cached\))/gm,
     counts: (_, text) => ({
-      passed: [...text.matchAll(/^ok\s+\S+\s+(?:[\d.]+s|\(cached\))/gm)].length,
-      failed: [...text.matchAll(/^FAIL\s+\S+\s+[\d.]+s/gm)].length,
+      passed: [...text.matchAll(/^ok[ \t]+\S+[ \t]+(?:[\d.]+s|\(cached\))/gm)].length,
+      failed: [...text.matchAll(/^FAIL[ \t]+\S+[ \t]+[\d.]+s/gm)].length,
       total: null,
     }),
   },
@@ -73,7 +73,7 @@ const runners: readonly Runner[] = [
 
 /** The names of failing tests, as the usual runners print them. */
 const failingNames: readonly RegExp[] = [
-  /^\s*(?:FAIL|×|✗|✖) +(.+?)(?:\s+\d+(?:\.\d+)?\s*m?s)?$/gm,
+  /^[ \t]*(?:FAIL|×|✗|✖) +(.+?)(?:[ \t]+\d+(?:\.\d+)?[ \t]*m?s)?$/gm,
   /^FAILED (\S+::\S.*?)(?: - .*)?$/gm,
   /^test (\S+) \.\.\. FAILED$/gm,
   /^--- FAIL: (\S+)/gm,
@@ -83,11 +83,14 @@ const failingNames: readonly RegExp[] = [
 const mostNames = 20;
 /** The end of what was printed tells it; a flood before that does not matter. */
 const mostCharacters = 200_000;
+/** Runners write shorter ones; in a line without an end the patterns would look for one again and again. */
+const longestLine = 300;
 const escapes = new RegExp(`${String.fromCharCode(27)}\\[[0-9;]*[A-Za-z]`, 'g');
 
 /** What the tests said, or null where this is not what a test runner prints. */
 export function parseTestOutput(printed: string): TestState | null {
-  const text = printed.slice(-mostCharacters).replace(escapes, '').replaceAll('\r\n', '\n');
+  const lines = printed.slice(-mostCharacters).replace(escapes, '').split(/\r?\n/);
+  const text = lines.map((line) => line.slice(0, longestLine)).join('\n');
   let last: { at: number; counts: Counts } | null = null;
   for (const { summary, counts } of runners) {
     for (const match of text.matchAll(summary)) {

@@ -151,7 +151,7 @@ function addSection(
 
 export function addToFlow(text: string, brace: number, pairs: string): Edit {
   const rest = text.slice(brace + 1);
-  const comma = /^\s*(#.*\s*)*\}/.test(rest) ? '' : ',';
+  const comma = /^\s*(?:#[^\n]*\n\s*)*\}/.test(rest) ? '' : ',';
   const spaced = /^\s/.test(rest) ? ` ${pairs}${comma}` : `${pairs}${comma}${comma && ' '}`;
   return { start: brace + 1, end: brace + 1, text: spaced };
 }

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { type Found, findFormed } from './rules.ts';
+import { findFormed } from './rules.ts';
 
 /*
  * Files are bytes: text, text of another encoding, or neither. A database or an archive of settings has secrets in it
@@ -44,16 +44,13 @@ const narrowWords = /[\t\x20-\x7e]{6,}/g;
 /** Programs have the headings of private keys in them; a key is longer. */
 const shortestKey = 100;
 
-/** Finds a secret of a known form among bytes that are no text, or not only. */
-export function findFormedInBytes(bytes: Buffer): Found | null {
+/** The secrets of a known form among bytes that are no text, or not only. */
+export function* listFormedInBytes(bytes: Buffer): Generator<{ kind: string; text: string }> {
   for (const piece of cutIntoPieces(bytes))
-    for (const text of [piece, ...listWideWords(piece)]) {
-      const found = findFormed(text).found.find(
-        ({ kind, start, end }) => kind !== 'private-key' || end - start >= shortestKey,
-      );
-      if (found) return found;
-    }
-  return null;
+    for (const text of [piece, ...listWideWords(piece)])
+      for (const { kind, start, end } of findFormed(text).found)
+        if (kind !== 'private-key' || end - start >= shortestKey)
+          yield { kind, text: text.slice(start, end) };
 }
 
 /** The words among bytes, one a line: for patterns that were made for text. */

@@ -1,9 +1,23 @@
 import { join } from 'node:path';
+import {
+  amount,
+  listOf,
+  mapOf,
+  number,
+  optional,
+  orNull,
+  readChecked,
+  text,
+  time,
+  withFields,
+  yesOrNo,
+} from '../checks.ts';
 import type { LiveFigure } from '../cost/figure.ts';
 import type { Usage } from '../cost/ledger.ts';
-import { nameFile, parseEpicId, parseSessionId } from '../ids.ts';
+import { isEpicId, isSessionId, nameFile, parseSessionId } from '../ids.ts';
 import { removeCached } from '../integration/transcript-cache.ts';
 import type { Keyed } from '../keyed.ts';
+import { isUsage } from '../state/fact-check.ts';
 import type { Random } from '../system/clock.ts';
 import { type Disk, listFolder, readTextIfThere, removeIfThere, writeAtomically } from '../system/files.ts';
 import type { EpicId, Millis, SessionId } from '../types.ts';
@@ -66,14 +80,33 @@ export function removeLink(disk: Disk, home: string, session: SessionId): void {
   removeCached(disk, meterCache(home, session));
 }
 
+const isLink = withFields<AgentLink>({
+  session: isSessionId,
+  epic: (value) => typeof value === 'string' && isEpicId(value),
+  because: text,
+  agent: text,
+  parentSessionId: orNull(isSessionId),
+  agentSessions: listOf(text),
+  transcripts: listOf(text),
+  before: mapOf(isUsage),
+  begins: optional(mapOf(time)),
+  figure: optional(
+    withFields<LiveFigure>({
+      agentSession: text,
+      first: amount,
+      countedFirst: amount,
+      last: amount,
+      countedLast: amount,
+      told: number,
+    }),
+  ),
+  isBriefed: yesOrNo,
+});
+
 export function readLink(home: string, session: SessionId): AgentLink | null {
-  try {
-    const link = JSON.parse(readTextIfThere(pathOf(home, session)) ?? 'null') as AgentLink | null; // ours, in one step
-    if (link === null || isOthers(home, session)) return null;
-    return { ...link, session: parseSessionId(link.session), epic: parseEpicId(link.epic) };
-  } catch {
-    return null; // damaged: the agent gets a session of its own again
-  }
+  // Damaged: the agent gets a session of its own again.
+  const link = readChecked(readTextIfThere(pathOf(home, session)), isLink);
+  return link === null || isOthers(home, session) ? null : link;
 }
 
 /** The link of an agent's session, by the agent's own name for it. */

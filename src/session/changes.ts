@@ -1,5 +1,7 @@
 import { type Change, listChanges } from '../git/changes.ts';
 import type { Repository } from '../git/repository.ts';
+import { readWorkTree } from '../git/snapshot.ts';
+import type { WorkTreePorts } from '../git/work-tree-apply.ts';
 import { lookUp } from '../keyed.ts';
 import { canonicalJson } from '../state/canonical.ts';
 import type { Fact } from '../state/facts.ts';
@@ -17,13 +19,24 @@ type Ports = BaselinePorts & {
   readonly readSettings: () => Promise<SessionSettings>;
 };
 
+/** What changed, as far as it can be compared, and what cannot be: it is left out of snapshots. */
+export type SessionChanges = {
+  readonly changes: readonly Change[];
+  readonly leftOut: readonly { readonly path: string; readonly reason: string }[];
+};
+
 /** What git says changed since a session began; since the last commit, where no session runs. */
-export async function listSessionChanges(ports: Ports, session: SessionId | null): Promise<Change[]> {
+export async function listSessionChanges(
+  ports: Ports & WorkTreePorts,
+  session: SessionId | null,
+): Promise<SessionChanges> {
   const base = session && readLive(ports.home, session)?.base;
   const from = base ?? (await ports.git.readHead()).commit;
   const { maxFileBytes } = await ports.readSettings();
-  const now = await ports.readTree(maxFileBytes);
-  return from === null || now === null ? [] : listChanges(ports.repository, from, now);
+  const { tree, leftOut } = await readWorkTree(ports, maxFileBytes);
+  const changes = from === null ? [] : await listChanges(ports.repository, from, tree);
+  const named = leftOut.map(async ({ path, reason }) => ({ path: await ports.redact(path), reason }));
+  return { changes, leftOut: await Promise.all(named) };
 }
 
 /** Of more files than this the snapshot tells. */

@@ -1,5 +1,6 @@
 import { OrchError } from '../errors.ts';
 import { presetRedactor, type Redact } from '../redact.ts';
+import { isFact } from '../state/fact-check.ts';
 import type { Fact } from '../state/facts.ts';
 import { cleanText, cutBytes, maxTextBytes } from '../text.ts';
 
@@ -25,6 +26,9 @@ export async function cleanFacts(facts: readonly Fact[], redact: Redact): Promis
     const bytes = Buffer.byteLength(JSON.stringify(fact));
     if (bytes > maxFactBytes)
       throw refused(index, `it takes ${bytes} bytes, at most ${maxFactBytes} can be recorded at once`);
+    // What no clone would read must not get into a journal: it could never be saved.
+    if (!isFact(fact))
+      throw refused(index, 'it has a name that is empty or too long, or a value of the wrong kind');
   }
   return clean;
 }

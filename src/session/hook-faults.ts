@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { amount, readChecked, text, withFields } from '../checks.ts';
 import type { AgentEvent, HookCall } from '../integration/agent-event.ts';
 import type { Redact } from '../redact.ts';
 import type { Clock, Random } from '../system/clock.ts';
@@ -46,21 +47,18 @@ export function readHookFaults(home: string, now: Millis): HookFault[] {
   return readAll(home).filter(({ at }) => now - Date.parse(at) < newsFor);
 }
 
+const isFault = withFields<HookFault>({
+  at: (value) => typeof value === 'string' && !Number.isNaN(Date.parse(value)),
+  agent: text,
+  event: text,
+  message: text,
+  count: amount,
+});
+
 /** None where the file is missing or damaged: the log has them all. */
 function readAll(home: string): HookFault[] {
-  try {
-    const faults = JSON.parse(readTextIfThere(pathOf(home)) ?? '[]');
-    return Array.isArray(faults) ? faults.filter(isFault) : [];
-  } catch {
-    return []; // damaged: the next fault begins it anew
-  }
-}
-
-function isFault(value: unknown): value is HookFault {
-  if (typeof value !== 'object' || value === null) return false;
-  const { at, agent, event, message, count } = value as { readonly [key: string]: unknown }; // only looked at
-  const areTexts = [at, agent, event, message].every((text) => typeof text === 'string');
-  return areTexts && !Number.isNaN(Date.parse(String(at))) && typeof count === 'number';
+  const isList = (value: unknown): value is unknown[] => Array.isArray(value);
+  return readChecked(readTextIfThere(pathOf(home)), isList)?.filter(isFault) ?? [];
 }
 
 /** Adds a fault. Of two at the same moment one may be lost, which the log has all the same. */

@@ -1,6 +1,8 @@
+import { time } from '../checks.ts';
 import { hash } from '../digest.ts';
 import { OrchError } from '../errors.ts';
-import { parseEpicId, parseSessionId, parseWriterId } from '../ids.ts';
+import { isEpicId, isSessionId, isWriterId, parseEpicId } from '../ids.ts';
+import { isFact } from '../state/fact-check.ts';
 import type { Event, Fact } from '../state/facts.ts';
 import type { EpicId, Millis, SessionId, WriterId } from '../types.ts';
 
@@ -61,20 +63,15 @@ export function parseHeader(bytes: Buffer): JournalHeader | null {
   const end = bytes.indexOf(0x0a, 1);
   const record = parseRecord(bytes.toString('utf8', 1, end < 0 ? undefined : end));
   if (record === null) return null;
-  if (record.format !== journalFormat) {
-    throw new OrchError(
-      'FORMAT_UNSUPPORTED',
-      `a journal of format ${record.format} was written by a newer orch`,
-      {
-        hint: 'Update orch, then run the same command again',
-      },
-    );
+  const { format, epic, session, writer } = record;
+  if (typeof format === 'number' && format > journalFormat) {
+    throw new OrchError('FORMAT_UNSUPPORTED', `a journal of format ${format} was written by a newer orch`, {
+      hint: 'Update orch, then run the same command again',
+    });
   }
-  return {
-    epic: parseEpicId(String(record.epic)),
-    session: parseSessionId(String(record.session)),
-    writer: parseWriterId(String(record.writer)),
-  };
+  if (format !== journalFormat || typeof epic !== 'string' || !isEpicId(epic)) return null;
+  if (!isSessionId(session) || !isWriterId(writer)) return null;
+  return { epic: parseEpicId(epic), session, writer };
 }
 
 /** A line of a journal that its checksum vouches for. */
@@ -82,7 +79,7 @@ type Line = { readonly record: Record<string, unknown>; readonly at: number; rea
 
 /** Does a line follow another in the same group? */
 function continues({ record: next }: Line, { record: before }: Line): boolean {
-  return next.group === before.group && next.left === Number(before.left) - 1;
+  return next.group === before.group && typeof before.left === 'number' && next.left === before.left - 1;
 }
 
 /** The events in a stretch of a journal that begins at `from`, where a record begins. */
@@ -99,8 +96,9 @@ export function parseEvents(
   for (let at = 0; at < bytes.length; ) {
     const next = bytes.indexOf(0x0a, at + 1);
     const stop = next < 0 ? bytes.length : next;
-    const record = bytes[at] === 0x0a ? parseRecord(bytes.toString('utf8', at + 1, stop)) : null;
-    const line = record && { record, at, stop };
+    const isLine = bytes[at] === 0x0a && stop - at <= maxRecordBytes;
+    const record = isLine ? parseRecord(bytes.toString('utf8', at + 1, stop)) : null;
+    const line = record && isSound(record) ? { record, at, stop } : null;
     const before = group.at(-1);
     // A group is one write: if anything else stands where its next line belongs, the rest never came.
     if (before && !(line && continues(line, before))) {
@@ -122,8 +120,19 @@ export function parseEvents(
   return { events, end, torn };
 }
 
+/** A fact takes at most 64 KB; what is longer than one with all that stands around it, orch did not write. */
+const maxRecordBytes = 66 * 1024;
+
+/**
+ * Does a record hold an event as orch writes it, or none at all? A checksum keeps torn lines out, but whoever works in a
+ * session can write a line with a right one; folded, a wrong fact would end up in a checkpoint that no clone can read.
+ */
+function isSound({ at, fact }: Record<string, unknown>): boolean {
+  return at === undefined || fact === undefined || (time(at) && isFact(fact));
+}
+
 function eventOf({ writer, session }: JournalHeader, { record, at, stop }: Line, from: number): Event[] {
-  const { at: time, fact } = record as { at?: Millis; fact?: Fact }; // its checksum says that orch wrote it
-  if (time === undefined || fact === undefined) return [];
-  return [{ at: time, by: writer, session, offset: from + at, end: from + stop, fact }];
+  const { at: when, fact } = record as { at?: Millis; fact?: Fact }; // looked at in `isSound`
+  if (when === undefined || fact === undefined) return [];
+  return [{ at: when, by: writer, session, offset: from + at, end: from + stop, fact }];
 }

@@ -1,5 +1,6 @@
 import { readTip } from '../checkpoint/tip.ts';
 import { giveWay } from '../system/clock.ts';
+import { cleanLine } from '../text.ts';
 import type { EpicId, Millis, Oid, SessionId } from '../types.ts';
 import { treeOfWork } from './orchestration.ts';
 import type { SessionPorts, Target } from './record.ts';
@@ -25,10 +26,16 @@ export type SnapshotRequest = {
   readonly maxFileBytes: number;
 };
 
-/** The working tree, outside the epic's lock. If it cannot be had, the checkpoint does without. */
-export async function keepTree(ports: SessionPorts, target: Target): Promise<TreeSnapshot | null> {
+/** What goes with a checkpoint: the code, or why it could not be had; neither where it is not wanted. */
+export type KeptTree = {
+  readonly snapshot: TreeSnapshot | null;
+  readonly snapshotFailed: string | null;
+};
+
+/** The working tree, outside the epic's lock. If it cannot be had, the checkpoint does without, and says why. */
+export async function keepTree(ports: SessionPorts, target: Target): Promise<KeptTree> {
   const { epic, session, settings } = target;
-  if (!settings.snapshot || ports.takeSnapshot === null) return null;
+  if (!settings.snapshot || ports.takeSnapshot === null) return { snapshot: null, snapshotFailed: null };
   try {
     const { maxFileBytes } = settings;
     const { before, ...taken } = await ports.takeSnapshot({
@@ -39,10 +46,11 @@ export async function keepTree(ports: SessionPorts, target: Target): Promise<Tre
     });
     const tree = await treeOfWork(ports, taken.tree);
     const isNew = taken.isNew && (before === null || (await treeOfWork(ports, before)) !== tree);
-    return { ...taken, tree, isNew };
+    return { snapshot: { ...taken, tree, isNew }, snapshotFailed: null };
   } catch (error) {
-    ports.report(`no snapshot of the files: ${error instanceof Error ? error.message : error}`);
-    return null;
+    const problem = await ports.redact(error instanceof Error ? error.message : String(error));
+    ports.report(`no snapshot of the files: ${problem}`);
+    return { snapshot: null, snapshotFailed: cleanLine(problem, 500) };
   }
 }
 

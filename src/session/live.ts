@@ -1,8 +1,24 @@
 import { join } from 'node:path';
-import { nameFile, parseEpicId, parseSessionId } from '../ids.ts';
+import {
+  amount,
+  type Check,
+  listOf,
+  mapOf,
+  number,
+  oid,
+  oneOf,
+  optional,
+  orNull,
+  readChecked,
+  text,
+  time,
+  withFields,
+  yesOrNo,
+} from '../checks.ts';
+import { isEpicId, isSessionId, isWriterId, nameFile, parseSessionId } from '../ids.ts';
 import type { Random } from '../system/clock.ts';
 import { type Disk, listFolder, readTextIfThere, removeIfThere, writeAtomically } from '../system/files.ts';
-import { checkProcess, type ProcessIdentity } from '../system/process.ts';
+import { checkProcess, isProcessIdentity, type ProcessIdentity } from '../system/process.ts';
 import type { EpicId, Millis, Oid, SessionId, WriterId } from '../types.ts';
 import type { SessionSettings } from './settings.ts';
 import { isOthers } from './writer.ts';
@@ -60,16 +76,42 @@ export function removeLive(disk: Disk, home: string, session: SessionId): void {
   removeIfThere(disk, requestPath(home, session));
 }
 
+const isSettings = withFields<SessionSettings>({
+  policy: withFields<SessionSettings['policy']>({
+    interval: orNull(number),
+    on: listOf(text),
+    cost: listOf(number),
+    context: optional(mapOf(text)),
+  }),
+  keep: number,
+  snapshot: yesOrNo,
+  maxFileBytes: number,
+  stopGrace: number,
+  newEpicBudget: orNull(amount),
+});
+
+const epicId: Check = (value) => typeof value === 'string' && isEpicId(value);
+
+const isLiveRecord = withFields<LiveRecord>({
+  session: isSessionId,
+  epic: epicId,
+  holder: isProcessIdentity,
+  kind: oneOf<LiveRecord['kind']>('supervised', 'library', 'hooked'),
+  worktree: orNull(text),
+  command: orNull(listOf(text)),
+  since: time,
+  base: orNull(oid),
+  settings: isSettings,
+  above: optional(withFields<NonNullable<LiveRecord['above']>>({ session: isSessionId, epic: epicId })),
+  group: optional(text),
+  waiting: optional(withFields<NonNullable<LiveRecord['waiting']>>({ agent: text, writer: isWriterId })),
+});
+
 /** Null where there is none, none that can be read, or one that came along when this clone was copied. */
 export function readLive(home: string, session: SessionId): LiveRecord | null {
-  const text = readTextIfThere(pathOf(home, session));
-  try {
-    const record = JSON.parse(text ?? 'null') as LiveRecord | null; // written by `writeLive`, in one step
-    if (record === null || isOthers(home, session)) return null;
-    return { ...record, session: parseSessionId(record.session), epic: parseEpicId(record.epic) };
-  } catch {
-    return null; // damaged: nobody can be asked, so nobody is there
-  }
+  // Damaged: nobody can be asked, so nobody is there.
+  const record = readChecked(readTextIfThere(pathOf(home, session)), isLiveRecord);
+  return record === null || isOthers(home, session) ? null : record;
 }
 
 export function listLive(home: string): LiveRecord[] {
@@ -99,11 +141,11 @@ export async function requestStop(
   await writeAtomically(disk, requestPath(home, session), Buffer.from(JSON.stringify(request)), random.id(8));
 }
 
+const isStopRequest = withFields<StopRequest>({
+  want: oneOf<StopRequest['want']>('pause', 'complete'),
+  reason: orNull(text),
+});
+
 export function readRequest(home: string, session: SessionId): StopRequest | null {
-  const text = readTextIfThere(requestPath(home, session));
-  try {
-    return JSON.parse(text ?? 'null') as StopRequest | null; // written by `requestStop`, in one step
-  } catch {
-    return null; // not ours
-  }
+  return readChecked(readTextIfThere(requestPath(home, session)), isStopRequest);
 }

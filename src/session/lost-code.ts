@@ -1,6 +1,6 @@
 import type { Checkpoint } from '../checkpoint/list.ts';
 import { walkEpic } from '../checkpoint/list.ts';
-import { readLost } from '../checkpoint/lost.ts';
+import { findRemade, readLost } from '../checkpoint/lost.ts';
 import { hasCode, OrchError } from '../errors.ts';
 import type { GitEngine } from '../git/engine.ts';
 import { readCommit, readTree } from '../git/read.ts';
@@ -23,11 +23,12 @@ const mostLookedAt = 20;
  */
 export async function findLostCode(ports: LookPorts, checkpoint: Checkpoint): Promise<string | null> {
   const { git, repository, home } = ports;
-  const { snapshot, epicId, sessionId } = checkpoint;
-  if (snapshot === null || git.name !== 'native') return null;
+  const { epicId, sessionId } = checkpoint;
+  if (checkpoint.snapshot === null || git.name !== 'native') return null;
+  const snapshot = findRemade(home, checkpoint.snapshot);
   const ref = snapshotRef(epicId, sessionId);
   const isFromHere = (await git.readRef(ref)) !== null || readLost(home).some((lost) => lost.ref === ref);
-  if (!isFromHere || (await findBrokenLink(repository, [snapshot], [], 1)) === null) return null;
+  if (!isFromHere || (await findBrokenLink(repository, [snapshot], [], 'alone')) === null) return null;
   return describeMissing(ports, snapshot);
 }
 
@@ -81,8 +82,8 @@ async function findNearestWhole(
   const distance = (other: Checkpoint) => Math.abs(other.seq - seq);
   const nearest = others.sort((a, b) => distance(a) - distance(b)).slice(0, mostLookedAt);
   for (const other of nearest) {
-    const from = other.snapshot === null ? [] : [other.snapshot];
-    if ((await findBrokenLink(ports.repository, from, [], 1)) === null) return other;
+    const from = other.snapshot === null ? [] : [findRemade(ports.home, other.snapshot)];
+    if ((await findBrokenLink(ports.repository, from, [], 'alone')) === null) return other;
   }
   return null;
 }
@@ -95,15 +96,23 @@ async function describeMissing({ git, repository }: LookPorts, snapshot: Oid): P
     if (!hasCode(error, 'INTEGRITY')) throw error;
     return `its snapshot ${snapshot.slice(0, 12)} is missing`;
   }
-  const files = new Map<string, Oid>();
-  const folders = await listUnreadable(git, tree, '', files);
-  const gone = new Set(await findMissing(repository, files.values()));
-  const missing = [...files].filter(([, oid]) => gone.has(oid)).map(([path]) => path);
+  const { folders, files: missing } = await findMissingPaths({ git, repository }, tree);
   const parts = [
     ...(folders.includes('') ? ['the list of its files is missing'] : nameSome('folder', folders)),
     ...nameSome('file', missing),
   ];
   return parts.join('; ') || 'a part of it cannot be read';
+}
+
+/** The folders of a tree that cannot be read, and the files that are missing in the others; `''` for the tree itself. */
+export async function findMissingPaths(
+  { git, repository }: Pick<LookPorts, 'git' | 'repository'>,
+  tree: Oid,
+): Promise<{ readonly folders: readonly string[]; readonly files: readonly string[] }> {
+  const files = new Map<string, Oid>();
+  const folders = await listUnreadable(git, tree, '', files);
+  const gone = new Set(await findMissing(repository, files.values()));
+  return { folders, files: [...files].filter(([, oid]) => gone.has(oid)).map(([path]) => path) };
 }
 
 /** The folders that cannot be read; the files in the others are added to `files`. Paths in bytes. */

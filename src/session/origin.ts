@@ -60,6 +60,17 @@ export function findOrigin(home: string, epic: EpicId | null, pid?: number): Ori
   return sessions.length === 0 ? outside : judgeOrigin(traceDescent(pid), sessions, epic);
 }
 
+/**
+ * Does this process come from inside any session at work in this clone? For what an agent must not decide for its user:
+ * what is approved counts in every later session.
+ */
+export function isFromInside(home: string): boolean {
+  const sessions = listAtWork(home);
+  if (sessions.length === 0) return false;
+  const descent = traceDescent();
+  return sessions.some(({ epic }) => judgeOrigin(descent, sessions, epic).kind === 'inside');
+}
+
 /** The session at work here that this process is below, where that is certain. */
 export function findSessionAbove(home: string): LiveRecord | null {
   const origin = findOrigin(home, null);

@@ -18,7 +18,7 @@ import { type EpicView, readView, viewFrom } from './context.ts';
 import { journalFolder } from './journal.ts';
 import type { JournalRecord } from './journal-record.ts';
 import { appendToJournal } from './journal-write.ts';
-import { keepTree, readAhead, type TreeSnapshot } from './keep-tree.ts';
+import { type KeptTree, keepTree, readAhead } from './keep-tree.ts';
 import { beginOnce, type Opening, setsBudget } from './open.ts';
 import { liftedTime, markOf, type Pending, readPending } from './pending.ts';
 import type { Ask, Outcome, SessionPorts, Target } from './pump-types.ts';
@@ -77,11 +77,11 @@ export async function recordInNew(
     return { session, events: pending.filter(isOwn), state, verdict, stored: null };
   }
   if ((await ports.git.readRef(epicRef(epic))) === null) await refuseSameButForCase(ports.git, epic);
-  const [snapshot] = await Promise.all([keepTree(ports, opening), readAhead(ports, opening)]);
+  const [kept] = await Promise.all([keepTree(ports, opening), readAhead(ports, opening)]);
   let verdict: Outcome['verdict'] = { warn: [], stop: null };
   let recorded: Promise<void> | null = null;
   try {
-    const stored = await saveDraft(ports, opening, snapshot, writer, async (tip) => {
+    const stored = await saveDraft(ports, opening, kept, writer, async (tip) => {
       const begun = await beginOn(tip);
       ({ verdict, durable: recorded } = begun);
       const { checkpoint } = begun.verdict;
@@ -173,12 +173,12 @@ async function saveWhereCalledFor(
   const writer =
     view.journals.find((journal) => journal.session === session)?.header.writer ??
     (await ports.identifyWriter());
-  const snapshot = await keepTree(ports, target);
-  const isUnchanged = !snapshot?.isNew && view.pending.every(({ fact }) => isLifecycle(fact));
+  const kept = await keepTree(ports, target);
+  const isUnchanged = !kept.snapshot?.isNew && view.pending.every(({ fact }) => isLifecycle(fact));
   if (ask?.onlyIfChanged && isUnchanged) return null;
   let others: Stored | null = null;
   try {
-    const stored = await saveDraft(ports, target, snapshot, writer, async (tip) => {
+    const stored = await saveDraft(ports, target, kept, writer, async (tip) => {
       const now = ask === null ? viewFrom(ports, epic, tip) : null;
       if (now && decide(settings.policy, now, ports.clock.now()).checkpoint === null) {
         others = describeSaved(tip);
@@ -211,7 +211,7 @@ type Content = {
 async function saveDraft(
   ports: SessionPorts,
   { epic, session, settings }: Target,
-  snapshot: TreeSnapshot | null,
+  kept: KeptTree,
   writer: WriterId,
   collect: (tip: Tip) => Promise<Content | null>,
 ): Promise<Stored | null> {
@@ -236,7 +236,7 @@ async function saveDraft(
       at: ports.clock.now(),
       keep: settings.keep,
       head,
-      snapshot,
+      ...kept,
     };
   });
   const last = stored.at(-1);

@@ -1,6 +1,7 @@
 import type { CheckpointDocument } from '../checkpoint/document.ts';
 import { readForgotten } from '../checkpoint/forgotten.ts';
 import { type Checkpoint, type Found, walkEpic } from '../checkpoint/list.ts';
+import { findRemade } from '../checkpoint/lost.ts';
 import { findCheckpoint, findWork, parseName } from '../checkpoint/names.ts';
 import { readSaved } from '../checkpoint/read.ts';
 import { chooseUndo } from '../checkpoint/undo.ts';
@@ -64,7 +65,7 @@ async function findNamed(ports: RestorePorts, epic: EpicId, name: string): Promi
 async function readSnapshotTree(ports: RestorePorts, checkpoint: Checkpoint, snapshot: Oid): Promise<Oid> {
   const { git, home } = ports;
   try {
-    const { tree } = await readCommit(git, snapshot);
+    const { tree } = await readCommit(git, findRemade(home, snapshot));
     await readTree(git, tree);
     return tree;
   } catch (error) {

@@ -66,7 +66,11 @@ async function bringBack(
 ): Promise<Omit<Restored, 'settled'>> {
   const first = await proposeRestore(ports, target);
   if (isNothing(first.plan)) {
-    if (role === 'restore' && target.source.kind === 'undo') await finishLast(ports);
+    if (role === 'restore' && target.source.kind === 'undo') {
+      // Killed after git had written the files, and before they had their own bytes again.
+      await giveBytesBack(ports, first, () => true);
+      await finishLast(ports);
+    }
     return { plan: first.plan, saved: null, undo: null };
   }
   const work = role === 'rollback' ? `rolling back an interrupted restore` : describeWork(target);
@@ -84,7 +88,7 @@ async function bringBack(
       if (hasCode(error, 'REF_CONFLICT')) await dropUndo(ports, kept);
       throw error;
     });
-    await giveBytesBack(ports, proposal);
+    await giveBytesBack(ports, proposal, (path) => plan.write.has(path));
     const { commit } = await updateUndo(ports, kept, { isFinished: true });
     return { plan, saved: saved.checkpoint, undo: commit };
   } finally {
@@ -149,13 +153,17 @@ async function describeUndo(
 }
 
 /** Where an undo has to give back bytes that git's conversion would not. */
-async function giveBytesBack(ports: RestorePorts, { target, plan, worktree }: Proposal): Promise<void> {
+async function giveBytesBack(
+  ports: RestorePorts,
+  { target, worktree }: Proposal,
+  isWanted: (path: string) => boolean,
+): Promise<void> {
   const bytes = target.source.kind === 'undo' ? target.source.undo.bytes : null;
   if (bytes === null) return;
   const files = await diffTrees(ports.repository, emptyTree(ports.git.format), bytes);
   await bringBytesBack(
     ports,
     worktree,
-    files.filter(({ path }) => plan.write.has(path)),
+    files.filter(({ path }) => isWanted(path)),
   );
 }

@@ -1,7 +1,8 @@
 import { basename, join } from 'node:path';
 import type { OwnRows } from '../checkpoint/set-back.ts';
+import { listOf, optional, readChecked, text, withFields } from '../checks.ts';
 import { systemCode, writeFailed } from '../errors.ts';
-import { parseWriterId } from '../ids.ts';
+import { isWriterId, parseWriterId } from '../ids.ts';
 import { foldAll } from '../state/fold.ts';
 import type { Random } from '../system/clock.ts';
 import { type Disk, readTextIfThere, realPath, statIfThere, writeAtomically } from '../system/files.ts';
@@ -128,16 +129,15 @@ export function isOthers(home: string, session: SessionId): boolean {
   return writer ? others.has(writer) : false;
 }
 
-function readWriter(file: string): WriterFile | null {
-  try {
-    const parsed: unknown = JSON.parse(readTextIfThere(file) ?? 'null');
-    return isWriterFile(parsed) ? parsed : null;
-  } catch {
-    return null; // damaged: a new one is as good
-  }
-}
+const isWriterFile = withFields<WriterFile>({
+  id: isWriterId,
+  machine: text,
+  path: text,
+  restoredFrom: optional(text),
+  copiedFrom: optional(listOf(text)),
+});
 
-function isWriterFile(value: unknown): value is WriterFile {
-  const fields: (keyof WriterFile)[] = ['id', 'machine', 'path'];
-  return typeof value === 'object' && value !== null && fields.every((field) => field in value);
+/** Null where it is missing or damaged: a new one is as good. */
+function readWriter(file: string): WriterFile | null {
+  return readChecked(readTextIfThere(file), isWriterFile);
 }

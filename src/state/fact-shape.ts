@@ -1,7 +1,7 @@
 import * as z from 'zod/mini';
 import { amount, usage } from '../cost/shape.ts';
+import { isRunId } from '../ids.ts';
 import { cleanLine } from '../text.ts';
-import type { SessionId } from '../types.ts';
 import {
   decision,
   effectRecord,
@@ -10,20 +10,25 @@ import {
   issueUpdate,
   note,
   runHead,
+  sessionId,
+  sessionNumber,
   taskRecord,
 } from './shape.ts';
 
 const text = z.string();
 const key = z.string().check(z.minLength(1), z.maxLength(1_024));
 const reason = z.nullable(text);
+const run = z.string().check(z.refine(isRunId));
+
+const isBudget = (value: unknown) => value === null || z.safeParse(amount, value).success;
 
 /** One thing that happened in a session. Everything else is derived from these. */
 export const factShape = z.discriminatedUnion('kind', [
   z.object({
     kind: z.literal('session_started'),
-    number: z.number(),
+    number: sessionNumber,
     agent: z.nullable(text),
-    parentSessionId: z.nullable(z.custom<SessionId>((value) => typeof value === 'string')),
+    parentSessionId: z.nullable(sessionId),
   }),
   z.object({ kind: z.literal('session_running') }),
   z.object({ kind: z.literal('session_paused'), reason }),
@@ -35,7 +40,9 @@ export const factShape = z.discriminatedUnion('kind', [
   /** The epic's total; null lifts it. */
   z.object({ kind: z.literal('budget_set'), limit: z.nullable(amount) }),
   /** A keyed singleton: currentTask, testState, agent, contextWindow, resumptionState, lastGreen. */
-  z.object({ kind: z.literal('current_set'), key, value: z.json() }),
+  z
+    .object({ kind: z.literal('current_set'), key, value: z.json() })
+    .check(z.refine((set) => set.key !== 'budget' || isBudget(set.value), 'the budget is no amount')),
   z.object({ kind: z.literal('note'), id: key, text }),
   z.object({ kind: z.literal('tried'), id: key, text }),
   z.extend(z.omit(note, { session: true }), { kind: z.literal('blocker'), id: key }),
@@ -47,9 +54,9 @@ export const factShape = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('cost'), model: z.nullable(key), usage: usage }),
   /** A cumulative reading of somebody else's meter: the larger wins, so reading twice costs nothing. */
   z.object({ kind: z.literal('meter'), model: key, usage: usage }),
-  z.extend(z.omit(runHead, { at: true }), { kind: z.literal('run'), run: key }),
-  z.extend(z.omit(taskRecord, { at: true }), { kind: z.literal('task'), run: key, id: key }),
-  z.extend(z.omit(effectRecord, { at: true }), { kind: z.literal('effect'), run: key, id: key }),
+  z.extend(z.omit(runHead, { at: true }), { kind: z.literal('run'), run }),
+  z.extend(z.omit(taskRecord, { at: true }), { kind: z.literal('task'), run, id: key }),
+  z.extend(z.omit(effectRecord, { at: true }), { kind: z.literal('effect'), run, id: key }),
 ]);
 
 /** What is wrong with a fact from outside, or null where it is as it should be. */

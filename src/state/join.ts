@@ -19,9 +19,9 @@ export function compareStamps(a: Stamp, b: Stamp): number {
 
 type Merge<T> = (a: Entry<T>, b: Entry<T>) => Entry<T>;
 
-/** Of two words under one key the one that counts. */
+/** Of two words under one key the one that counts. Entries are compared whole: they may have fields of a later orch. */
 export function newest<T>(a: Entry<T>, b: Entry<T>): Entry<T> {
-  return (compareStamps(a.stamp, b.stamp) || compareJson(a.value, b.value)) >= 0 ? a : b;
+  return (compareStamps(a.stamp, b.stamp) || compareJson(a, b)) >= 0 ? a : b;
 }
 
 function mergedBy<T>(merge: (a: T, b: T) => T): Merge<T> {

@@ -88,6 +88,8 @@ function unless<T, O>(codes: readonly string[], otherwise: O, work: () => T): T 
 
 /** What the system says of a path that is not there, or no longer; the last one on a network file system. */
 const absent: readonly string[] = ['ENOENT', 'ENOTDIR', 'ESTALE'];
+/** The same of a path that nothing can have: a name that is too long, or that holds a NUL. Others may have given it. */
+const impossible: readonly string[] = [...absent, 'ENAMETOOLONG', 'ERR_INVALID_ARG_VALUE'];
 
 /** Does an error say that a path is gone? Another process may remove what this one has just seen. */
 export function saysGone(error: unknown): boolean {
@@ -119,11 +121,11 @@ export function readFolder(path: string): Dirent[] {
 
 /** The same for a path itself, and for a link rather than what it leads to; null where there is nothing. */
 export function lstatIfThere(path: string): Stats | null {
-  return unless(absent, null, () => lstatSync(path, { throwIfNoEntry: false })) ?? null;
+  return unless(impossible, null, () => lstatSync(path, { throwIfNoEntry: false })) ?? null;
 }
 
 export function statIfThere(path: string): Stats | null {
-  return unless(absent, null, () => statSync(path, { throwIfNoEntry: false })) ?? null;
+  return unless(impossible, null, () => statSync(path, { throwIfNoEntry: false })) ?? null;
 }
 
 export function realPath(path: string): string {

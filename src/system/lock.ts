@@ -1,9 +1,10 @@
 import { dirname } from 'node:path';
+import { readChecked } from '../checks.ts';
 import { systemCode } from '../errors.ts';
 import type { Millis } from '../types.ts';
 import { type Clock, type Random, sleep } from './clock.ts';
 import { type Disk, inFolder, readTextIfThere, removeIfThere, statIfThere, writeAll } from './files.ts';
-import { checkProcess, identifyThisProcess, type ProcessIdentity } from './process.ts';
+import { checkProcess, identifyThisProcess, isProcessIdentity, type ProcessIdentity } from './process.ts';
 
 export type LockPorts = { readonly disk: Disk; readonly clock: Clock; readonly random: Random };
 
@@ -156,13 +157,9 @@ export async function clearDeadHolder(ports: LockPorts, path: string): Promise<v
   if (holder !== null && findDeadHolder(path, ports.clock.now())) await clear(ports, path, holder);
 }
 
+/** Null where it is torn or empty: nobody to ask. */
 function parseHolder(text: string): ProcessIdentity | null {
-  try {
-    // Written by `acquire` above; a torn one does not parse.
-    return JSON.parse(text.split('\n')[0] ?? '') as ProcessIdentity;
-  } catch {
-    return null; // torn or empty: nobody to ask
-  }
+  return readChecked(text.split('\n')[0] ?? '', isProcessIdentity);
 }
 
 /** Takes an abandoned lock away, and puts it back if somebody alive got hold of it meanwhile. */

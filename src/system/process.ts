@@ -1,5 +1,6 @@
 import { readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
+import { number, orNull, text, withFields } from '../checks.ts';
 import { hash } from '../digest.ts';
 import { systemCode } from '../errors.ts';
 import { readTextIfThere, statIfThere } from './files.ts';
@@ -13,6 +14,15 @@ export type ProcessIdentity = {
   /** In the system's own ticks; a pid that is used again has another. */
   readonly startedAt: string | null;
 };
+
+/** Is this a process as it was written to a file? */
+export const isProcessIdentity = withFields<ProcessIdentity>({
+  host: text,
+  boot: orNull(text),
+  pidNamespace: orNull(text),
+  pid: number,
+  startedAt: orNull(text),
+});
 
 /**
  * What Linux says of a process in `/proc/<pid>/stat`, from its state on; null where there is no such process,

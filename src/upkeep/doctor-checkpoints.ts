@@ -11,7 +11,7 @@ import { parseOid } from '../ids.ts';
 import { saveByHand } from '../session/here.ts';
 import type { EpicId, Oid } from '../types.ts';
 import { count } from '../units.ts';
-import { type Check, type DoctorPorts, fail, listSome, ok } from './doctor-types.ts';
+import { type Check, type DoctorPorts, fail, listSome, ok, warn } from './doctor-types.ts';
 
 /* What is stored, as far as it can be seen quickly; `orch checkpoint verify` reads all of it. */
 
@@ -63,6 +63,42 @@ export const checkpoints: Check = {
     );
   },
 };
+
+/** A checkpoint that was made by itself tells nobody that it has no code. */
+export const code: Check = {
+  name: 'code',
+  look: async (ports) => {
+    const epics = await listEpics(ports.git);
+    const missing: { epic: EpicId; text: string }[] = [];
+    for (const epic of epics) {
+      const document = await readNewestDocument(ports, epic);
+      if (document?.snapshotFailed !== undefined)
+        missing.push({
+          epic,
+          text: `${epic}: checkpoint ${document.seq} has none: ${document.snapshotFailed}`,
+        });
+    }
+    const [first] = missing;
+    if (first === undefined) return ok('no newest checkpoint failed to save it');
+    return warn(
+      listSome(
+        missing.map(({ text }) => text),
+        3,
+      ),
+      `Fix the cause, then save the code: orch checkpoint create -e ${first.epic}`,
+    );
+  },
+};
+
+/** Null where it cannot be read: the checkpoints' own check says so. */
+async function readNewestDocument(ports: DoctorPorts, epic: EpicId) {
+  try {
+    return (await readTip(ports, epic)).saved?.document ?? null;
+  } catch (error) {
+    if (!isOrchError(error)) throw error;
+    return null;
+  }
+}
 
 async function readNewest(ports: DoctorPorts, epic: EpicId): Promise<Troubles> {
   const damage = await readDamage(ports, epic);
@@ -119,7 +155,7 @@ function trouble(epic: EpicId, { message, data }: OrchError): Trouble {
 }
 
 /** The one place where an object that is gone here may still be. Fetched beside ours, it changes no ref of ours. */
-async function suggestFetch({ git, repository }: DoctorPorts, epic: EpicId): Promise<string> {
+export async function suggestFetch({ git, repository }: DoctorPorts, epic: EpicId): Promise<string> {
   const remotes = git.name === 'native' ? await listRemotes(repository) : [];
   const remote = remotes.includes('origin') ? 'origin' : remotes[0];
   if (remote === undefined) return 'Only another clone, or a backup, could have it.';

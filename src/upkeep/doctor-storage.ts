@@ -2,11 +2,15 @@ import { lostPath, readLost } from '../checkpoint/lost.ts';
 import { listEpics, readTip } from '../checkpoint/tip.ts';
 import { epicsPrefix } from '../checkpoint/tree.ts';
 import { isOrchError } from '../errors.ts';
+import { findBroken } from '../git/remake.ts';
 import { snapshotsPrefix } from '../git/snapshot-ref.ts';
 import { findBrokenLink, measureReachable } from '../git/storage.ts';
+import { listRemotes } from '../git/surroundings.ts';
+import { parseEpicId } from '../ids.ts';
 import type { Millis, Oid } from '../types.ts';
 import { count, formatAge, formatSize } from '../units.ts';
-import { type BrokenRef, setSnapshotsAside } from './doctor-lost.ts';
+import { suggestFetch } from './doctor-checkpoints.ts';
+import { type BrokenRef, setRefsAside } from './doctor-lost.ts';
 import { type Check, type DoctorPorts, fail, listSome, ok, warn } from './doctor-types.ts';
 
 /* What is stored in git, seen from its refs: whether it is whole, shared, too much, or of another time. */
@@ -19,33 +23,38 @@ const objects: Check = {
   look: async (ports) => {
     const { git, repository, home } = ports;
     if (git.name !== 'native') return ok('not asked: that takes the git program');
-    const [epics, snapshots] = [await git.listRefs(epicsPrefix), await git.listRefs(snapshotsPrefix)];
-    const theirs = [...(await git.listRefs('refs/'))].filter(([ref]) => !isOurs(ref)).map(([, oid]) => oid);
-    const broken: BrokenRef[] = [];
-    const ask = (from: readonly Oid[]) => findBrokenLink(repository, from, theirs, mostFollowed);
-    const askAll = () => ask([...epics.values(), ...snapshots.values()]);
+    const all = [...(await git.listRefs('refs/'))];
+    const ours = new Map(all.filter(([ref]) => isOurs(ref)));
+    const theirs = all.filter(([ref]) => !isOurs(ref)).map(([, oid]) => oid);
+    const ask = () => findBroken(repository, [...new Set(ours.values())], mostFollowed, theirs);
+    const first = await ask();
     // What a prune removed a moment ago may still be held.
-    const isBroken =
-      (await askAll()) !== null && ((await git.bringBackObjects()).length === 0 || (await askAll()) !== null);
-    if (isBroken)
-      for (const [ref, oid] of [...epics, ...snapshots]) {
-        const problem = await ask([oid]);
-        if (problem !== null) broken.push({ ref, oid, problem });
-      }
+    const isBack = first.length > 0 && (await git.bringBackObjects()).length > 0;
+    const found = new Set(isBack ? await ask() : first);
     const lost = readLost(home).length;
-    const earlier = lost === 0 ? '' : `; ${count(lost, 'snapshot')} lost earlier, see ${lostPath(home)}`;
-    if (broken.length === 0)
-      return ok(`all there, of ${count(epics.size + snapshots.size, 'ref')}${earlier}`);
-    const aside = broken.filter(({ ref }) => snapshots.has(ref));
+    const earlier = lost === 0 ? '' : `; ${count(lost, 'ref')} set aside earlier, see ${lostPath(home)}`;
+    if (found.size === 0) return ok(`all there, of ${count(ours.size, 'ref')}${earlier}`);
+    const broken: BrokenRef[] = [];
+    for (const [ref, oid] of ours) {
+      if (!found.has(oid)) continue;
+      const problem = await findBrokenLink(repository, [oid], theirs, mostFollowed);
+      broken.push({ ref, oid, problem: problem ?? 'missing' });
+    }
+    // Made again, the checkpoints of an epic that a remote may have would be there twice after the next sync.
+    const mayBeShared = (await listRemotes(repository)).length > 0;
+    const isToFetch = ({ ref }: BrokenRef) => mayBeShared && ref.startsWith(epicsPrefix);
+    const toFetch = broken.find(isToFetch);
+    const aside = broken.filter((each) => !isToFetch(each));
+    const evidence = listSome(
+      broken.map(({ ref, problem }) => `${ref}: ${problem}`),
+      3,
+    );
+    if (aside.length === 0 && toFetch)
+      return fail(evidence, await suggestFetch(ports, parseEpicId(toFetch.ref.slice(epicsPrefix.length))));
     return fail(
-      listSome(
-        broken.map(({ ref, problem }) => `${ref}: ${problem}`),
-        3,
-      ),
-      aside.length === 0
-        ? 'See what is affected: orch checkpoint verify. Only another clone, or a backup, has what is gone'
-        : 'What is missing is lost unless another clone or a backup has it. Point the snapshot refs to what is whole, so that git gc and sync work again: orch doctor --fix',
-      aside.length === 0 ? undefined : () => setSnapshotsAside(ports, aside),
+      evidence,
+      'What is missing is lost unless another clone or a backup has it. Point these refs to what is whole, so that git gc and sync work again: orch doctor --fix',
+      () => setRefsAside(ports, aside),
     );
   },
 };

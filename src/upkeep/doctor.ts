@@ -1,5 +1,5 @@
 import { isOrchError } from '../errors.ts';
-import { checkpoints } from './doctor-checkpoints.ts';
+import { checkpoints, code } from './doctor-checkpoints.ts';
 import { identities } from './doctor-identity.ts';
 import { journals } from './doctor-journals.ts';
 import { refs } from './doctor-refs.ts';
@@ -16,6 +16,7 @@ const checks: readonly Check[] = [
   journals,
   refs,
   checkpoints,
+  code,
   ...storage,
 ];
 

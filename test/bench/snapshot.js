@@ -77,6 +77,39 @@ async function measureSnapshots({ openOrch, takeSnapshot, parseEpicId, parseSess
   return times;
 }
 
+/** All of them new in each round, in folders that were not there before. */
+function makeNewFiles(folder, round) {
+  fs.rmSync(join(folder, 'new'), { recursive: true, force: true });
+  for (let index = 0; index < files; index++) {
+    const path = pathOf(join(folder, 'new', `round-${round}`), index);
+    if (index < 400) fs.mkdirSync(join(path, '..'), { recursive: true });
+    fs.writeFileSync(path, `export const value${index} = '${round}';\n`);
+  }
+}
+
+async function measureNewFiles({ openOrch, takeSnapshot, parseEpicId, parseSessionId }) {
+  const folders = [makeRepository(), makeRepository()];
+  for (const folder of folders) git(folder, 'commit', '--quiet', '--allow-empty', '--message', 'none');
+  const [ours, bare] = folders;
+  git(bare, 'read-tree', '--empty'); // an index to copy
+  const orch = await openOrch({ cwd: ours, engine: 'native' });
+  const request = {
+    epic: parseEpicId('epic'),
+    session: parseSessionId('sess-bench3'),
+    label: 'session 1',
+    at: Date.now(),
+    maxFileBytes: 10_000_000,
+  };
+  const side = (folder, run) => ({ prepare: (round) => makeNewFiles(folder, round), run });
+  const times = await measure(
+    { snapshot: side(ours, () => takeSnapshot(orch, request)), bare: side(bare, () => addAll(bare)) },
+    { rounds: 5 },
+  );
+  orch.close();
+  for (const folder of folders) removeFolder(folder);
+  return times;
+}
+
 /**
  * A snapshot with its commit and ref, all of it on disk, against `git add -A` and `git write-tree` on a copied index:
  * as they are, where nothing waits for the disk, and with git's own waiting for each object (not for its folder).
@@ -85,6 +118,7 @@ export async function run() {
   const internals = await loadInternals();
   const some = await measureSnapshots(internals, changed);
   const none = await measureSnapshots(internals, 0);
+  const added = await measureNewFiles(internals);
   const what = `snapshot, ${files / 1_000},000 files`;
   const add = 'git add -A, write-tree';
   return [
@@ -94,6 +128,12 @@ export async function run() {
       against: `${add}, fsync`,
       ...compare(some.snapshot, some.synced),
       bar: 1.3,
+    },
+    {
+      what: `snapshot, ${files / 1_000},000 new files`,
+      against: add,
+      ...compare(added.snapshot, added.bare),
+      bar: 1.5,
     },
     { what: `${what}, none changed`, against: add, ...compare(none.snapshot, none.bare), bar: 1.3 },
   ];

@@ -30,6 +30,27 @@ async function makeLured() {
 const epicsOf = (repository: TestRepository) =>
   repository.git('for-each-ref', '--format=%(refname)', 'refs/orchestration/epics');
 
+describe('an agent in a session', () => {
+  it('approves none of the repository’s settings, with or without its variables', () => {
+    const repository = makeRepositoryWithCommit();
+    const zero = 'prices: { m: { input: 0, output: 0 } }\n';
+    writeConfig(repository, 'budget: 5\n');
+    const agent = join(repository.home, 'agent');
+    const call = `'${process.execPath}' '${orchBin}'`;
+    const script = [
+      '#!/bin/sh',
+      `printf '${zero.replaceAll('\n', '\\n')}' > .orchestration/config.yaml`,
+      `env -u ORCH_SESSION -u ORCH_EPIC ${call} ${approval.join(' ')}`,
+      `env -u ORCH_SESSION ORCH_TRUST=1 ${call} sync -y`,
+      'exit 0',
+    ];
+    writeFileSync(agent, `${script.join('\n')}\n`, { mode: 0o755 });
+    expect(runOrch(repository, ['start', '-e', 'x', '--no-baseline', '--', agent]).status).toBe(0);
+    const told = runOrch(repository, ['start', '-e', 'y', '--no-baseline', '--', 'true']);
+    expect(told.stderr).toContain('prices in .orchestration/config.yaml is not used until you approve it');
+  });
+});
+
 describe('a remote that only the config names', () => {
   it('is not asked for an unknown epic, approved or not', async () => {
     const { clone } = await makeLured();

@@ -116,6 +116,17 @@ describe('money that others claim', () => {
       const [row] = Object.values(state.ledger);
       for (let n = 0; n < 20_000; n++) state.ledger[`w-${n}`] = row;
     },
+    'a row summed up a billion times': ({ state }) => {
+      for (const { value } of Object.values<{ value: { generation: number } }>(state.ledger))
+        value.generation = 1_000_000_000;
+    },
+    'a stamp past its clock': ({ state }) => {
+      state.current.asked = { value: { text: 'x' }, stamp: [Date.UTC(2125, 0), 'w-x', 0] };
+    },
+    'so much that nothing could be added': ({ state }) => {
+      for (let n = 0; n < 100; n++)
+        state.current[`k${n}`] = { value: 'x'.repeat(7_000), stamp: [1, 'w-x', 0] };
+    },
     'values nested without end': ({ state }) => {
       let deep: unknown = 1;
       for (let n = 0; n < 200; n++) deep = [deep];
@@ -254,11 +265,27 @@ describe('a budget that another clone raised', () => {
     expect(limitIn(alice)).toBe(15);
   });
 
+  it('is held also against a lower one that is in no checkpoint yet', async () => {
+    const { hub, alice } = await shareBudget();
+    orchJson(alice, ['start', '-e', 'x', '--background', '--no-baseline']);
+    orchJson(alice, ['cost', 'budget', '2', '-e', 'x']);
+    forge(hub, ({ state }) => {
+      state.clock += 1_000;
+      state.current.budget = { value: 4_000_000, stamp: [state.clock + 86_400_000, 'w-x', 0] };
+      state.clock += 86_400_000;
+    });
+    expect(await syncIn(alice)).toMatchObject({ raised: [{ fromUsd: 2, toUsd: 4 }] });
+    expect(limitIn(alice)).toBe(2);
+    orchJson(alice, ['pause', '-e', 'x']);
+    expect(limitIn(alice)).toBe(2);
+  });
+
   it('is held also where it was lifted, and where its forger signs as this clone', async () => {
     const { hub, alice } = await shareBudget();
     const writer = writerOf(alice);
     forge(hub, ({ state }) => {
-      state.current.budget = { value: null, stamp: [state.clock + 1, writer, 5] };
+      state.clock += 1;
+      state.current.budget = { value: null, stamp: [state.clock, writer, 5] };
     });
     expect(await syncIn(alice)).toMatchObject({ raised: [{ epicId: 'x', fromUsd: 5, toUsd: null }] });
     expect(limitIn(alice)).toBe(5);

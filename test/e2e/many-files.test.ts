@@ -33,7 +33,7 @@ describe.runIf(hasLimits)('a checkpoint with many new files, where few can be op
     [1_024, 1_500],
     [256, 1_500],
     [256, 490],
-    [256, 6_000],
+    [256, 5_200],
   ])('with %i open at the most, %i new files are all in it', (limit, count) => {
     const repository = makeRepositoryWithCommit();
     writeMany(repository, count, 'first');

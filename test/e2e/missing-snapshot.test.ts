@@ -34,7 +34,7 @@ it.each(['', '^{tree}', ':only'])('a snapshot without its object "%s" stops noth
   expectSound(repository);
   expect(runOrch(repository, ['cleanup']).status).toBe(0);
   expect(runOrch(repository, ['sync', '-y']).status).toBe(0);
-  expect(runOrch(repository, ['doctor']).stdout).toContain('1 snapshot lost earlier');
+  expect(runOrch(repository, ['doctor']).stdout).toContain('1 ref set aside earlier');
   const restored = runOrch(repository, ['restore', '1', '-e', 'y', '-y', '--json']);
   expect([restored.status, errorOf(restored).code]).toEqual([6, 'INTEGRITY']);
   if (part === '') expect(errorOf(restored).message).toContain('is lost here');

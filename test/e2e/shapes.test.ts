@@ -33,6 +33,7 @@ const checkpoint = {
   costUsd: 'number',
   gates: 'string',
   snapshot: 'string',
+  notSaved: 'null',
 };
 const budget = {
   limitUsd: 'number',

@@ -157,7 +157,7 @@ describe('a snapshot of unusual files', () => {
     repository.git('-C', 'module', 'commit', '--quiet', '--all', '--message', 'its own');
     expect(readdirSync(repository.folder)).not.toContain('out');
     const { commit, leftOut } = await snapshot(repository);
-    expect(leftOut).toEqual([]);
+    expect(leftOut).toEqual([{ path: 'module', reason: 'submodule with new commits', bytes: null }]);
     expect(filesOf(repository, commit)).toEqual(files);
     mkdirSync(join(repository.folder, 'out'));
     repository.write('out/c', 'new\n');
@@ -165,6 +165,69 @@ describe('a snapshot of unusual files', () => {
       ...files,
       'out/c': '100644 new',
     });
+  });
+});
+
+describe('a submodule', () => {
+  it.each([2, 4])(
+    'is named where there is more in it than its commit (index version %i)',
+    async (version) => {
+      const repository = makeRepositoryWithCommit();
+      makeNested(repository, 'a module');
+      repository.git('add', '.');
+      repository.git('commit', '--quiet', '--message', 'module');
+      repository.git('update-index', `--index-version=${version}`);
+      const look = async () =>
+        (await snapshot(repository)).leftOut.map(({ path, reason }) => `${path}: ${reason}`);
+      expect(await look()).toEqual([]);
+      const inside = (...args: string[]) => repository.git('-C', 'a module', ...args);
+      repository.write('a module/inside', 'changed\n');
+      expect(await look()).toEqual(['a module: submodule with changes inside']);
+      // Once from the kept index, once from the user's.
+      repository.write('other', 'new\n');
+      repository.git('add', 'other');
+      expect(await look()).toEqual(['a module: submodule with changes inside']);
+      inside('checkout', '--quiet', '.');
+      repository.write('a module/untracked', 'new\n');
+      expect(await look()).toEqual(['a module: submodule with changes inside']);
+      inside('add', '.');
+      inside('commit', '--quiet', '--message', 'its own');
+      expect(await look()).toEqual(['a module: submodule with new commits']);
+      repository.git('add', 'a module');
+      expect(await look()).toEqual([]);
+      expectSound(repository);
+    },
+  );
+
+  it('has no program run that its own settings name', async () => {
+    const repository = makeRepositoryWithCommit();
+    makeNested(repository, 'module');
+    repository.git('add', '.');
+    repository.git('commit', '--quiet', '--message', 'module');
+    const trace = join(repository.home, 'trace');
+    const script = join(repository.home, 'monitor');
+    writeFileSync(script, `#!/bin/sh\necho ran >>'${trace}'\n`);
+    chmodSync(script, 0o755);
+    repository.git('-C', 'module', 'config', 'core.fsmonitor', script);
+    repository.write('module/inside', 'changed\n');
+    expect((await snapshot(repository)).leftOut).toHaveLength(1);
+    expect(readdirSync(repository.home)).not.toContain('trace');
+  });
+});
+
+describe('what a snapshot left out', () => {
+  it('is written anew where another file is, though no other has changed; not where one only grew', async () => {
+    const repository = makeRepositoryWithCommit();
+    repository.write('big', large);
+    const first = await snapshot(repository);
+    repository.write('big', large.repeat(200));
+    expect(await snapshot(repository)).toMatchObject({ commit: first.commit, isNew: false });
+    repository.write('bigger', large);
+    const second = await snapshot(repository);
+    expect(second).toMatchObject({ tree: first.tree, before: first.tree });
+    expect(repository.git('log', '-1', '--format=%B', second.commit)).toContain(
+      '- bigger (too large, 0.0 MB)\n',
+    );
   });
 });
 

@@ -147,7 +147,7 @@ async function writeLedger({ orch }: Clone, change: (state: State) => State['led
   const made = sealDocument({ ...content, id, seq, state, events: [] });
   const money = totalUsage(state.ledger).micros;
   const message = formatMessage(
-    { ...made, cost: money, budget: null, gates: 'unknown', head: null, agent: null },
+    { ...made, cost: money, budget: null, gates: 'unknown', head: null, notSaved: null, agent: null },
     'x',
   );
   const edits = new Map([[documentName(id), formatDocument(made)]]);

@@ -414,6 +414,7 @@ it('a checkpoint is summed up in one line', () => {
     reason: null,
     summary: 'Login form\ndone',
     costUsd: 4.1,
+    notSaved: null,
   } as const;
   expect(formatCheckpointSummary(listed)).toBe(
     'ckpt 58 of feat-login: Login form done (session 7, 2026-03-02 17:38 UTC, interval, $4.10, gates red)',

@@ -16,6 +16,7 @@ const content: MessageContent = {
   budget: 20_000_000,
   gates: 'red',
   head: parseOid('a'.repeat(40)),
+  notSaved: null,
   snapshot: parseOid('b'.repeat(40)),
   agent: 'claude-code 3f0c3a1e',
 };

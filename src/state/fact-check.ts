@@ -1,0 +1,151 @@
+import {
+  amount,
+  type Check,
+  type Checks,
+  isRecord,
+  listOf,
+  number,
+  oid,
+  oneOf,
+  optional,
+  orNull,
+  session,
+  text,
+  time,
+  wholeUpTo,
+  withFields,
+  yesOrNo,
+} from '../checks.ts';
+import type { Usage } from '../cost/ledger.ts';
+import { isRunId } from '../ids.ts';
+import { lookUp } from '../keyed.ts';
+import { maxSessionNumber } from '../units.ts';
+import type { Fact } from './facts.ts';
+
+/*
+ * Whether a fact is as `fact-shape.ts` says, without what that needs: journals are read by every hook, and zod would
+ * take longer to load than all the rest of it. The types see to it that no kind and no field is left out; a test
+ * compares the two.
+ */
+
+type OfKind<K extends Fact['kind']> = Omit<Extract<Fact, { readonly kind: K }>, 'kind'>;
+
+/** The longest name that something can be kept under. */
+export const maxKeyLength = 1_024;
+
+const key: Check = (value) => typeof value === 'string' && value.length >= 1 && value.length <= maxKeyLength;
+const run: Check = (value) => typeof value === 'string' && isRunId(value);
+
+export const isUsage = withFields<Usage>({
+  micros: amount,
+  input: amount,
+  output: amount,
+  cacheRead: amount,
+  cacheWrite: amount,
+  unpriced: amount,
+  estimated: optional(amount),
+  guessed: optional(amount),
+  settled: optional(amount),
+  corrected: optional(amount),
+});
+const usage: Check = isUsage;
+const artifact = withFields<{ path: string; sha256: string; bytes: number }>({
+  path: text,
+  sha256: text,
+  bytes: amount,
+});
+const reason = orNull(text);
+
+/** Deeper than orch nests anything, and far less deep than what a document may hold. */
+const maxDepth = 32;
+
+function isJson(value: unknown, depth = 0): boolean {
+  if (typeof value !== 'object' || value === null)
+    return typeof value === 'number' ? Number.isFinite(value) : value !== undefined;
+  return depth < maxDepth && Object.values(value).every((part) => isJson(part, depth + 1));
+}
+
+const kinds: { readonly [K in Fact['kind']]: Checks<OfKind<K>> } = {
+  session_started: {
+    number: wholeUpTo(maxSessionNumber),
+    agent: orNull(text),
+    parentSessionId: orNull(session),
+  },
+  session_running: {},
+  session_paused: { reason },
+  session_completed: { reason },
+  session_failed: { reason },
+  session_recovered: { reason },
+  budget_exceeded: { reason },
+  budget_set: { limit: orNull(amount) },
+  current_set: { key, value: (value) => value !== undefined },
+  note: { id: key, text },
+  tried: { id: key, text },
+  blocker: { id: key, text, resolvedAt: orNull(time) },
+  decision: { id: key, text, rationale: orNull(text) },
+  file: {
+    path: key,
+    change: oneOf('added', 'modified', 'deleted', 'read'),
+    added: orNull(number),
+    removed: orNull(number),
+    priority: orNull(number),
+    why: orNull(text),
+  },
+  issue: {
+    id: key,
+    title: orNull(text),
+    status: oneOf('open', 'in_progress', 'done', 'deferred'),
+    severity: orNull(oneOf('critical', 'high', 'medium', 'low')),
+    location: orNull(text),
+  },
+  gate: {
+    name: key,
+    status: oneOf('passed', 'failed', 'timed_out', 'skipped'),
+    durationMs: number,
+    tree: orNull(oid),
+    output: text,
+    knownBefore: yesOrNo,
+  },
+  cost: { model: orNull(key), usage },
+  meter: { model: key, usage },
+  run: {
+    run,
+    plan: text,
+    digest: text,
+    status: oneOf('running', 'succeeded', 'failed', 'resume_needed', 'blocked'),
+    session,
+    from: orNull(text),
+    file: optional(text),
+    startedAt: time,
+    endedAt: orNull(time),
+  },
+  task: {
+    run,
+    id: key,
+    status: oneOf('running', 'succeeded', 'failed', 'skipped'),
+    attempts: amount,
+    digest: text,
+    artifacts: listOf(artifact),
+  },
+  effect: {
+    run,
+    id: key,
+    task: text,
+    key: text,
+    status: oneOf('planned', 'acknowledged', 'blocked'),
+    reason: orNull(text),
+    digest: text,
+    what: text,
+  },
+};
+
+/** Is this a fact, or one of a later orch's? Of a known kind, it is as it should be. */
+export function isFact(value: unknown): value is Fact {
+  if (!isRecord(value) || !isJson(value)) return false;
+  const kind = lookUp(value, 'kind');
+  if (typeof kind !== 'string') return false;
+  const checks = lookUp<Checks<object>>(kinds, kind);
+  if (checks !== undefined && !withFields(checks)(value)) return false;
+  // A budget that is no amount of money would read as none.
+  return kind !== 'current_set' || value.key !== 'budget' || orNull(amount)(value.value);
+}
