@@ -53,11 +53,16 @@ export function summarize(trigger: Trigger, reason: string | null, events: reado
   const counts = new Map<string, number>();
   for (const { fact } of events) {
     if (trigger === 'session_start' && fact.kind === 'budget_set') continue; // it began with one
-    const noun = fact.kind === 'current_set' ? currentNouns.get(fact.key) : nouns[fact.kind];
+    const noun = nounOf(fact);
     if (noun) counts.set(noun, (counts.get(noun) ?? 0) + 1);
   }
   const said = [...counts].map(([noun, amount]) => count(amount, noun)).join(', ');
   return said ? `${triggerWords[trigger]}: ${said}` : triggerWords[trigger];
+}
+
+function nounOf(fact: Fact): string | undefined {
+  if (fact.kind === 'current_set') return currentNouns.get(fact.key);
+  return fact.kind === 'cost' && fact.usage.corrected ? 'cost correction' : nouns[fact.kind];
 }
 
 /** The tasks of a plan that succeeded, by their ids. */
@@ -89,7 +94,7 @@ export function describeFigures(
     `Session ${sessionNumber}`,
     files.length > 0 && `${count(new Set(files.map(({ path }) => path)).size, 'file')}${lines}`,
     describeTests(events, after),
-    spent > 0 && `+${formatUsd(spent)}`,
+    spent !== 0 && `${spent > 0 ? '+' : '−'}${formatUsd(Math.abs(spent))}`,
     rebuiltOver > 0 && `rebuilt: ${count(rebuiltOver, 'checkpoint')} before this could not be read`,
   ];
   return figures.filter((figure) => figure !== false).join(' · ');

@@ -118,16 +118,18 @@ export function showReport(
   return [out.paint('dim', head), ...lines, ...below.map((line) => out.paint('dim', line))].join('\n');
 }
 
-/** `estimated, by the agent itself: mine 1.20`: what nobody but the agent has a figure for. */
+/** `estimated, by the agent itself: mine 1.20`: where an amount is not tokens at a price, or was put right. */
 function listEstimated({ byModel }: CostReport): string[] {
   const estimated = byModel.flatMap(({ model, usage }) =>
     usage.estimated ? [`${nameModel(model)} ${toUsd(usage.estimated).toFixed(2)}`] : [],
   );
+  const corrected = byModel.reduce((sum, { usage }) => sum + (usage.corrected ?? 0), 0);
   const guessed = byModel.flatMap(({ model, usage }) =>
     guessOf(usage) > 0 ? [`${nameModel(model)} ${toUsd(guessOf(usage)).toFixed(2)}`] : [],
   );
   return [
     ...(estimated.length === 0 ? [] : [`estimated, by the agent itself: ${estimated.join(' · ')}`]),
+    ...(corrected === 0 ? [] : [`corrected, recorded by hand before: ${toUsd(corrected).toFixed(2)}`]),
     ...(guessed.length === 0 ? [] : [`guessed, no price is known: ${guessed.join(' · ')}`]),
   ];
 }

@@ -89,8 +89,14 @@ const report: CommandSpec = {
               return { sessionId, number: sessionNumber, costUsd: toUsd(micros) };
             }),
             byModel: found.byModel.map(({ model, micros, usage }) => {
-              const { micros: _, estimated: __, guessed: ___, settled: ____, ...tokens } = usage;
-              return { model, costUsd: toUsd(micros), ...describeEstimate(estimateOf(usage)), ...tokens };
+              const { micros: _, estimated: __, guessed: ___, settled: ____, corrected, ...tokens } = usage;
+              return {
+                model,
+                costUsd: toUsd(micros),
+                ...describeEstimate(estimateOf(usage)),
+                ...(corrected && { correctedUsd: toUsd(corrected) }),
+                ...tokens,
+              };
             }),
             budget,
           }),

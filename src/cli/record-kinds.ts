@@ -1,6 +1,10 @@
 import { nameLeftOut } from '../checkpoint/not-saved.ts';
+import { emptyRow } from '../cost/ledger.ts';
+import { correctableIn } from '../cost/money.ts';
 import { OrchError } from '../errors.ts';
+import { lookUp } from '../keyed.ts';
 import type { Orch } from '../orch.ts';
+import { refuseCorrection } from '../session/budget.ts';
 import type { SessionChanges } from '../session/changes.ts';
 import * as facts from '../session/facts.ts';
 import { locateFile } from '../session/file-path.ts';
@@ -9,13 +13,15 @@ import type { Fact } from '../state/facts.ts';
 import type { State } from '../state/lists.ts';
 import { realPath } from '../system/files.ts';
 import { cleanLine } from '../text.ts';
-import type { SessionId } from '../types.ts';
+import type { EpicId, SessionId } from '../types.ts';
 import { type Call, type CommandSpec, type OptionSpec, textOf } from './spec.ts';
 
 type Situation = { readonly orch: Orch; readonly call: Call; readonly text: string } & {
   /** All that is known of the epic; read only where it is needed. */
   readState(): Promise<State>;
   readonly session: SessionId | null;
+  readonly epic: EpicId;
+  readonly byAgent: boolean;
   /** The folder it was typed in. */
   readonly cwd: string;
 };
@@ -202,16 +208,32 @@ export const kinds: readonly Kind[] = [
       { flags: '--output <tokens>', description: 'output tokens' },
       { flags: '--cache-read <tokens>', description: 'tokens read from the cache' },
       { flags: '--cache-write <tokens>', description: 'tokens written to the cache' },
+      { flags: '--correct <usd>', description: 'what was recorded by mistake, and counts no longer' },
     ],
-    examples: ['orch record cost 0.25', 'orch record cost 0.25 --model claude-sonnet-4-5 --output 1200'],
-    makeFacts: ({ call }) =>
-      facts.costFact(call.argument ?? '', {
+    examples: [
+      'orch record cost 0.25',
+      'orch record cost 0.25 --model claude-sonnet-4-5 --output 1200',
+      'orch record cost 2.50 --correct 250',
+    ],
+    makeFacts: async ({ call, orch, readState, epic, byAgent }) => {
+      const wrong = textOf(call, 'correct');
+      const details = {
         model: textOf(call, 'model') ?? null,
         input: numberOf(call, 'input') ?? 0,
         output: numberOf(call, 'output') ?? 0,
         cacheRead: numberOf(call, 'cache-read') ?? 0,
         cacheWrite: numberOf(call, 'cache-write') ?? 0,
-      }),
+      };
+      if (wrong === undefined) return facts.costFact(call.argument ?? '', details);
+      if (Object.values(details).some(Boolean))
+        throw new OrchError('USAGE', '--correct takes no model and no tokens', {
+          hint: 'Only costs that were recorded without --model can be corrected: orch record cost RIGHT --correct WRONG',
+        });
+      const state = await readState();
+      refuseCorrection(epic, state, { byAgent, home: orch.home });
+      const row = lookUp(state.ledger, await orch.identifyWriter())?.value ?? emptyRow;
+      return facts.correctionFact(call.argument ?? '', wrong, correctableIn(row));
+    },
   },
 ];
 

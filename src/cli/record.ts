@@ -5,7 +5,7 @@ import { recordIn } from '../session/here.ts';
 import type { Fact } from '../state/facts.ts';
 import { cleanLine, cutColumns, maxTextBytes } from '../text.ts';
 import type { EpicId } from '../types.ts';
-import { count } from '../units.ts';
+import { count, formatUsd } from '../units.ts';
 import { choosePlace, epicOption, rememberEpic } from './choose.ts';
 import { showOutcome } from './outcome.ts';
 import { type Kind, kinds } from './record-kinds.ts';
@@ -25,9 +25,8 @@ function makeCommand({ name, description, argument, options = [], examples, make
         const place = await choosePlace(context, orch, textOf(call, 'epic'));
         const readState = async () => (await readView(orch, place.epic)).state;
         const session = place.kind === 'running' ? place.session : null;
-        const made = [
-          await makeFacts({ orch, call, text: call.rest.join(' '), readState, session, cwd: context.cwd }),
-        ].flat();
+        const about = { epic: place.epic, session, byAgent: context.settings.byAgent, cwd: context.cwd };
+        const made = [await makeFacts({ orch, call, text: call.rest.join(' '), readState, ...about })].flat();
         if (made.length === 0) throw nothingToRecord(place.epic, name);
         await refuseCostElsewhere(orch, place, made);
         const outcome = await recordIn(orch, place, made);
@@ -54,6 +53,8 @@ function describeMade(made: readonly Fact[], name: string, epic: EpicId): string
   const [first] = made;
   if (first?.kind === 'blocker' && first.resolvedAt !== null)
     return `blocker ${first.id} resolved for ${epic}: ${cutColumns(cleanLine(first.text), 60)}`;
+  if (first?.kind === 'cost' && first.usage.corrected)
+    return `cost corrected for ${epic}: ${formatUsd(first.usage.micros)} instead of ${formatUsd(first.usage.corrected)}`;
   return `${made.length === 1 ? name : count(made.length, name)} recorded for ${epic}`;
 }
 

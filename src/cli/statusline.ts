@@ -3,7 +3,7 @@ import { isOrchError } from '../errors.ts';
 import { readChainedStatusLine } from '../integration/claude-settings.ts';
 import { parseStatusCall, type StatusCall } from '../integration/status-call.ts';
 import { type Orch, openOrch } from '../orch.ts';
-import { type AgentStatus, readAgentStatus, recordContext } from '../session/agent-status.ts';
+import { type AgentStatus, readAgentStatus, recordContext, tellsCost } from '../session/agent-status.ts';
 import { describeMoney } from '../session/status.ts';
 import type { Millis } from '../types.ts';
 import { readSettings } from './environment.ts';
@@ -65,6 +65,8 @@ async function look(call: StatusCall): Promise<Ours | null> {
     const finish = async () => {
       try {
         await recordContext(opened, status);
+        if (tellsCost(status, call))
+          await (await import('../session/agent-figure.ts')).recordFigure(opened, status, call);
       } catch (error) {
         keepFault(opened, error);
       } finally {

@@ -88,13 +88,18 @@ function sumMeters(row: LedgerRow): Usage {
 
 /** What a writer has used: what its meters add up to, and never less than a checkpoint once said. */
 export function usedBy(row: LedgerRow): Usage {
-  return row.total ? largerUsage(row.total, sumMeters(row)) : sumMeters(row);
+  return row.total ? largerUsage(certainOf(row.total), sumMeters(row)) : sumMeters(row);
+}
+
+/** Without what is guessed and what lowers it: a floor of those would keep a guess alive, or a forged correction. */
+function certainOf({ guessed: _, settled: __, corrected: ___, ...certain }: Usage): Usage {
+  return certain;
 }
 
 /** Writes down what each writer has used so far. Every stored ledger says it, and from then on it cannot fall. */
 export function withTotals<E extends { readonly value: LedgerRow }>(ledger: Keyed<E>): Keyed<E> {
   const entries = Object.entries(ledger).map(([writer, entry]) => {
-    const value = { ...entry.value, total: usedBy(entry.value) };
+    const value = { ...entry.value, total: certainOf(usedBy(entry.value)) };
     return [writer, { ...entry, value }] as const;
   });
   return Object.fromEntries(entries);

@@ -1,6 +1,15 @@
 import type { Micros } from '../types.ts';
 import { maxMicros } from '../units.ts';
-import { addUsage, byHand, type Ledger, listReadings, noUsage, type Reading, type Usage } from './ledger.ts';
+import {
+  addUsage,
+  byHand,
+  type Ledger,
+  type LedgerRow,
+  listReadings,
+  noUsage,
+  type Reading,
+  type Usage,
+} from './ledger.ts';
 
 /**
  * What is guessed now: it may fall, and what is kept may not. So two parts are kept that only grow, all that was ever
@@ -60,4 +69,10 @@ export function spentBy(ledger: Ledger, session: string): Micros {
     if (of === session) spent += micros + guessed - settled - (model === byHand ? corrected : 0);
   }
   return Math.min(Math.max(0, spent), maxMicros);
+}
+
+/** How much of what a writer recorded by hand can still be taken back. */
+export function correctableIn(row: LedgerRow): Micros {
+  const { micros, corrected = 0 } = sumByModel(listReadings({ row: { value: row } })).get(byHand) ?? noUsage;
+  return Math.max(0, micros - corrected);
 }

@@ -25,7 +25,16 @@ function readMessage(line: Fields, text: string): UsageLine | null {
   const nanos = asNanos(line.costUSD);
   if (sumTokens(tokens) === 0 && !nanos) return null;
   const key = keyOf(line, message, text);
-  return { kind: 'message', key, model, tokens, nanos, ...(line.isSidechain === true && { isAside: true }) };
+  const at = Date.parse(asName(line.timestamp) ?? '');
+  return {
+    kind: 'message',
+    key,
+    model,
+    tokens,
+    nanos,
+    ...(at > 0 && { at }),
+    ...(line.isSidechain === true && { isAside: true }),
+  };
 }
 
 /** Gateways of other makers leave out the request's id. What has no id at all is known by its words. */

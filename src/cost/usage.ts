@@ -1,3 +1,4 @@
+import type { Millis } from '../types.ts';
 import { asFields, type Fields, type Nanos } from './fields.ts';
 import type { Tokens } from './tokens.ts';
 import { readClaudeLine } from './usage-claude.ts';
@@ -22,6 +23,8 @@ export type UsageLine =
       readonly tokens: Tokens;
       /** The agent's own figure for it. */
       readonly nanos: Nanos | null;
+      /** When the model gave it; a fork repeats what its parent was told before. */
+      readonly at?: Millis;
       /** It is of an agent that the agent started itself, and not in its own window. */
       readonly isAside?: true;
     }

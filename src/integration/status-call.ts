@@ -1,5 +1,6 @@
 import type { ContextReading } from '../cost/context.ts';
-import { asCount, asFields, asName } from '../cost/fields.ts';
+import { asCount, asFields, asName, asNanos } from '../cost/fields.ts';
+import type { Micros } from '../types.ts';
 
 /** What Claude Code tells whoever makes its status line. */
 export type StatusCall = {
@@ -7,6 +8,8 @@ export type StatusCall = {
   readonly cwd: string | null;
   /** The folder it began in. */
   readonly project: string | null;
+  /** What the conversation has cost in all, by its own account; null where it does not tell. */
+  readonly cost: Micros | null;
   /** Null before its first answer. */
   readonly context: ContextReading | null;
 };
@@ -24,11 +27,13 @@ export function parseStatusCall(text: string): StatusCall | null {
     asCount(usage?.cache_creation_input_tokens);
   const model = asName(asFields(call.model)?.id);
   const size = asCount(window?.context_window_size) || null;
+  const nanos = asNanos(asFields(call.cost)?.total_cost_usd);
   const workspace = asFields(call.workspace);
   return {
     agentSession,
     cwd: asName(workspace?.current_dir) ?? asName(call.cwd),
     project: asName(workspace?.project_dir),
+    cost: nanos === null ? null : Math.round(nanos / 1_000),
     context: tokens === 0 ? null : { tokens, model, window: size },
   };
 }

@@ -9,7 +9,7 @@ import { type Disk, listFolder, makeFolder, readIfThere, removeIfThere, writeAll
 import type { TranscriptState } from './transcript.ts';
 
 /** Grows when what is kept, or how a line is read, changes: then the transcripts are read anew. */
-const format = 3;
+const format = 4;
 
 /** What is remembered of a session's transcripts. */
 export type CachedTranscripts = {

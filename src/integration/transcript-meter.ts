@@ -1,4 +1,6 @@
 import type { ContextReading } from '../cost/context.ts';
+import type { Nanos } from '../cost/fields.ts';
+import { followFigure, type LiveFigure, sumMoney } from '../cost/figure.ts';
 import { addUsage, exceeds, noUsage, subtractUsage, type Usage } from '../cost/ledger.ts';
 import { type Difference, type Meters, makeMeters, reconcile } from '../cost/meters.ts';
 import { followReading, guessOf, withOpenGuess } from '../cost/money.ts';
@@ -7,6 +9,7 @@ import { type Keyed, lookUp, mergeKeyed } from '../keyed.ts';
 import type { Fact } from '../state/facts.ts';
 import type { Random } from '../system/clock.ts';
 import type { Disk } from '../system/files.ts';
+import type { Micros, Millis } from '../types.ts';
 import { type FileNotice, readTranscript, unread } from './transcript.ts';
 import { loadCached, storeCached } from './transcript-cache.ts';
 
@@ -21,6 +24,10 @@ export type MeterRequest = {
   readonly recorded: Meters;
   /** What the transcripts held when the session began, if it went on with them: that was another session's. */
   readonly before: Meters;
+  /** When the conversations of files began that were not there then: what is older in them is another session's too. */
+  readonly begins?: Keyed<Millis>;
+  /** What the agent says meanwhile that it has cost in all. */
+  readonly figure?: LiveFigure | null;
   /** Do the agents give their accounts in these files, behind what they are of? Then what follows is not in them. */
   readonly isFollowed: boolean;
 };
@@ -30,6 +37,9 @@ export type MeterResult = {
   readonly facts: readonly (Fact & { kind: 'meter' })[];
   /** The same by model; what `before` is for a session that goes on with these transcripts. */
   readonly meters: Meters;
+  /** What the session's own meters come to, whatever the agent says of itself meanwhile, and what its accounts do. */
+  readonly counted: Micros;
+  readonly told: Nanos;
   /** Where an agent's own account is another than ours. */
   readonly differences: readonly Difference[];
   readonly notices: readonly FileNotice[];
@@ -45,29 +55,31 @@ export type MeterResult = {
  */
 export async function meterTranscripts(
   { disk, random }: { readonly disk: Disk; readonly random: Random },
-  { cache, paths, prices, recorded, before, isFollowed }: MeterRequest,
+  { cache, paths, prices, recorded, before, begins = {}, figure = null, isFollowed }: MeterRequest,
 ): Promise<MeterResult> {
   const cached = loadCached(cache);
-  const { state, reading, notices } = readTranscript(cached?.state ?? unread, paths);
-  const counted = makeMeters(reading.counted, prices);
+  const { state, reading, notices } = readTranscript(cached?.state ?? unread, paths, undefined, begins);
   const { meters, differences } = reconcile(
-    counted,
+    makeMeters(reading.counted, prices),
     reading.accounts,
     prices,
     isFollowed ? reading.since : {},
   );
-  const own = subtractMeters(meters, before, subtractEarlier);
+  const others = mergeKeyed(before, makeMeters(state.repeated, prices), addUsage);
+  const own = subtractMeters(meters, others, subtractEarlier);
+  const told = Object.values(reading.accounts).reduce((sum, { nanos }) => sum + nanos, 0);
+  const read = figure === null ? own : followFigure(own, figure, told, prices);
   const lost = cached?.lost ?? findLost(recorded, own);
   // A last line that is still growing is read again anyway: only whole ones are worth keeping.
   const isNew = cached === null || JSON.stringify(cached.state.files) !== JSON.stringify(state.files);
   if (isNew) await storeCached(disk, cache, { state, lost }, cached, random);
-  const facts = Object.entries(mergeKeyed(own, lost, addUsage)).map(([model, usage]) => {
+  const facts = Object.entries(mergeKeyed(read, lost, addUsage)).map(([model, usage]) => {
     return { kind: 'meter', model, usage: followReading(lookUp(recorded, model), usage) } as const;
   });
   const contexts = Object.fromEntries(
     Object.entries(state.files).map(([path, { context }]) => [path, context]),
   );
-  return { facts, meters, differences, notices, contexts };
+  return { facts, meters, counted: sumMoney(own), told, differences, notices, contexts };
 }
 
 /** What is left of meters; those of which nothing is are left out. */

@@ -1,5 +1,12 @@
 import type { ContextReading } from '../cost/context.ts';
-import { countMessages, type KeptMessages, noMessages, noTally, type Tallies } from '../cost/messages.ts';
+import {
+  countMessages,
+  type KeptMessages,
+  noMessages,
+  noTally,
+  type Tallies,
+  type Tally,
+} from '../cost/messages.ts';
 import { addAccounts, mergeAccounts, type OwnAccounts } from '../cost/meters.ts';
 import {
   beginThread,
@@ -12,6 +19,7 @@ import {
 import { addTokens, sumTokens, type Tokens } from '../cost/tokens.ts';
 import { mayTellUsage, readUsageLine, type UsageLine } from '../cost/usage.ts';
 import { type Keyed, lookUp, mergeKeyed } from '../keyed.ts';
+import type { Millis } from '../types.ts';
 import { type Fate, type FileMark, readNewLines } from './transcript-files.ts';
 
 export { endsWithAnswer, endsWithWord, findTranscripts } from './transcript-files.ts';
@@ -28,11 +36,19 @@ export type TranscriptState = {
   >;
   readonly messages: KeptMessages;
   readonly threads: Threads;
+  /** What of the messages was given before the conversation that a file is of began: a fork repeats its parent's. */
+  readonly repeated: Tallies;
   /** By the agent's session: what it says of itself. */
   readonly accounts: Keyed<OwnAccounts>;
 };
 
-export const unread: TranscriptState = { files: {}, messages: noMessages, threads: {}, accounts: {} };
+export const unread: TranscriptState = {
+  files: {},
+  messages: noMessages,
+  threads: {},
+  repeated: {},
+  accounts: {},
+};
 
 /** What the transcripts say was used up so far. */
 export type TranscriptReading = {
@@ -57,15 +73,17 @@ export type TranscriptUpdate = {
  * Reads what was added to transcripts since they were last read, and gives all that was used up so far.
  * It is the same however the reading is cut into pieces: each message counts once, whichever files it is in,
  * and a file that is replaced, cut or gone takes nothing away.
- * Files that are not given are left as they are. `window`: how many messages of a file may still grow.
+ * Files that are not given are left as they are. `window`: how many messages of a file may still grow. `begins`: when
+ * the conversation of a file began, where that is known.
  */
 export function readTranscript(
   state: TranscriptState,
   paths: readonly string[],
   window?: number,
+  begins: Keyed<Millis> = {},
 ): TranscriptUpdate {
   const messages = countMessages(state.messages, window);
-  let { files, threads, accounts } = state;
+  let { files, threads, repeated, accounts } = state;
   const notices: FileNotice[] = [];
   for (const path of new Set(paths)) {
     const before = lookUp(files, path) ?? null;
@@ -76,6 +94,8 @@ export function readTranscript(
       context = followContext(context, line, thread.model);
       if (line.kind === 'message') {
         const added = messages.add(path, line);
+        if (line.at !== undefined && line.at < (lookUp(begins, path) ?? 0))
+          repeated = mergeKeyed(repeated, { [line.model]: tallyOf(added) }, addTallies);
         if (!line.isAside && sumTokens(added) > 0)
           since = mergeKeyed(since, { [line.model]: added }, addTokens);
       } else if (line.kind === 'account') {
@@ -100,8 +120,16 @@ export function readTranscript(
     const { [path]: _, ...others } = files;
     files = mark === null ? others : { ...others, [path]: { ...mark, thread, context, since } };
   }
-  const next = { files, messages: messages.keep(), threads, accounts };
+  const next = { files, messages: messages.keep(), threads, repeated, accounts };
   return { state: next, reading: makeReading(messages.read(), next), notices };
+}
+
+function tallyOf(tokens: Tokens): Tally {
+  return { tokens, nanos: 0, bare: sumTokens(tokens) };
+}
+
+function addTallies(a: Tally, b: Tally): Tally {
+  return { tokens: addTokens(a.tokens, b.tokens), nanos: a.nanos + b.nanos, bare: a.bare + b.bare };
 }
 
 /** What is in the window of whoever writes the file, after one more line of it. */

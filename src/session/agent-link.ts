@@ -1,5 +1,18 @@
 import { join } from 'node:path';
-import { listOf, mapOf, orNull, readChecked, text, withFields, yesOrNo } from '../checks.ts';
+import {
+  amount,
+  listOf,
+  mapOf,
+  number,
+  optional,
+  orNull,
+  readChecked,
+  text,
+  time,
+  withFields,
+  yesOrNo,
+} from '../checks.ts';
+import type { LiveFigure } from '../cost/figure.ts';
 import type { Usage } from '../cost/ledger.ts';
 import { isEpicId, isSessionId, nameFile, parseSessionId } from '../ids.ts';
 import { removeCached } from '../integration/transcript-cache.ts';
@@ -7,7 +20,7 @@ import type { Keyed } from '../keyed.ts';
 import { isUsage } from '../state/fact-check.ts';
 import type { Random } from '../system/clock.ts';
 import { type Disk, listFolder, readTextIfThere, removeIfThere, writeAtomically } from '../system/files.ts';
-import type { EpicId, SessionId } from '../types.ts';
+import type { EpicId, Millis, SessionId } from '../types.ts';
 import type { EpicChoice } from './resolve.ts';
 import { isOthers } from './writer.ts';
 
@@ -24,6 +37,10 @@ export type AgentLink = {
   readonly transcripts: readonly string[];
   /** What the transcripts held when the session began: that was another session's. */
   readonly before: Keyed<Usage>;
+  /** When the conversations joined whose transcripts were not there yet, by transcript. Missing in older links. */
+  readonly begins?: Keyed<Millis>;
+  /** What the agent last said, in its status line, that it has cost. */
+  readonly figure?: LiveFigure;
   /** Was the agent told what it has to know when it was started? */
   readonly isBriefed: boolean;
 };
@@ -72,6 +89,17 @@ const isLink = withFields<AgentLink>({
   agentSessions: listOf(text),
   transcripts: listOf(text),
   before: mapOf(isUsage),
+  begins: optional(mapOf(time)),
+  figure: optional(
+    withFields<LiveFigure>({
+      agentSession: text,
+      first: amount,
+      countedFirst: amount,
+      last: amount,
+      countedLast: amount,
+      told: number,
+    }),
+  ),
   isBriefed: yesOrNo,
 });
 

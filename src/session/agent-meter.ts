@@ -4,6 +4,7 @@ import { meterTranscripts } from '../integration/transcript-meter.ts';
 import { type Keyed, lookUp, mergeKeyed } from '../keyed.ts';
 import type { Fact } from '../state/facts.ts';
 import type { State } from '../state/lists.ts';
+import { statIfThere } from '../system/files.ts';
 import { type AgentLink, meterCache, writeLink } from './agent-link.ts';
 import { isNews, metersOf } from './meters.ts';
 import type { SessionPorts } from './record.ts';
@@ -28,9 +29,15 @@ export async function meterSession(
   return meterTranscripts(ports, {
     cache: meterCache(ports.home, link.session),
     paths: transcripts.flatMap(findTranscripts),
+    begins: Object.fromEntries(
+      Object.entries(link.begins ?? {}).flatMap(([path, at]) =>
+        findTranscripts(path).map((file) => [file, at]),
+      ),
+    ),
     prices: (await ports.readPrices?.()) ?? {},
     recorded: metersOf(state, link.session),
     before: link.before,
+    figure: link.figure ?? null,
     isFollowed: true,
   });
 }
@@ -53,15 +60,20 @@ export async function joinConversation(
   const isKnown = link.agentSessions.includes(session);
   const added = transcript === null || link.transcripts.includes(transcript) ? [] : [transcript];
   if (isKnown && added.length === 0) return link;
+  const now = ports.clock.now();
   const joined: AgentLink = {
     ...link,
     agentSessions: isKnown ? link.agentSessions : [...link.agentSessions, session],
     transcripts: [...link.transcripts, ...added],
     before: isNew ? link.before : await addWhatIsThere(ports, link, state, added),
+    begins: { ...link.begins, ...Object.fromEntries(added.filter(isEmpty).map((path) => [path, now])) },
   };
   await writeLink(ports.disk, ports.home, ports.random, joined);
   return joined;
 }
+
+/** What comes to a file that is not there yet may be older than it: a fork's begins with what its parent was told. */
+const isEmpty = (path: string): boolean => !statIfThere(path)?.size;
 
 /** What the files to be added hold, and those before do not, was used before this session. */
 async function addWhatIsThere(

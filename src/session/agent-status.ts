@@ -39,6 +39,11 @@ export async function readAgentStatus(ports: AgentPorts, call: StatusCall): Prom
   return { link, view, number, context };
 }
 
+/** Does the agent say of its cost what it has not said before? */
+export function tellsCost({ link: { figure } }: AgentStatus, { cost, agentSession }: StatusCall): boolean {
+  return cost !== null && (figure?.agentSession !== agentSession || figure.last !== cost);
+}
+
 /**
  * Records what the agent told of its window, where that is another tier or size than is known: a status line is made
  * many times a minute.

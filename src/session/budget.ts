@@ -47,6 +47,16 @@ function refuseFromInside(epic: EpicId, from: Micros | null, to: Micros | null, 
   });
 }
 
+/** An agent that could take back what it spent would have no budget either. */
+export function refuseCorrection(epic: EpicId, state: State, caller: Caller): void {
+  const isOutside = () => !caller.byAgent && findOrigin(caller.home, epic).kind === 'outside';
+  if (budgetOf(state) === null || isOutside()) return;
+  throw new OrchError('BUDGET_REFUSED', 'an agent cannot take back a cost while there is a budget', {
+    hint: `Ask the person you work for to correct it in a terminal of their own: orch record cost RIGHT --correct WRONG -e ${epic}`,
+    data: { epicId: epic },
+  });
+}
+
 /** Refuses to begin work that there is no money for. */
 export function refuseOverBudget(epic: EpicId, state: State, limit: Micros | null): void {
   const spent = spentIn(state.ledger);

@@ -7,7 +7,7 @@ import type { FileChange, IssueUpdate, State } from '../state/lists.ts';
 import type { Random } from '../system/clock.ts';
 import { cleanLine, cleanText } from '../text.ts';
 import type { Micros, Millis } from '../types.ts';
-import { parseUsd } from '../units.ts';
+import { formatUsd, parseUsd, toUsd } from '../units.ts';
 
 /* What can be recorded, as facts. Pure but for the ids, which are made up where none is given. */
 
@@ -127,8 +127,7 @@ export type CostDetails = {
   readonly cacheWrite?: number;
 };
 
-/** Adds to what the session has cost. */
-export function costFact(amount: string | number, details: CostDetails = {}): Fact {
+function parseCost(amount: string | number): Micros {
   const text = String(amount).trim();
   const isNumber = /^\$?(\d+\.?\d*|\.\d+)(e-?\d+)?$/i.test(text);
   // What is finer than a micro-dollar is rounded: agents print costs as they computed them.
@@ -137,6 +136,27 @@ export function costFact(amount: string | number, details: CostDetails = {}): Fa
     throw new OrchError('USAGE', `${JSON.stringify(amount)} is not an amount of money`, {
       hint: 'Give dollars from 0 to 1000000, such as 0.25',
     });
+  return micros;
+}
+
+/** Puts right a cost that was recorded by hand: `wrong` is taken back, `right` counts instead. */
+export function correctionFact(right: string | number, wrong: string | number, available: Micros): Fact {
+  const corrected = parseCost(wrong);
+  if (corrected > available)
+    throw new OrchError(
+      'USAGE',
+      `${formatUsd(corrected)} cannot be taken back: ${formatUsd(available)} was recorded by hand in this clone`,
+      {
+        hint: 'Give the amount that was recorded wrongly. What agents and --model recorded cannot be taken back',
+        data: { correctableUsd: toUsd(available) },
+      },
+    );
+  return { kind: 'cost', model: null, usage: { ...noUsage, micros: parseCost(right), corrected } };
+}
+
+/** Adds to what the session has cost. */
+export function costFact(amount: string | number, details: CostDetails = {}): Fact {
+  const micros = parseCost(amount);
   const { model = null, input = 0, output = 0, cacheRead = 0, cacheWrite = 0 } = details;
   return { kind: 'cost', model, usage: { ...noUsage, micros, input, output, cacheRead, cacheWrite } };
 }

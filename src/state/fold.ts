@@ -149,7 +149,8 @@ function rowAfter(row: LedgerRow, event: Event): LedgerRow {
 }
 
 function isAmount(usage: Usage | null | undefined): boolean {
-  return Number.isSafeInteger(usage?.micros) && Number(usage?.micros) >= 0;
+  const { micros, guessed = 0, settled = 0, corrected = 0 } = usage ?? { micros: -1 };
+  return [micros, guessed, settled, corrected].every((part) => Number.isSafeInteger(part) && part >= 0);
 }
 
 function entryOf(event: Event, fact: Fact): { readonly [L in ListName]?: List<Lists[L]> } {

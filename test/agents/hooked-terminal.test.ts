@@ -153,8 +153,11 @@ describe.skipIf(!claudeProgram || !hasTmux)('Claude Code in a terminal, with orc
     await terminal.type('/compact');
     await comes('the checkpoint before', () => triggersOf(repository, epic).includes('pre_compact'));
     await terminal.shows(/[Cc]ompacted/);
+    const isAllCounted = () => Math.abs(spent(repository) - priceOf(model.given)) < 1e-6;
+    await comes('what the compaction cost, while it is live', isAllCounted);
     await terminal.type('the second thing');
     await terminal.shows('The second answer.');
+    await comes('the same with what came after', isAllCounted);
     await terminal.type('/clear');
     await until(
       () => !terminal.screen().includes('The second answer.'),
@@ -170,6 +173,6 @@ describe.skipIf(!claudeProgram || !hasTmux)('Claude Code in a terminal, with orc
     expect(statusOf(repository, epic).session.number).toBe(1);
     const { epics } = orchJson<{ epics: unknown[] }>(repository, ['status']);
     expect(epics).toHaveLength(1);
-    await comes('all of the cost', () => Math.abs(spent(repository) - priceOf(model.given)) < 1e-6);
+    await comes('all of the cost', isAllCounted);
   });
 });

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, readdirSync, symlinkSync } from 'node:fs';
+import { appendFileSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
 import { makeFakeAgent } from '../support/agents.ts';
@@ -183,4 +183,40 @@ it('is billed to the supervised session it goes on in, not to the hooked one tha
   makeAgent(repository, 'agent-2').call('SessionStart', { source: 'startup' });
   expect(statusOf(repository, 'feat-a').budget.spentUsd).toBe(1.5);
   expect(statusOf(repository, 'b').budget.spentUsd).toBe(3);
+});
+
+it('counts only its own messages where it forks another conversation, whose messages its file repeats', () => {
+  const repository = makeRepositoryWithCommit();
+  const env = { ORCH_EPIC: 'x' };
+  const parent = makeAgent(repository, 'parent', env);
+  parent.call('SessionStart', { source: 'startup' });
+  const lineOf = (id: string, output: number, at: number) => {
+    const message = { id, model: 'claude-sonnet-4-5', usage: { input_tokens: 0, output_tokens: output } };
+    const timestamp = new Date(at).toISOString();
+    return `${JSON.stringify({ type: 'assistant', requestId: id, timestamp, message })}\n`;
+  };
+  const repeated = lineOf('m-1', 100_000, Date.now());
+  appendFileSync(parent.transcript, repeated);
+  parent.call('UserPromptSubmit', { prompt: 'Begin' });
+  parent.call('SessionEnd', { reason: 'other' });
+  expect(statusOf(repository, 'x').budget.spentUsd).toBe(1.5);
+
+  // Its file is there only once it was asked something.
+  const fork = makeAgent(repository, 'fork', env);
+  rmSync(fork.transcript);
+  fork.call('SessionStart', { source: 'fork' });
+  writeFileSync(fork.transcript, repeated);
+  fork.call('UserPromptSubmit', { prompt: 'Another way' });
+  expect(statusOf(repository, 'x').budget.spentUsd).toBe(1.5);
+  appendFileSync(fork.transcript, lineOf('m-2', 10_000, Date.now() + 1_000));
+  fork.call('Stop');
+  expect(statusOf(repository, 'x').budget.spentUsd).toBe(1.65);
+  // What it says of itself at the end is of both.
+  const modelUsage = { 'claude-sonnet-4-5': { inputTokens: 0, outputTokens: 110_000, costUSD: 1.65 } };
+  appendFileSync(
+    fork.transcript,
+    `${JSON.stringify({ type: 'cost-state', sessionId: 'fork', modelUsage })}\n`,
+  );
+  fork.call('SessionEnd', { reason: 'other' });
+  expect(statusOf(repository, 'x').budget.spentUsd).toBe(1.65);
 });

@@ -6,6 +6,7 @@ import {
   type LedgerRow,
   mergeRows,
   noUsage,
+  reconcileRow,
   type Usage,
   withTotals,
 } from '../../src/cost/ledger.ts';
@@ -57,4 +58,16 @@ it('only what was recorded by hand can be taken back, and no more than that', ()
       expect(moneyOf(byHand, usage)).toBe(Math.max(0, micros - corrected));
     }),
   );
+});
+
+it('what lowers money is in no floor, and is not believed of a copy of the own row', () => {
+  const spent = { ...noUsage, micros: 9, guessed: 5 };
+  const row = ledgerOf({ generation: 0, folded: {}, meters: { 'sess-aaaa/by-hand': spent } }).w?.value;
+  if (row === undefined) throw new Error('it was just made');
+  expect(row.total).toEqual({ ...noUsage, micros: 9 });
+  const forged = { ...spent, settled: 5, corrected: 9, input: 1 };
+  const theirs = { ...row, meters: { 'sess-aaaa/by-hand': forged }, total: forged };
+  expect(spentIn({ w: { value: reconcileRow(row, row, theirs) } })).toBe(14);
+  const before = { ...row, meters: {}, total: forged };
+  expect(spentIn({ w: { value: before } })).toBe(9);
 });

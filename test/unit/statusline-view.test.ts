@@ -36,6 +36,7 @@ it.each<[string, Partial<StatusLine>, number, string]>([
 it('understands what Claude Code tells', () => {
   expect(parseStatusCall(readFixture('claude/statusline/filled.json'))).toEqual({
     agentSession: '19237efa-ef70-4248-906c-cc4f9be2e4c2',
+    cost: 485_286,
     cwd: '/repo',
     project: '/repo',
     context: { tokens: 150_000, model: 'claude-sonnet-4-5', window: 200_000 },
@@ -50,6 +51,12 @@ it.each(['', '{', '[]', 'null', '{"session_id":7}', '{"context_window":{}}'])('p
 it.each(['{"session_id":"a"}', '{"session_id":"a","context_window":7,"model":[],"workspace":null,"cwd":{}}'])(
   'takes what it can of %j',
   (text) => {
-    expect(parseStatusCall(text)).toEqual({ agentSession: 'a', cwd: null, project: null, context: null });
+    expect(parseStatusCall(text)).toEqual({
+      agentSession: 'a',
+      cost: null,
+      cwd: null,
+      project: null,
+      context: null,
+    });
   },
 );

@@ -12,6 +12,7 @@ describe('a line of Claude Code', () => {
     const line = formatMessage({ id: 'msg_1', model: 'claude-opus-5', tokens });
     expect(readUsageLine(line)).toEqual({
       kind: 'message',
+      at: 1785578400000,
       key: 'msg_1\nreq_msg_1',
       model: 'claude-opus-5',
       tokens,
