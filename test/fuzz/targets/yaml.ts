@@ -134,6 +134,8 @@ function mustKeepRest(before: string, after: string, edited: RegExp): void {
     const found = lines.findIndex(
       (other, index) => index >= at && (other === line || (rest !== null && other.endsWith(rest))),
     );
+    // A value may go over several lines, and is replaced with all of them.
+    if (found < 0 && edited.test(before) && /^\s+\S/.test(line)) continue;
     must(found >= 0, `the line ${JSON.stringify(line.slice(0, 80))} is gone or changed`);
     at = found + 1;
   }
