@@ -121,6 +121,11 @@ export const seeds: readonly Seed[] = [
   },
   { target: 'ORCHESTRATION.yaml', found: 'nothing but mistakes', input: `${flood(']')}\na: 1\n` },
   { target: 'test output', found: 'lines without end', input: `Tests ${flood(' ')}\n${flood('\n')}` },
+  {
+    target: 'redaction',
+    found: 'a password in an address right behind another',
+    input: `https://user:p4ss${'w0rdX9'}@h:https://user:p4ss${'w0rdY8'}@g`,
+  },
   { target: 'text', found: 'spaces without end', input: `a${flood(' ')}b` },
   { target: 'remote words', found: 'an address without end', input: `remote: ${flood('a')}` },
 
