@@ -84,9 +84,20 @@ function findLateStamp({ clock, ...lists }: { readonly clock: number }): string 
 
 /** What is wrong with a document's content, or null where it is as it should be. */
 export function findProblem(content: unknown): string | null {
-  const checked = z.safeParse(documentShape, content);
+  const checked = z.safeParse(documentShape, withoutHidden(content));
   if (checked.success) return findLateStamp(checked.data.state);
   const { path, message } = checked.error.issues[0] ?? { path: [], message: 'wrong shape' };
   // Both may hold names that the document's writer chose.
   return cleanLine(`${path.join('.') || 'document'}: ${message}`, 200);
+}
+
+/** Zod passes over what is called `__proto__`, whatever it is; under another name it is looked at like the rest. */
+function withoutHidden(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutHidden);
+  if (typeof value !== 'object' || value === null) return value;
+  const entries = Object.entries(value).map(([key, part]) => [
+    key === '__proto__' ? '(proto)' : key,
+    withoutHidden(part),
+  ]);
+  return Object.fromEntries(entries);
 }

@@ -151,16 +151,19 @@ const places: readonly Place[] = [
   },
 ];
 
-/** `scheme://user:password@host`, and a long user without a password, as a token is given. */
+/**
+ * `scheme://user:password@host`, and a long user without a password, as a token is given. The host is only looked at:
+ * what follows it without a space may be the next address.
+ */
 const address =
-  /\b[a-z][a-z0-9+.-]{1,20}:\/\/(?<user>[^\s/?#@:"'`<>\\]{0,300})(?::(?<password>[^\s/?#"'`<>\\]{1,300}))?@(?<host>[A-Za-z0-9[][A-Za-z0-9.:_-]{0,200})/gi;
+  /\b[a-z][a-z0-9+.-]{1,20}:\/\/(?<user>[^\s/?#@:"'`<>\\]{0,300})(?::(?<password>[^\s/?#"'`<>\\]{1,300}))?@(?=(?<host>[A-Za-z0-9[][A-Za-z0-9.:_-]{0,200}))/gi;
 
 function findInAddresses(text: string): Found[] {
   if (!text.includes('://')) return []; // much faster than the pattern, and mostly so
   const found: Found[] = [];
   for (const { 0: whole, index, groups = {} } of text.matchAll(address)) {
     const { user = '', password, host = '' } = groups;
-    const end = index + whole.length - host.length - 1;
+    const end = index + whole.length - 1;
     const isToken = isRandomWord(user) && !/%[0-9a-f]{2}/i.test(user);
     if (password === undefined) {
       if (isToken) found.push({ kind: 'token', start: end - user.length, end });

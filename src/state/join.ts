@@ -48,16 +48,16 @@ function cut<T>(list: List<T>, bound: number): List<T> {
  * Commutative, associative and idempotent. Lists of a later version of orch are carried along.
  */
 export function join(a: State, b: PartialState, limits: Limits = bounds): State {
-  const joined: Record<string, unknown> = { ...a, clock: Math.max(a.clock, b.clock) };
+  // A map, because any name will do: under `__proto__` an object would not keep it.
+  const joined = new Map<string, unknown>(Object.entries(a));
+  joined.set('clock', Math.max(a.clock, b.clock));
   for (const [name, theirs] of Object.entries(b)) {
     if (name === 'clock') continue;
     // The entries of one list are all of one type; which one is known only by its name.
-    const mine = (lookUp(joined, name) ?? {}) as List<unknown>;
+    const mine = (joined.get(name) ?? {}) as List<unknown>;
     const merge = (lookUp(merges, name) ?? newest) as Merge<unknown>;
-    joined[name] = cut(
-      mergeKeyed(mine, theirs as List<unknown>, merge),
-      lookUp<number>(limits, name) ?? foreignBound,
-    );
+    const bound = lookUp<number>(limits, name) ?? foreignBound;
+    joined.set(name, cut(mergeKeyed(mine, theirs as List<unknown>, merge), bound));
   }
-  return joined as State;
+  return Object.fromEntries(joined) as State; // the lists of both, under their names
 }

@@ -145,18 +145,21 @@ const isCurrent = (current: { readonly [key: string]: { readonly value: unknown 
   return budget === null || z.safeParse(amount, budget).success;
 };
 
-/** What a stored state must look like; what it holds beyond that is left alone. */
-export const stateShape = z.object({
-  clock: time,
-  current: list(z.json()).check(z.refine(isCurrent, 'the budget is no amount')),
-  sessions: list(session, isSessionId),
-  notes: list(note),
-  blockers: list(note),
-  tried: list(note),
-  decisions: list(decision),
-  files: list(fileChange),
-  issues: list(issueUpdate),
-  gates: list(gateResult),
-  runs: list(runPart, isRunKey),
-  ledger: list(ledgerRow, isWriterId),
-} satisfies { [K in keyof State]: z.ZodMiniType });
+/** What a stored state must look like. It may hold lists of a later orch, which are carried along and joined. */
+export const stateShape = z.catchall(
+  z.object({
+    clock: time,
+    current: list(z.json()).check(z.refine(isCurrent, 'the budget is no amount')),
+    sessions: list(session, isSessionId),
+    notes: list(note),
+    blockers: list(note),
+    tried: list(note),
+    decisions: list(decision),
+    files: list(fileChange),
+    issues: list(issueUpdate),
+    gates: list(gateResult),
+    runs: list(runPart, isRunKey),
+    ledger: list(ledgerRow, isWriterId),
+  } satisfies { [K in keyof State]: z.ZodMiniType }),
+  list(z.json()),
+);

@@ -161,12 +161,7 @@ const forgeries: { readonly [what: string]: (repository: TestRepository, first: 
 };
 
 /** The others lower nothing by themselves: a meter's highest reading counts, and journals are read again. */
-const noticed = [
-  'an older tip, and no journals',
-  'a higher budget',
-  'no budget',
-  'a budget that is no number',
-];
+const noticed = ['an older tip, and no journals', 'a higher budget', 'no budget'];
 
 describe('I7: what a supervisor knows of the money', () => {
   it.each(Object.entries(forgeries))('is not lowered by %s', async (what, tamper) => {

@@ -1,3 +1,5 @@
+import { samples } from './targets/documents.ts';
+
 /*
  * Inputs that found something, made as small as they can be. What they found is fixed, and stays so: the smoke test
  * runs them all.
@@ -18,8 +20,20 @@ const live = (more: object) =>
   JSON.stringify({ session: 'sess-abcd', epic: 'x', kind: 'supervised', command: null, since: 1, ...more });
 const flood = (unit: string) => unit.repeat(Math.ceil(200_000 / unit.length));
 
+/** A whole document with something more in one of its objects. */
+const forged = (object: string, more: string) =>
+  String(samples[0]).replace(`"${object}":{`, `"${object}":{${more},`);
+
 export const seeds: readonly Seed[] = [
   { target: 'document', found: 'a number that no JSON can hold', input: '{"format":1,"costUsd":1e999}' },
+
+  {
+    target: 'document',
+    found: 'a list of a later orch without stamps',
+    input: forged('state', '"later":{"a":1}'),
+  },
+  { target: 'document', found: 'a list that zod passes over', input: forged('state', '"__proto__":{"a":1}') },
+  { target: 'document', found: 'an entry that zod passes over', input: forged('notes', '"__proto__":1') },
 
   { target: 'journal', found: 'a fact without a kind', input: journal(`{"at":1,"fact":{}}`) },
   { target: 'journal', found: 'no fact at all', input: journal(`{"at":1,"fact":null}`) },
@@ -107,6 +121,11 @@ export const seeds: readonly Seed[] = [
   },
   { target: 'ORCHESTRATION.yaml', found: 'nothing but mistakes', input: `${flood(']')}\na: 1\n` },
   { target: 'test output', found: 'lines without end', input: `Tests ${flood(' ')}\n${flood('\n')}` },
+  {
+    target: 'redaction',
+    found: 'a password in an address right behind another',
+    input: `https://user:p4ss${'w0rdX9'}@h:https://user:p4ss${'w0rdY8'}@g`,
+  },
   { target: 'text', found: 'spaces without end', input: `a${flood(' ')}b` },
   { target: 'remote words', found: 'an address without end', input: `remote: ${flood('a')}` },
 

