@@ -6,7 +6,7 @@ import type { UnpricedModel } from '../cost/unpriced.ts';
 import type { CostStatus } from '../session/spending.ts';
 import type { EpicId, Micros, Millis } from '../types.ts';
 import { count, toUsd } from '../units.ts';
-import { formatTable, type Output } from './output.ts';
+import { flatten, formatTable, type Output } from './output.ts';
 import { budgetColour, showMoney } from './session-view.ts';
 
 const usd = (amount: number) => `$${amount.toFixed(2)}`;
@@ -68,7 +68,7 @@ function explainEstimate(estimatedUsd: number, unpriced: readonly UnpricedModel[
 
 /** `claude-opus-6 1200 tokens`: what has no price. */
 function showUnpriced({ model, tokens }: UnpricedModel): string {
-  return `${model} ${count(tokens, 'token')}`;
+  return `${flatten(model)} ${count(tokens, 'token')}`;
 }
 
 /** `claude-opus-5 $3.02`, `mine ~$1.20` */
@@ -78,7 +78,7 @@ function showModel({ model, costUsd, estimatedUsd }: CostStatus['byModel'][numbe
 
 /** What was recorded without a model. */
 function nameModel(model: string): string {
-  return model === byHand ? 'by hand' : model;
+  return model === byHand ? 'by hand' : flatten(model);
 }
 
 type Row = { readonly name: string; readonly micros: Micros };

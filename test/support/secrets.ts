@@ -49,7 +49,11 @@ function form(template: string): fc.Arbitrary<string> {
   const parts = template.split(/(\{(?:uuid|[a-zC][0-9]+)\})/).map((part) => {
     if (part === '{uuid}') return form('{h8}-{h4}-{h4}-{h4}-{h12}');
     const [, set = '', length = ''] = /^\{([a-zC])([0-9]+)\}$/.exec(part) ?? [];
-    return set === '' ? part : of(sets[set] ?? '', Number(length));
+    const made = set === '' ? part : of(sets[set] ?? '', Number(length));
+    // A word that begins like the name of a digest is taken for one, and stays.
+    return set === 'w' && typeof made !== 'string'
+      ? made.filter((word) => !/^(?:pbkdf2|bcrypt|argon2|scrypt|sha[0-9]|md5)/i.test(word))
+      : made;
   });
   return join(...parts);
 }
