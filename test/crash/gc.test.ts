@@ -106,6 +106,9 @@ it('objects are held for minutes only, and not once orch deletes what led to the
   const repository = makeRepositoryWithCommit();
   const minutes = 60_000;
   const at = (after: number) => ({ clock: { now: () => 1_800_000_000_000 + after * minutes } });
+  // The session of another day, which a cleanup can take.
+  await save(repository, ['zero'], at(-3 * 24 * 60));
+  repository.write('work', 'in the first snapshot of the day\n');
   const [{ commit }] = await save(repository, ['one'], at(0));
   const isHeld = (oid: string) => held(repository).some((path) => path.endsWith(oid));
   expect(isHeld(commit)).toBe(true);
@@ -118,7 +121,7 @@ it('objects are held for minutes only, and not once orch deletes what led to the
   // What was packed meanwhile is there, and nothing of it is written again.
   repository.git('gc', '--quiet', '--prune=now');
   expect(existsSync(mark(repository))).toBe(false);
-  expect(verify(repository).found).toMatchObject({ checked: 3, damaged: [] });
+  expect(verify(repository).found).toMatchObject({ checked: 4, damaged: [] });
   expect(existsSync(mark(repository))).toBe(true);
   expect(existsSync(dirname(looseFile(repository, commit)))).toBe(false);
 
