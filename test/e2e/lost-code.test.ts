@@ -15,12 +15,12 @@ const parts: [part: string, said: string][] = [
 
 it.each(parts)('what of a checkpoint "%s" is lost is said, and where whole code is', async (part, said) => {
   const repository = makeRepositoryWithCommit();
-  await save(repository, ['whole']);
+  await save(repository, ['whole'], { apart: true });
   mkdirSync(join(repository.folder, 'deep/folder'), { recursive: true });
   repository.write('deep/folder/only', 'in the second one\n');
-  const [{ snapshot }] = await save(repository, ['broken']);
+  const [{ snapshot }] = await save(repository, ['broken'], { apart: true });
   rmSync(join(repository.folder, 'deep'), { recursive: true });
-  await save(repository, ['whole again']);
+  await save(repository, ['whole again'], { apart: true });
   loseObject(repository, repository.git('rev-parse', `${snapshot}${part}`));
 
   const out = join(makeFolder(), 'out');

@@ -61,7 +61,7 @@ describe('a document', () => {
   });
 
   it('keeps fields it does not know, on every level', async () => {
-    const state = { ...emptyState, workers: { w: { value: 1, stamp: [1, 'w', 0] } } };
+    const state = { ...emptyState, clock: 1, workers: { w: { value: 1, stamp: [1, 'w', 0] } } };
     const document = await read(stored({ mood: 'fine', state }));
     expect(document).toMatchObject({ mood: 'fine', state: { workers: { w: { value: 1 } } } });
     expect(await read(formatDocument(document))).toEqual(document);
