@@ -71,6 +71,6 @@ export function readChecked<T>(json: string | null, isRight: (value: unknown) =>
     const value: unknown = JSON.parse(json ?? 'null');
     return isRight(value) ? value : null;
   } catch {
-    return null; // torn, damaged or somebody else's: as good as missing
+    return null; // torn, damaged or not written by orch: treated as missing
   }
 }

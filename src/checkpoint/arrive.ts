@@ -65,7 +65,7 @@ async function fetchTold(ports: SyncPorts, configured: string, ref: string): Pro
     const { remote, key } = await openSyncRemote(ports, {
       given: null,
       configured,
-      // Nobody asked for a fetch: it talks to what the user told git of, and to nothing else.
+      // The user did not ask for this fetch, so it talks only to remotes in git's own config.
       mayUseAddress: () => false,
       timeout: patience,
     });

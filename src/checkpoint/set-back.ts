@@ -41,7 +41,7 @@ export async function reconcileOwn(
     if (entry === undefined || !mayBeAhead(entry.value, rowOf(written, writer))) continue;
     base ??= await readFork(git, epic, mine.commit.oid, other.commit.oid);
     const before = rowOf(base, writer);
-    // Past where the lines parted nobody but this clone could add to its row.
+    // After the fork, only this clone could have added to its row.
     if (isAhead(entry.value, before))
       rows.push([writer, { ...entry, value: reconcileRow(before, ours, entry.value) }]);
   }

@@ -52,10 +52,10 @@ export type TouchedPath = {
 export type Rollback =
   /** Nothing was left to do: it counts as complete. */
   | { readonly kind: 'complete' }
-  /** `keep` changed since: it is work of somebody else's, and stays. */
+  /** `keep` changed since the restore was interrupted: that is new work, and stays. */
   | { readonly kind: 'roll back'; readonly paths: readonly string[]; readonly keep: readonly string[] };
 
-/** Decides, path by path, what the restore did and what somebody else has done since. */
+/** Decides, path by path, what the restore did and what is newer work. */
 export function planRollback(touched: readonly TouchedPath[]): Rollback {
   const paths: string[] = [];
   const keep: string[] = [];
