@@ -2,7 +2,7 @@ import type { infer as Infer } from 'zod/mini';
 import { hash } from '../digest.ts';
 import { OrchError } from '../errors.ts';
 import { canonicalJson } from '../state/canonical.ts';
-import type { State } from '../state/lists.ts';
+import { emptyState, type State } from '../state/lists.ts';
 import type { documentShape } from './shape.ts';
 
 const format = 1;
@@ -64,7 +64,7 @@ export async function parseDocument(
     throw broken('it is not an object');
   const { integrity, ...content } = parsed as { integrity?: unknown; format?: unknown };
   if (typeof content.format === 'number' && content.format > format) throw tooNew(where, content.format);
-  if (isOurs) return parsed as CheckpointDocument; // its object id was checked, and it was written or checked here
+  if (isOurs) return withAllLists(parsed as CheckpointDocument); // its object id was checked, and it was written or checked here
   let expected: string;
   try {
     expected = integrityOf(content);
@@ -74,7 +74,12 @@ export async function parseDocument(
   if (integrity !== expected) throw broken('its checksum does not match');
   const problem = (await import('./shape.ts')).findProblem(content);
   if (problem !== null) throw broken(problem);
-  return parsed as CheckpointDocument; // checked just above; the parsed copy would lack the unknown fields
+  return withAllLists(parsed as CheckpointDocument); // checked just above; the parsed copy would lack the unknown fields
+}
+
+/** An earlier orch knew fewer lists. */
+function withAllLists(document: CheckpointDocument): CheckpointDocument {
+  return { ...document, state: { ...emptyState, ...document.state } };
 }
 
 /** How deep JSON is nested, before anything is made of it: what walks through values does so by recursion. */

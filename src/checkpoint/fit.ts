@@ -49,8 +49,8 @@ const steps: readonly Step[] = [
   { textBytes: 64, entries: 5 },
 ];
 
-/** Lists that nothing is cut from: money, marks, what the epic is at now, and runs, which have a step of their own. */
-const whole: readonly string[] = ['current', 'sessions', 'ledger', 'runs'] satisfies ListName[];
+/** Lists that nothing is cut from: money, marks, what the epic is for and at now, and runs, which have a step of their own. */
+const whole: readonly string[] = ['current', 'goals', 'sessions', 'ledger', 'runs'] satisfies ListName[];
 
 /** Seals a document and makes it small enough to store. Nearly always it is, and stays as it was. */
 export function fitDocument(content: DocumentContent): { document: CheckpointDocument; bytes: Buffer } {

@@ -84,7 +84,7 @@ const kinds: { readonly [K in Fact['kind']]: Checks<OfKind<K>> } = {
   note: { id: key, text },
   tried: { id: key, text },
   blocker: { id: key, text, resolvedAt: orNull(time) },
-  decision: { id: key, text, rationale: orNull(text) },
+  decision: { id: key, text, rationale: orNull(text), by: optional((value) => value === 'user') },
   file: {
     path: key,
     change: oneOf('added', 'modified', 'deleted', 'read'),

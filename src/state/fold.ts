@@ -24,6 +24,7 @@ import {
   type State,
 } from './lists.ts';
 import type { RunPart } from './run.ts';
+import { sayingOf } from './saying.ts';
 import { hasEnded, isLifecycle, transition } from './transition.ts';
 
 /** Has this event been counted? The mark stands in the same state as the totals. */
@@ -159,7 +160,7 @@ function entryOf(event: Event, fact: Fact): { readonly [L in ListName]?: List<Li
     case 'budget_set':
       return entry(event, 'current', 'budget', fact.limit);
     case 'current_set':
-      return entry(event, 'current', fact.key, fact.value);
+      return { ...entry(event, 'current', fact.key, fact.value), ...sayingOf(event, fact) };
     case 'note':
       return entry(event, 'notes', fact.id, { text: fact.text, resolvedAt: null, session });
     case 'tried':
@@ -167,7 +168,12 @@ function entryOf(event: Event, fact: Fact): { readonly [L in ListName]?: List<Li
     case 'blocker':
       return entry(event, 'blockers', fact.id, { text: fact.text, resolvedAt: fact.resolvedAt, session });
     case 'decision':
-      return entry(event, 'decisions', fact.id, { text: fact.text, rationale: fact.rationale, session });
+      return entry(event, 'decisions', fact.id, {
+        text: fact.text,
+        rationale: fact.rationale,
+        session,
+        ...(fact.by && { by: fact.by }),
+      });
     case 'file': {
       const { kind: _, path, ...change } = fact;
       return entry(event, 'files', path, { ...change, session });

@@ -31,20 +31,25 @@ function mergedBy<T>(merge: (a: T, b: T) => T): Merge<T> {
   });
 }
 
+/** The first word stays: what something was for does not change because of what came after. */
+function oldest<T>(a: Entry<T>, b: Entry<T>): Entry<T> {
+  return newest(a, b) === a ? b : a;
+}
+
 // In every other list the newer entry replaces the older. Only a list that is never cut may be merged by parts:
 // an entry that was cut and comes back in part would depend on the order of joining.
-const merges: Keyed<unknown> = { ledger: mergedBy(mergeRows) };
+const merges: Keyed<unknown> = { ledger: mergedBy(mergeRows), goals: oldest };
 
-/** The newest entries. By stamp alone: cutting by anything that can shrink again would not be associative. */
-function cut<T>(list: List<T>, bound: number): List<T> {
+/** The newest entries, or the oldest. By stamp alone: cutting by anything that can shrink again would not be associative. */
+function cut<T>(list: List<T>, bound: number, keeps: 'newest' | 'oldest'): List<T> {
   const entries = Object.entries(list);
   if (entries.length <= bound) return list;
   entries.sort(([x, a], [y, b]) => compareStamps(b.stamp, a.stamp) || (x < y ? 1 : -1));
-  return Object.fromEntries(entries.slice(0, bound));
+  return Object.fromEntries(keeps === 'newest' ? entries.slice(0, bound) : entries.slice(-bound));
 }
 
 /**
- * Everything both know: per key the newer word, then each list's newest entries.
+ * Everything both know: per key the newer word, then each list's newest entries (of the goals the oldest).
  * Commutative, associative and idempotent. Lists of a later version of orch are carried along.
  */
 export function join(a: State, b: PartialState, limits: Limits = bounds): State {
@@ -57,7 +62,8 @@ export function join(a: State, b: PartialState, limits: Limits = bounds): State 
     const mine = (joined.get(name) ?? {}) as List<unknown>;
     const merge = (lookUp(merges, name) ?? newest) as Merge<unknown>;
     const bound = lookUp<number>(limits, name) ?? foreignBound;
-    joined.set(name, cut(mergeKeyed(mine, theirs as List<unknown>, merge), bound));
+    const keeps = name === 'goals' ? 'oldest' : 'newest';
+    joined.set(name, cut(mergeKeyed(mine, theirs as List<unknown>, merge), bound, keeps));
   }
   return Object.fromEntries(joined) as State; // the lists of both, under their names
 }

@@ -3,7 +3,17 @@ import type { LedgerRow } from '../cost/ledger.ts';
 import type { Keyed } from '../keyed.ts';
 import type { Json, Millis, WriterId } from '../types.ts';
 import type { RunPart } from './run.ts';
-import type { decision, fileChange, gateResult, issueUpdate, note, session } from './shape.ts';
+import type {
+  commit,
+  decision,
+  fileChange,
+  gateResult,
+  issueUpdate,
+  message,
+  note,
+  request,
+  session,
+} from './shape.ts';
 
 export type Session = Infer<typeof session>;
 export type Note = Infer<typeof note>;
@@ -11,6 +21,9 @@ export type Decision = Infer<typeof decision>;
 export type FileChange = Infer<typeof fileChange>;
 export type IssueUpdate = Infer<typeof issueUpdate>;
 export type GateResult = Infer<typeof gateResult>;
+export type Request = Infer<typeof request>;
+export type Message = Infer<typeof message>;
+export type Commit = Infer<typeof commit>;
 
 /** Everything an epic knows, as lists of keyed entries. */
 export type Lists = {
@@ -18,6 +31,14 @@ export type Lists = {
   current: Json;
   /** By session id. */
   sessions: Session;
+  /** What the user asked for and answered, by where it stands in the journals. */
+  requests: Request;
+  /** The first of what was asked for: the newest request never replaces what the work is for. */
+  goals: Request;
+  /** What the agent said last, by session. */
+  messages: Message;
+  /** What was committed meanwhile, by the commit's id. */
+  commits: Commit;
   notes: Note;
   blockers: Note;
   tried: Note;
@@ -35,11 +56,15 @@ export type Lists = {
 
 export type ListName = keyof Lists;
 
-/** How many entries each list keeps, newest first. A list without a bound does not compile. */
+/** How many entries each list keeps, newest first (of the goals the oldest). A list without a bound does not compile. */
 export type Limits = { readonly [L in ListName]: number };
 export const bounds: Limits = {
   current: Number.POSITIVE_INFINITY,
   sessions: 20,
+  requests: 40,
+  goals: 3,
+  messages: 20,
+  commits: 40,
   notes: 100,
   blockers: 100,
   tried: 100,
@@ -71,6 +96,10 @@ export const emptyState: State = {
   clock: 0,
   current: {},
   sessions: {},
+  requests: {},
+  goals: {},
+  messages: {},
+  commits: {},
   notes: {},
   blockers: {},
   tried: {},

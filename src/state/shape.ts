@@ -55,7 +55,32 @@ export const note = z.object({
   resolvedAt: timeOrNull,
 });
 
-export const decision = z.object({ text, rationale: textOrNull, session: sessionId });
+/** What the user said: something to do, an answer, or a question by the way. */
+export const request = z.object({
+  text,
+  kind: z.enum(['request', 'reply', 'question']),
+  /** What the agent had asked, where this answers it. */
+  to: textOrNull,
+  session: sessionId,
+});
+
+/** What an agent said at the end of its last turn. */
+export const message = z.object({
+  text,
+  /** The agent's own name for the conversation. */
+  conversation: textOrNull,
+  session: sessionId,
+});
+
+export const commit = z.object({ subject: text, session: sessionId });
+
+export const decision = z.object({
+  text,
+  rationale: textOrNull,
+  session: sessionId,
+  /** Left out where the agent, or whoever records by hand, decided it. */
+  by: z.optional(z.literal('user')),
+});
 
 export const fileChange = z.object({
   change: z.enum(['added', 'modified', 'deleted', 'read']),
@@ -151,6 +176,11 @@ export const stateShape = z.catchall(
     clock: time,
     current: list(z.json()).check(z.refine(isCurrent, 'the budget is no amount')),
     sessions: list(session, isSessionId),
+    // Documents of the first orch have none of these four.
+    requests: z.optional(list(request)),
+    goals: z.optional(list(request)),
+    messages: z.optional(list(message, isSessionId)),
+    commits: z.optional(list(commit, isOid)),
     notes: list(note),
     blockers: list(note),
     tried: list(note),
