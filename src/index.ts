@@ -1,7 +1,7 @@
 /* The library: everything a program can do with orch, bound to the current folder unless told otherwise. */
-export { type BriefInput, formatCheckpointSummary, generateResumeBrief } from './checkpoint/brief.ts';
-export type { Brief } from './checkpoint/brief-fit.ts';
-export { hasResumableContext } from './checkpoint/brief-source.ts';
+export { type BriefInput, formatCheckpointSummary, generateResumeBrief } from './checkpoint/brief/brief.ts';
+export type { Brief } from './checkpoint/brief/fit.ts';
+export { hasResumableContext } from './checkpoint/brief/source.ts';
 export type { CheckpointDocument } from './checkpoint/document.ts';
 export type { Checkpoint, Listing } from './checkpoint/list.ts';
 export {

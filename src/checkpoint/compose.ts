@@ -9,7 +9,7 @@ import type { State } from '../state/lists.ts';
 import { cleanText } from '../text.ts';
 import type { EpicId, Millis, Oid, SessionId, Trigger, WriterId } from '../types.ts';
 import { formatInstant, toUsd } from '../units.ts';
-import { generateResumeBrief } from './brief.ts';
+import { generateResumeBrief } from './brief/brief.ts';
 import { colourOf, countCheckpoint } from './count.ts';
 import type { CheckpointDocument } from './document.ts';
 import { fitDocument, partEvents } from './fit.ts';

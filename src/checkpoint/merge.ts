@@ -12,7 +12,7 @@ import type { State } from '../state/lists.ts';
 import type { EpicId, Oid } from '../types.ts';
 import { formatInstant, toUsd } from '../units.ts';
 import { listBeside, readRunFiles } from './beside.ts';
-import { generateResumeBrief } from './brief.ts';
+import { generateResumeBrief } from './brief/brief.ts';
 import { type Composed, keepNewest } from './compose.ts';
 import { formatDocument, maxJoinedBytes } from './document.ts';
 import { fitDocument } from './fit.ts';

@@ -7,7 +7,7 @@ import { findBrokenLink } from '../git/storage.ts';
 import { parseOid, seqOf } from '../ids.ts';
 import type { CheckpointId, EpicId, Oid } from '../types.ts';
 import { toUsd } from '../units.ts';
-import { findBriefFault } from './brief-check.ts';
+import { findBriefFault } from './brief/check.ts';
 import type { CheckpointDocument } from './document.ts';
 import { readForgotten } from './forgotten.ts';
 import { findEpic, walkEpicCommits } from './list.ts';

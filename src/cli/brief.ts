@@ -1,4 +1,4 @@
-import { isHandedOver } from '../checkpoint/brief-source.ts';
+import { isHandedOver } from '../checkpoint/brief/source.ts';
 import { OrchError } from '../errors.ts';
 import { handOver } from '../session/handover.ts';
 import { epicOption, viewEpic } from './choose.ts';

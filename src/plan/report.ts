@@ -1,4 +1,4 @@
-import { codeText, plainText } from '../checkpoint/brief-text.ts';
+import { codeText, plainText } from '../checkpoint/brief/text.ts';
 import { lookUp } from '../keyed.ts';
 import type { EffectRecord, TaskRecord } from '../state/run.ts';
 import type { EpicId, Millis } from '../types.ts';

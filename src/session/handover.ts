@@ -1,8 +1,8 @@
 import { join } from 'node:path';
-import { generateResumeBrief } from '../checkpoint/brief.ts';
-import type { Brief } from '../checkpoint/brief-fit.ts';
-import { quoteBrief } from '../checkpoint/brief-origin.ts';
-import { findBriefSource } from '../checkpoint/brief-source.ts';
+import { generateResumeBrief } from '../checkpoint/brief/brief.ts';
+import type { Brief } from '../checkpoint/brief/fit.ts';
+import { quoteBrief } from '../checkpoint/brief/origin.ts';
+import { findBriefSource } from '../checkpoint/brief/source.ts';
 import { type Checkpoint, describeCommit } from '../checkpoint/list.ts';
 import { findCheckpoint, findWork } from '../checkpoint/names.ts';
 import { readSaved } from '../checkpoint/read.ts';

@@ -15,6 +15,8 @@ export type TestState = {
   readonly total: number | null;
   /** The names of failing tests, as far as they were given. */
   readonly failing: readonly string[];
+  /** What was expected and not so, by the test's name. */
+  readonly why?: Keyed<string>;
   readonly text: string | null;
 };
 
@@ -40,6 +42,30 @@ export type CurrentAgent = {
   readonly model: string | null;
 };
 
+/** How the code differs from what it was when the epic began. */
+export type CodeChanges = {
+  /** The trees that were compared, and HEAD between them. */
+  readonly tree: Oid;
+  readonly head: Oid | null;
+  readonly files: number;
+  /** How many of them differ from HEAD. */
+  readonly uncommitted: number;
+  /** Lines; null where there were too many files to count. */
+  readonly added: number | null;
+  readonly removed: number | null;
+  /** Some of them: what is not committed first. */
+  readonly named: readonly ChangedFile[];
+};
+
+export type ChangedFile = {
+  readonly path: string;
+  readonly change: 'added' | 'modified' | 'deleted';
+  readonly added: number | null;
+  readonly removed: number | null;
+  /** `untracked` where HEAD does not have it. */
+  readonly state: 'committed' | 'uncommitted' | 'untracked';
+};
+
 /** What stands under a key of `current`; these are the ones orch itself writes. */
 export type Current = {
   budget: Micros | null;
@@ -48,6 +74,11 @@ export type Current = {
   lastGreen: LastGreen;
   /** What the user asked for last. */
   asked: { readonly text: string };
+  /** The last plan of the agent's that the user approved. */
+  approvedPlan: { readonly text: string };
+  /** The commit that HEAD was when the epic began. */
+  base: { readonly commit: Oid };
+  changes: CodeChanges;
   /** What the agent said at the end of its last turn. */
   lastMessage: { readonly text: string };
   /** What the agent made of its conversation when it last compacted it. */
@@ -87,6 +118,16 @@ const checks: { readonly [K in keyof Current]: Check<Current[K]> } = {
   ),
   lastGreen: checkFields(({ id, seq }) => typeof id === 'string' && typeof seq === 'number'),
   asked: isSaid,
+  approvedPlan: isSaid,
+  base: checkFields(({ commit }) => typeof commit === 'string'),
+  changes: checkFields(
+    ({ tree, files, uncommitted, named }) =>
+      typeof tree === 'string' &&
+      typeof files === 'number' &&
+      typeof uncommitted === 'number' &&
+      Array.isArray(named) &&
+      named.every((file) => isObject(file) && typeof file.path === 'string'),
+  ),
   lastMessage: isSaid,
   compactSummary: isSaid,
   imported: checkFields((models) => Object.values(models).every(isObject)),

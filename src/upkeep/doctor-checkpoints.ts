@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { findBriefFault } from '../checkpoint/brief-check.ts';
+import { findBriefFault } from '../checkpoint/brief/check.ts';
 import { walkReadable } from '../checkpoint/list.ts';
 import { parseMessage } from '../checkpoint/message.ts';
 import { type Damage, readSaved } from '../checkpoint/read.ts';

@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { generateResumeBrief } from '../../src/checkpoint/brief.ts';
+import { generateResumeBrief } from '../../src/checkpoint/brief/brief.ts';
 import { mergeHistory } from '../../src/checkpoint/merge.ts';
 import { parseOid, parseWriterId } from '../../src/ids.ts';
 import { loadCheckpoint } from '../../src/index.ts';

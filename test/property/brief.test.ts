@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type BriefInput, generateResumeBrief } from '../../src/checkpoint/brief.ts';
-import type { Brief } from '../../src/checkpoint/brief-fit.ts';
-import { findBriefSource, hasResumableContext, isHandedOver } from '../../src/checkpoint/brief-source.ts';
-import { estimateTokens } from '../../src/checkpoint/brief-text.ts';
+import { type BriefInput, generateResumeBrief } from '../../src/checkpoint/brief/brief.ts';
+import type { Brief } from '../../src/checkpoint/brief/fit.ts';
+import { findBriefSource, hasResumableContext, isHandedOver } from '../../src/checkpoint/brief/source.ts';
+import { estimateTokens } from '../../src/checkpoint/brief/text.ts';
 import { isOrchError } from '../../src/errors.ts';
 import { parseCheckpointId, parseEpicId, parseOid } from '../../src/ids.ts';
 import type { Fact } from '../../src/state/facts.ts';

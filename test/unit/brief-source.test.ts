@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { findBriefSource, hasResumableContext, isHandedOver } from '../../src/checkpoint/brief-source.ts';
+import { findBriefSource, hasResumableContext, isHandedOver } from '../../src/checkpoint/brief/source.ts';
 import { parseSessionId } from '../../src/ids.ts';
 import type { Fact } from '../../src/state/facts.ts';
 import { emptyState } from '../../src/state/lists.ts';

@@ -1,7 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { type BriefInput, formatCheckpointSummary, generateResumeBrief } from '../../src/checkpoint/brief.ts';
-import { quoteBrief } from '../../src/checkpoint/brief-origin.ts';
-import { estimateTokens } from '../../src/checkpoint/brief-text.ts';
+import {
+  type BriefInput,
+  formatCheckpointSummary,
+  generateResumeBrief,
+} from '../../src/checkpoint/brief/brief.ts';
+import { quoteBrief } from '../../src/checkpoint/brief/origin.ts';
+import { estimateTokens } from '../../src/checkpoint/brief/text.ts';
 import { parseCheckpointId, parseEpicId, parseOid, parseSessionId, parseWriterId } from '../../src/ids.ts';
 import type { Fact } from '../../src/state/facts.ts';
 import { emptyState, type State } from '../../src/state/lists.ts';

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
-import { generateResumeBrief } from '../../../src/checkpoint/brief.ts';
-import { quoteBrief } from '../../../src/checkpoint/brief-origin.ts';
+import { generateResumeBrief } from '../../../src/checkpoint/brief/brief.ts';
+import { quoteBrief } from '../../../src/checkpoint/brief/origin.ts';
 import { composeCheckpoints } from '../../../src/checkpoint/compose.ts';
 import {
   type CheckpointDocument,

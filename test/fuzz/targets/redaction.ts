@@ -1,4 +1,4 @@
-import { plainText } from '../../../src/checkpoint/brief-text.ts';
+import { plainText } from '../../../src/checkpoint/brief/text.ts';
 import { makeRedactor, presetRedactor } from '../../../src/redact.ts';
 import { cleanLine, cleanText, columnsOf, cutBytes, cutColumns, cutToEnd } from '../../../src/text.ts';
 import { must, mustBeShowable, type Target, type Verdict } from '../target.ts';

@@ -1,8 +1,8 @@
-import { OrchError } from '../errors.ts';
-import { count } from '../units.ts';
-import type { BriefItem } from './brief-items.ts';
-import type { BriefSection, FullSection } from './brief-sections.ts';
-import { sizeOf } from './brief-text.ts';
+import { OrchError } from '../../errors.ts';
+import { count } from '../../units.ts';
+import type { BriefItem } from './items.ts';
+import type { BriefSection, FullSection } from './sections.ts';
+import { sizeOf } from './text.ts';
 
 export type Brief = {
   readonly markdown: string;

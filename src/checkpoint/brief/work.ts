@@ -1,10 +1,10 @@
-import { lookUp } from '../keyed.ts';
-import { readCurrent } from '../state/current.ts';
-import type { GateResult, IssueUpdate, State } from '../state/lists.ts';
-import { type RunPart, runOf } from '../state/run.ts';
-import { count } from '../units.ts';
-import { type Gathered, type Keyed, type SaidItem, sayFirst, sortNewest } from './brief-items.ts';
-import { codeText, plainText } from './brief-text.ts';
+import { lookUp } from '../../keyed.ts';
+import { readCurrent } from '../../state/current.ts';
+import type { GateResult, IssueUpdate, State } from '../../state/lists.ts';
+import { type RunPart, runOf } from '../../state/run.ts';
+import { count } from '../../units.ts';
+import { type Gathered, type Keyed, type SaidItem, sayFirst, sortNewest } from './items.ts';
+import { codeText, plainText } from './text.ts';
 
 const severities: readonly (string | null)[] = ['critical', 'high', 'medium', 'low', null];
 const urgency: readonly string[] = ['in_progress', 'open', 'deferred'];

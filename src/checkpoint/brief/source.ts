@@ -1,8 +1,8 @@
-import { lookUp } from '../keyed.ts';
-import { readCurrent } from '../state/current.ts';
-import type { Session, State } from '../state/lists.ts';
-import type { SessionId } from '../types.ts';
-import { gatherRuns, isFailing } from './brief-work.ts';
+import { lookUp } from '../../keyed.ts';
+import { readCurrent } from '../../state/current.ts';
+import type { Session, State } from '../../state/lists.ts';
+import type { SessionId } from '../../types.ts';
+import { gatherRuns, isFailing } from './work.ts';
 
 export type KnownSession = { readonly session: SessionId; readonly value: Session };
 

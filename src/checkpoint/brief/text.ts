@@ -1,5 +1,5 @@
-import { cleanLine } from '../text.ts';
-import type { Millis } from '../types.ts';
+import { cleanLine } from '../../text.ts';
+import type { Millis } from '../../types.ts';
 
 // What begins markup inside a line: code, emphasis, a tag, the middle of a link; and a backslash that would undo ours.
 // An underscore between letters (`snake_case`) begins nothing.

@@ -1,7 +1,7 @@
-import { compareStamps } from '../state/join.ts';
-import type { Entry, List, State } from '../state/lists.ts';
-import type { CheckpointId, EpicId, GateColour, Oid, Trigger } from '../types.ts';
-import type { NotSaved } from './not-saved.ts';
+import { compareStamps } from '../../state/join.ts';
+import type { Entry, List, State } from '../../state/lists.ts';
+import type { CheckpointId, EpicId, GateColour, Oid, Trigger } from '../../types.ts';
+import type { NotSaved } from '../not-saved.ts';
 
 /** One thing a brief says: a line of Markdown, and the key it has in the state's list, where it has one. */
 export type BriefItem = {

@@ -1,12 +1,12 @@
-import { hasCode } from '../errors.ts';
-import type { GitEngine } from '../git/engine.ts';
-import { hashObject } from '../git/objects.ts';
-import { listPath } from '../git/read.ts';
-import type { EpicId, Oid } from '../types.ts';
+import { hasCode } from '../../errors.ts';
+import type { GitEngine } from '../../git/engine.ts';
+import { hashObject } from '../../git/objects.ts';
+import { listPath } from '../../git/read.ts';
+import type { EpicId, Oid } from '../../types.ts';
+import { parseMessage } from '../message.ts';
+import type { Saved } from '../read.ts';
+import { briefName, epicFolder } from '../tree.ts';
 import { generateResumeBrief } from './brief.ts';
-import { parseMessage } from './message.ts';
-import type { Saved } from './read.ts';
-import { briefName, epicFolder } from './tree.ts';
 
 /** What is wrong with the brief beside a document. */
 export type BriefFault =

@@ -1,7 +1,8 @@
-import { isCheckpointId, isOid } from '../ids.ts';
-import { readCurrent } from '../state/current.ts';
-import type { FileChange, State } from '../state/lists.ts';
-import { count } from '../units.ts';
+import { isCheckpointId, isOid } from '../../ids.ts';
+import { readCurrent } from '../../state/current.ts';
+import type { FileChange, State } from '../../state/lists.ts';
+import { count } from '../../units.ts';
+import { nameLeftOut } from '../not-saved.ts';
 import {
   type BriefCheckpoint,
   type BriefSubject,
@@ -11,9 +12,8 @@ import {
   sayFirst,
   sayOnce,
   sortNewest,
-} from './brief-items.ts';
-import { codeText, plainText } from './brief-text.ts';
-import { nameLeftOut } from './not-saved.ts';
+} from './items.ts';
+import { codeText, plainText } from './text.ts';
 
 /** The files to read before going on: those somebody gave a priority, then what was changed last, then what was read. */
 export function gatherReadFirst({ files }: State, most: number): Gathered {

@@ -1,8 +1,8 @@
-import { lookUp } from '../keyed.ts';
-import { readCurrent } from '../state/current.ts';
-import type { List, Note, State } from '../state/lists.ts';
-import type { Millis } from '../types.ts';
-import { gatherChanged, gatherCode, gatherDisk, gatherReadFirst } from './brief-code.ts';
+import { lookUp } from '../../keyed.ts';
+import { readCurrent } from '../../state/current.ts';
+import type { List, Note, State } from '../../state/lists.ts';
+import type { Millis } from '../../types.ts';
+import { gatherChanged, gatherCode, gatherDisk, gatherReadFirst } from './code.ts';
 import {
   type BriefItem,
   type BriefSubject,
@@ -11,11 +11,11 @@ import {
   sayFirst,
   sayOnce,
   sortNewest,
-} from './brief-items.ts';
-import type { Origins } from './brief-origin.ts';
-import { findBriefSource } from './brief-source.ts';
-import { formatMoment, plainText } from './brief-text.ts';
-import { gatherDone, gatherFailing, gatherLeft, gatherRuns } from './brief-work.ts';
+} from './items.ts';
+import type { Origins } from './origin.ts';
+import { findBriefSource } from './source.ts';
+import { formatMoment, plainText } from './text.ts';
+import { gatherDone, gatherFailing, gatherLeft, gatherRuns } from './work.ts';
 
 type SectionKind = {
   readonly name: string;

@@ -1,7 +1,7 @@
-import { isWriterId } from '../ids.ts';
-import { bounds, type ListName, type State } from '../state/lists.ts';
-import type { WriterId } from '../types.ts';
-import type { BriefItem, SaidItem } from './brief-items.ts';
+import { isWriterId } from '../../ids.ts';
+import { bounds, type ListName, type State } from '../../state/lists.ts';
+import type { WriterId } from '../../types.ts';
+import type { BriefItem, SaidItem } from './items.ts';
 
 /** Tells which lines of a brief come from elsewhere, and shows them as quotes with their origin. */
 export type Origins = {

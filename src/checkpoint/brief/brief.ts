@@ -1,18 +1,18 @@
-import { spentIn } from '../cost/money.ts';
-import { lookUp } from '../keyed.ts';
-import { budgetOf } from '../state/current.ts';
-import type { Session, State } from '../state/lists.ts';
-import { hasEnded } from '../state/transition.ts';
-import { cleanLine } from '../text.ts';
-import type { EpicId, Status, WriterId } from '../types.ts';
-import { formatUsd } from '../units.ts';
-import { type Brief, fitBrief } from './brief-fit.ts';
-import type { BriefCheckpoint, BriefSubject } from './brief-items.ts';
-import { findOrigins, type Origins } from './brief-origin.ts';
-import { type BriefSection, gatherSections } from './brief-sections.ts';
-import { findBriefSource, type KnownSession, listSessions } from './brief-source.ts';
-import { formatMoment, plainText } from './brief-text.ts';
-import type { Checkpoint } from './list.ts';
+import { spentIn } from '../../cost/money.ts';
+import { lookUp } from '../../keyed.ts';
+import { budgetOf } from '../../state/current.ts';
+import type { Session, State } from '../../state/lists.ts';
+import { hasEnded } from '../../state/transition.ts';
+import { cleanLine } from '../../text.ts';
+import type { EpicId, Status, WriterId } from '../../types.ts';
+import { formatUsd } from '../../units.ts';
+import type { Checkpoint } from '../list.ts';
+import { type Brief, fitBrief } from './fit.ts';
+import type { BriefCheckpoint, BriefSubject } from './items.ts';
+import { findOrigins, type Origins } from './origin.ts';
+import { type BriefSection, gatherSections } from './sections.ts';
+import { findBriefSource, type KnownSession, listSessions } from './source.ts';
+import { formatMoment, plainText } from './text.ts';
 
 export type BriefInput = {
   readonly epicId: EpicId;
