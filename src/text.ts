@@ -79,3 +79,14 @@ export function cutColumns(text: string, columns: number): string {
   }
   return `${cut}…`;
 }
+
+/** Keeps both ends, each cut at a word where one is near, marking what is missing with ` … `. */
+export function cutMiddle(text: string, maxBytes: number): string {
+  if (text.length <= maxBytes / 3 || Buffer.byteLength(text) <= maxBytes) return text;
+  const room = Math.max(0, maxBytes - 5);
+  const head = cutBytes(text, Math.ceil(room * 0.45) + 3).slice(0, -1);
+  const tail = cutToEnd(text, Math.floor(room * 0.55) + 3).slice(1);
+  const from = tail.slice(0, 24).indexOf(' ') + 1;
+  const to = head.length > 24 ? head.slice(-24).lastIndexOf(' ') : -1;
+  return `${to > 0 ? head.slice(0, head.length - 24 + to) : head} … ${tail.slice(from)}`;
+}

@@ -15,8 +15,8 @@ const longestLine = 64 * 1024;
 /** And so much of it is held back, where no word ends. */
 const longestWord = 8 * 1024;
 /** A private key, which goes over lines, is held back until it is whole, or longer than any is. */
-const keyHeading = /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY|^Private-Lines: [0-9]/gm;
-const keyEnd = /-----END |^Private-MAC: /m;
+const keyHeading = /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY|Private-Lines: [0-9]/g;
+const keyEnd = /-----END |Private-MAC: /;
 const longestKey = 32 * 1024;
 
 /** Passes a stream on in whole lines, in their order, without what must not be kept. */

@@ -204,6 +204,7 @@ describe('a stream', () => {
   it('holds no more back than it must', () => {
     expect(findCut('one\ntwo')).toBe(4);
     expect(findCut('one two')).toBe(0);
+    expect(findCut('a log: Private-Lines: 2\nabc\n')).toBe(7);
     const line = `${'word '.repeat(20_000)}half`;
     expect(findCut(line)).toBe(line.length - 4);
     const word = 'x'.repeat(100_000);
