@@ -1,4 +1,4 @@
-import { isOid, isSessionId } from './ids.ts';
+import { isCheckpointId, isOid, isSessionId, isWriterId } from './ids.ts';
 import { lookUp } from './keyed.ts';
 import { latestTime, maxCount } from './units.ts';
 
@@ -35,6 +35,8 @@ export const yesOrNo: Check = (value) => typeof value === 'boolean';
 export const time: Check = (value) => typeof value === 'number' && value >= 0 && value <= latestTime;
 export const session: Check = isSessionId;
 export const oid: Check = isOid;
+export const checkpoint: Check = isCheckpointId;
+export const writer: Check = isWriterId;
 
 export function orNull(check: Check): Check {
   return (value) => value === null || check(value);

@@ -141,6 +141,9 @@ export async function openOrch(options: OrchOptions = {}): Promise<Orch> {
           return takeSnapshot(snapshotPorts, { ...request, label: request.session });
         }
       : null,
+    readCode: canSnapshot
+      ? async (request) => (await import('./git/code-changes.ts')).readCodeDifference(repository, request)
+      : null,
     readTree: async (maxFileBytes) => {
       if (!canSnapshot) return null;
       const { readWorkTree } = await import('./git/snapshot.ts');

@@ -2,7 +2,7 @@ import { spentIn } from '../cost/money.ts';
 import type { CommitDraft } from '../git/append.ts';
 import { makeCheckpointId } from '../ids.ts';
 import { lookUp } from '../keyed.ts';
-import { budgetOf, readCurrent } from '../state/current.ts';
+import { budgetOf, type CodeChanges, readCurrent } from '../state/current.ts';
 import type { Event } from '../state/facts.ts';
 import { foldAll } from '../state/fold.ts';
 import type { State } from '../state/lists.ts';
@@ -19,6 +19,14 @@ import type { Base } from './read.ts';
 import { editRunFiles, type RunFile } from './run-files.ts';
 import { describeFigures, summarize } from './summary.ts';
 import { briefName, documentName, epicFolder, parseDocumentName } from './tree.ts';
+
+/** What git says of the code that goes with a checkpoint. */
+export type CodeUpdate = {
+  /** Where the epic began. */
+  readonly base: Oid | null;
+  readonly changes: CodeChanges;
+  readonly commits: readonly { readonly oid: Oid; readonly subject: string }[];
+};
 
 /** What the next checkpoint is to say. Made anew from the base whenever somebody else was faster. */
 export type Draft = {
@@ -37,6 +45,8 @@ export type Draft = {
     readonly tree: Oid;
     readonly leftOut: readonly { readonly path: string; readonly reason: string }[];
   } | null;
+  /** What changed of the code since the epic began; left out where it is as it was at the last checkpoint. */
+  readonly code?: CodeUpdate | null;
   /** Why there is none, where there should be one. */
   readonly snapshotFailed?: string | null;
   /** Settles once the events are on disk themselves; the ref moves only then. */

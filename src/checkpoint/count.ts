@@ -1,10 +1,11 @@
 import { compactRow, rowIsLong, withTotals } from '../cost/ledger.ts';
 import { lookUp } from '../keyed.ts';
+import { readCurrent } from '../state/current.ts';
 import { join } from '../state/join.ts';
-import type { State } from '../state/lists.ts';
-import type { CheckpointId, GateColour, Oid } from '../types.ts';
+import type { Commit, List, Stamp, State } from '../state/lists.ts';
+import type { CheckpointId, GateColour, Json, Oid, SessionId } from '../types.ts';
 import { latestTime, maxCount } from '../units.ts';
-import type { Draft } from './compose.ts';
+import type { CodeUpdate, Draft } from './compose.ts';
 
 /** What the gates said of exactly this tree. */
 export function colourOf(state: State, tree: Oid | null): GateColour {
@@ -45,8 +46,29 @@ export function countCheckpoint(
         },
       },
     }),
-    ...(colourOf(state, tree) === 'green' && { current: { lastGreen: { value: { id, seq, tree }, stamp } } }),
+    current: {
+      ...(colourOf(state, tree) === 'green' && { lastGreen: { value: { id, seq, tree }, stamp } }),
+      ...(draft.code && sayCode(draft.code, state, stamp)),
+    },
+    ...(draft.code && { commits: listCommits(draft.code, draft.sessionId, stamp) }),
     ...(row && rowIsLong(row) && { ledger: { [draft.writer]: { value: compactRow(row, isOver), stamp } } }),
   });
   return { ...counted, ledger: withTotals(counted.ledger) };
+}
+
+/** Where the epic began is said once. */
+function sayCode({ base, changes }: CodeUpdate, state: State, stamp: Stamp): List<Json> {
+  const named = changes.named.map((file) => ({ ...file }));
+  const isFirst = base !== null && readCurrent(state, 'base') === null;
+  return {
+    changes: { value: { ...changes, named }, stamp },
+    ...(isFirst && { base: { value: { commit: base }, stamp } }),
+  };
+}
+
+/** Commits in their order: each a step later than the one before. */
+function listCommits({ commits }: CodeUpdate, session: SessionId, [at, by]: Stamp): List<Commit> {
+  return Object.fromEntries(
+    commits.map(({ oid, subject }, place) => [oid, { value: { subject, session }, stamp: [at, by, place] }]),
+  );
 }

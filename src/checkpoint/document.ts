@@ -64,7 +64,7 @@ export async function parseDocument(
     throw broken('it is not an object');
   const { integrity, ...content } = parsed as { integrity?: unknown; format?: unknown };
   if (typeof content.format === 'number' && content.format > format) throw tooNew(where, content.format);
-  if (isOurs) return withAllLists(parsed as CheckpointDocument); // its object id was checked, and it was written or checked here
+  if (isOurs) return withLists(parsed as CheckpointDocument); // its object id was checked, and it was written or checked here
   let expected: string;
   try {
     expected = integrityOf(content);
@@ -74,11 +74,11 @@ export async function parseDocument(
   if (integrity !== expected) throw broken('its checksum does not match');
   const problem = (await import('./shape.ts')).findProblem(content);
   if (problem !== null) throw broken(problem);
-  return withAllLists(parsed as CheckpointDocument); // checked just above; the parsed copy would lack the unknown fields
+  return withLists(parsed as CheckpointDocument); // checked just above; the parsed copy would lack the unknown fields
 }
 
-/** An earlier orch knew fewer lists. */
-function withAllLists(document: CheckpointDocument): CheckpointDocument {
+/** An older document lacks the lists that came later: they are empty. */
+function withLists(document: CheckpointDocument): CheckpointDocument {
   return { ...document, state: { ...emptyState, ...document.state } };
 }
 

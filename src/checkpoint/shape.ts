@@ -3,7 +3,16 @@ import { amount } from '../cost/shape.ts';
 import { isEpicId } from '../ids.ts';
 import { factShape, findFactProblem } from '../state/fact-shape.ts';
 import type { Event } from '../state/facts.ts';
-import { checkpointId, oid, sessionId, sessionNumber, stateShape, time, writerId } from '../state/shape.ts';
+import { stateShape } from '../state/shape.ts';
+import {
+  checkpointId,
+  findShapeProblem,
+  oid,
+  sessionId,
+  sessionNumber,
+  time,
+  writerId,
+} from '../state/shape-parts.ts';
 import { cleanLine } from '../text.ts';
 import { type EpicId, triggers } from '../types.ts';
 
@@ -84,11 +93,12 @@ function findLateStamp({ clock, ...lists }: { readonly clock: number }): string 
 
 /** What is wrong with a document's content, or null where it is as it should be. */
 export function findProblem(content: unknown): string | null {
-  const checked = z.safeParse(documentShape, withoutHidden(content));
-  if (checked.success) return findLateStamp(checked.data.state);
-  const { path, message } = checked.error.issues[0] ?? { path: [], message: 'wrong shape' };
+  const checked = withoutHidden(content);
+  const problem = findShapeProblem(documentShape, checked);
+  // It was found to be one just now.
+  if (problem === null) return findLateStamp((checked as { state: { clock: number } }).state);
   // Both may hold names that the document's writer chose.
-  return cleanLine(`${path.join('.') || 'document'}: ${message}`, 200);
+  return cleanLine(`${problem.path || 'document'}: ${problem.message}`, 200);
 }
 
 /** Zod passes over what is called `__proto__`, whatever it is; under another name it is looked at like the rest. */

@@ -11,6 +11,7 @@ const nouns: { readonly [K in Fact['kind']]?: string } = {
   decision: 'decision',
   blocker: 'blocker',
   tried: 'failed attempt',
+  question: 'question',
   file: 'file',
   issue: 'issue update',
   gate: 'gate result',

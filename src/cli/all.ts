@@ -11,6 +11,7 @@ import { doctorSpec } from './doctor.ts';
 import { hookSpec, statuslineSpec } from './hook-spec.ts';
 import { initSpec } from './init.ts';
 import { logSpec } from './log.ts';
+import { mcpSpec } from './mcp.ts';
 import { recordGroup } from './record.ts';
 import { runCommands } from './run.ts';
 import { runSpec } from './run-plan.ts';
@@ -38,6 +39,7 @@ const specs: readonly Spec[] = [
   runSpec,
   hookSpec,
   statuslineSpec,
+  mcpSpec,
   batchGroup,
   doctorSpec,
   cleanupSpec,

@@ -64,7 +64,7 @@ export async function attend(
             marker: sessionMarker(target.session),
             onOutput: log && ((chunk) => log.write(chunk)),
           },
-    brief: { path, text: handover?.quoted ?? '' },
+    brief: { path, text: (follower ? follower.briefText : handover?.quoted) ?? '' },
     follower,
     ...(call.rest.length > 0 && {
       readChanges: makeUntold(orch, target, started.stored?.checkpoint.snapshot ?? null),

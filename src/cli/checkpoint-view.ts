@@ -1,6 +1,6 @@
 import { OrchError } from '../errors.ts';
 import type { Checkpoint, LoadedCheckpoint, Verification } from '../index.ts';
-import type { List, Note } from '../state/lists.ts';
+import type { Attempt, List } from '../state/lists.ts';
 import { columnsOf, cutColumns } from '../text.ts';
 import type { EpicId, Millis } from '../types.ts';
 import { count, formatAge } from '../units.ts';
@@ -91,6 +91,7 @@ export function showCheckpoint(
     showNotes(out, 'Blockers', state.blockers, ({ resolvedAt }) => resolvedAt === null),
     showNotes(out, 'Decisions', state.decisions),
     showNotes(out, 'Tried, failed', state.tried),
+    showNotes(out, 'Open questions', state.questions, ({ resolvedAt }) => resolvedAt === null),
     showNotes(out, 'Notes', state.notes),
     ...(lost === null
       ? []
@@ -120,7 +121,7 @@ function showLeftOut(out: Output, leftOut: LeftOutFiles): string {
 }
 
 /** The newest few of a list of texts. */
-function showNotes<T extends Pick<Note, 'text'>>(
+function showNotes<T extends Pick<Attempt, 'text' | 'why'>>(
   out: Output,
   title: string,
   list: List<T>,
@@ -129,7 +130,10 @@ function showNotes<T extends Pick<Note, 'text'>>(
   const shown = Object.values(list).filter(({ value }) => isShown(value));
   if (shown.length === 0) return '';
   const newest = shown.sort((a, b) => b.stamp[0] - a.stamp[0]).slice(0, 10);
-  const lines = newest.map(({ value }) => `  ${cutColumns(flatten(value.text), out.columns - 2)}`);
+  const lines = newest.map(({ value: { text, why } }) => {
+    const line = why ? `${flatten(text)} (${flatten(why)})` : flatten(text);
+    return `  ${cutColumns(line, out.columns - 2)}`;
+  });
   return `\n${out.paint('bold', title)}\n${lines.join('\n')}`;
 }
 

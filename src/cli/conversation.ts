@@ -6,7 +6,7 @@ import type { Orch } from '../orch.ts';
 import { type Follower, followAgents } from '../session/agent-follow.ts';
 import { readView } from '../session/context.ts';
 import { type AgentPlan, planConversation } from '../session/conversation.ts';
-import { briefPath } from '../session/handover.ts';
+import { briefPath, quoteNews } from '../session/handover.ts';
 import type { Started } from '../session/lifecycle.ts';
 import type { EpicId } from '../types.ts';
 import type { Context } from './run.ts';
@@ -57,14 +57,26 @@ export async function followCommand(
   plan: AgentPlan | null,
   tell: (text: string) => void,
 ): Promise<Follower> {
-  const brief = handover && { text: handover.quoted, file: briefPath(orch.home, target.session) };
+  const text = handover && (await briefFor(orch, target.epic, plan, handover.quoted));
+  const brief = text === null ? null : { text, file: briefPath(orch.home, target.session) };
   const request = { argv: call.rest, plan, brief, state, waitsAtLimit: waitsAtLimit(call) };
   const follower = await followAgents(orch, target, request);
   if (plan === null) return follower;
   const { agent, session, unseen, goesOn } = plan;
   if (unseen !== null) tell(`      ${agent}: ${unseen}, so only hooks can tell what it costs.`);
-  if (goesOn && plan.isAdded) tell(`      ${agent} goes on with its conversation ${session?.slice(0, 8)}.`);
+  if (goesOn && plan.isAdded) tell(`      ${agent} continues its conversation ${session?.slice(0, 8)}.`);
   else if (brief !== null && !goesOn && follower.given === null)
     tell(`      There is no place for the brief in this command: it is in the file ORCH_BRIEF_FILE names.`);
   return follower;
+}
+
+/** A conversation that is continued is told only what happened elsewhere. */
+async function briefFor(
+  orch: Orch,
+  epic: EpicId,
+  plan: AgentPlan | null,
+  whole: string,
+): Promise<string | null> {
+  if (!plan?.goesOn || plan.session === null) return whole;
+  return quoteNews(orch, await readView(orch, epic), plan.session);
 }

@@ -60,6 +60,8 @@ async function keepFault(orch: Orch, call: HookCall, error: unknown): Promise<vo
 
 /** The answer in the agent's own words; null where there is nothing to say. */
 function format({ agent, event }: HookCall, { context, message, halt }: AgentAnswer): object | null {
+  // Claude Code takes what is printed then as instructions for its compaction, and shows it to the user as it is.
+  if (event.kind === 'before_compact' || event.kind === 'after_compact') return null;
   const name = eventNames[event.kind];
   const said = {
     ...(message !== null && { systemMessage: message }),

@@ -1,8 +1,8 @@
 import type { Gate, GateCommand } from '../integration/gate.ts';
 import { quoteForShell } from '../integration/orch-command.ts';
 import { describeChange } from '../integration/text-diff.ts';
+import type { FileChange } from '../session/init-change.ts';
 import type { Found } from '../session/init-facts.ts';
-import type { FileChange } from '../session/init-plan.ts';
 import { cleanLine, cleanText, columnsOf } from '../text.ts';
 import type { Output } from './output.ts';
 

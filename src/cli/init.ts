@@ -6,8 +6,9 @@ import { describeChange } from '../integration/text-diff.ts';
 import { approve, isApproved } from '../integration/trust.ts';
 import type { Claim, Orch } from '../orch.ts';
 import { listGates } from '../session/baseline.ts';
+import type { FileChange } from '../session/init-change.ts';
 import { type InitFacts, readInitFacts } from '../session/init-facts.ts';
-import { type FileChange, planInit, planUndo } from '../session/init-plan.ts';
+import { planInit, planUndo } from '../session/init-plan.ts';
 import { writeChanges } from '../session/init-write.ts';
 import { isFromInside } from '../session/origin.ts';
 import { readIfThere } from '../system/files.ts';
@@ -35,6 +36,11 @@ export const initSpec: CommandSpec = {
       flags: '--config',
       description: 'also write .orchestration/config.yaml, with every key and its default',
     },
+    {
+      flags: '--rules',
+      description: 'also write .claude/rules/orchestration-patterns.md, for your team to commit',
+    },
+    { flags: '--no-tools', description: 'leave out the MCP server and the skill' },
     { flags: '--no-claude', description: 'leave Claude Code out' },
     { flags: '--no-codex', description: 'leave Codex out' },
   ],
@@ -81,15 +87,22 @@ async function init(context: Context, orch: Orch, call: Call): Promise<number> {
 
 function readWishes({ options }: Call) {
   const command = thisCommand();
-  const file = join(dirname(dirname(command.at(-1) ?? '')), 'templates', 'config.yaml');
-  const template = readIfThere(file)?.toString('utf8');
-  if (template === undefined) throw new Error(`${file} is missing`);
+  const read = (...path: string[]) => {
+    const file = join(dirname(dirname(command.at(-1) ?? '')), 'templates', ...path);
+    const text = readIfThere(file)?.toString('utf8');
+    if (text === undefined) throw new Error(`${file} is missing`);
+    return text;
+  };
+  const template = read('config.yaml');
   return {
     command,
+    variables: ['ORCH_SESSION', 'ORCH_EPIC'],
     shared: options.shared === true,
     claude: options['no-claude'] !== true,
     codex: options['no-codex'] !== true,
     config: options.config === true ? template : null,
+    skill: options['no-tools'] === true ? null : read('plugin', 'skills', 'orch', 'SKILL.md'),
+    rules: options.rules === true ? read('rules', 'orchestration-patterns.md') : null,
     template,
   };
 }
@@ -134,7 +147,7 @@ type End = {
 };
 
 function tellEnd({ out }: Context, facts: InitFacts, end: End): void {
-  const { found } = facts;
+  const { found, tools } = facts;
   if (!end.isNeeded) out.tell(end.isUndo ? 'Nothing to do: nothing of orch is there.' : 'Nothing to do.');
   else if (!end.isWanted) out.tell('Nothing was changed.');
   else if (end.isUndo) out.tell('Done. What was recorded stays: orch status.');
@@ -145,6 +158,12 @@ function tellEnd({ out }: Context, facts: InitFacts, end: End): void {
   }
   if (end.isWanted && !end.isUndo && end.changes.some(({ path }) => path === facts.codexHooks.path))
     out.tell('Codex runs the hooks only after you trust them: start codex, type /hooks.');
+  if (end.isWanted && !end.isUndo && end.changes.some(({ path }) => path === tools.codexConfig.path))
+    out.tell('Codex starts the MCP server in folders you trust.');
+  if (end.isWanted && !end.isUndo && found.codex && facts.tracked.includes(tools.codexConfig.name))
+    out.tell(
+      `${tools.codexConfig.name} is in commits, and stays as it is. For yourself: codex mcp add orch -- orch mcp`,
+    );
   if (end.isShared && !end.isUndo && !facts.isOrchOnPath)
     out.tell('orch is not on your PATH: shared hooks do nothing until it is.');
   if (end.isUndo && !end.isShared && readOwnEntries(facts.shared.text).hooks > 0)

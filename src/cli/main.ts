@@ -22,6 +22,7 @@ const groups: { readonly [command: string]: () => Promise<Group> } = {
   init: () => import('./init.ts'),
   list: () => import('./short.ts'),
   log: () => import('./log.ts'),
+  mcp: () => import('./mcp.ts'),
   pause: () => import('./short.ts'),
   record: () => import('./record.ts'),
   restore: () => import('./code-spec.ts'),

@@ -3,37 +3,15 @@ import { emptyRow } from '../cost/ledger.ts';
 import { correctableIn } from '../cost/money.ts';
 import { OrchError } from '../errors.ts';
 import { lookUp } from '../keyed.ts';
-import type { Orch } from '../orch.ts';
 import { refuseCorrection } from '../session/budget.ts';
 import type { SessionChanges } from '../session/changes.ts';
 import * as facts from '../session/facts.ts';
 import { locateFile } from '../session/file-path.ts';
 import { readCurrent } from '../state/current.ts';
-import type { Fact } from '../state/facts.ts';
-import type { State } from '../state/lists.ts';
 import { realPath } from '../system/files.ts';
 import { cleanLine } from '../text.ts';
-import type { EpicId, SessionId } from '../types.ts';
-import { type Call, type CommandSpec, type OptionSpec, textOf } from './spec.ts';
-
-type Situation = { readonly orch: Orch; readonly call: Call; readonly text: string } & {
-  /** All that is known of the epic; read only where it is needed. */
-  readState(): Promise<State>;
-  readonly session: SessionId | null;
-  readonly epic: EpicId;
-  readonly byAgent: boolean;
-  /** The folder it was typed in. */
-  readonly cwd: string;
-};
-
-/** A kind of thing that can be recorded. */
-export type Kind = Pick<CommandSpec, 'name' | 'description' | 'examples'> & {
-  readonly argument: NonNullable<CommandSpec['argument']>;
-  readonly options?: readonly OptionSpec[];
-  makeFacts(situation: Situation): Fact | readonly Fact[] | Promise<Fact | readonly Fact[]>;
-};
-
-const text = { name: 'text', required: true, several: true, description: 'what there is to say' } as const;
+import { type Kind, textArgument, textKinds } from './record-texts.ts';
+import { type Call, textOf } from './spec.ts';
 
 /** A whole number from 0 up, where the option was given. */
 function numberOf(call: Call, name: string): number | undefined {
@@ -57,46 +35,7 @@ function choiceOf<T extends string>(call: Call, name: string, choices: readonly 
 
 /** Everything that can be recorded. */
 export const kinds: readonly Kind[] = [
-  {
-    name: 'note',
-    description: 'Record something worth knowing.',
-    argument: text,
-    examples: ['orch record note "The redirect loops in middleware"'],
-    makeFacts: ({ orch, text }) => facts.noteFact(orch.random, text),
-  },
-  {
-    name: 'decision',
-    description: 'Record a decision, and why it was made.',
-    argument: text,
-    options: [{ flags: '--rationale <text>', description: 'why' }],
-    examples: ['orch record decision "Server sessions, not JWT" --rationale "Revocation"'],
-    makeFacts: ({ orch, call, text }) =>
-      facts.decisionFact(orch.random, text, textOf(call, 'rationale') ?? null),
-  },
-  {
-    name: 'blocker',
-    description: 'Record what stands in the way, or that it no longer does.',
-    argument: {
-      ...text,
-      description: 'what stands in the way; with --resolve: its id or a piece of its text',
-    },
-    options: [{ flags: '--resolve', description: 'it no longer stands in the way' }],
-    examples: [
-      'orch record blocker "No access to the staging database"',
-      'orch record blocker staging --resolve',
-    ],
-    makeFacts: async ({ orch, call, text, readState }) =>
-      call.options.resolve
-        ? facts.resolvedFact(await readState(), text, orch.clock.now())
-        : facts.blockerFact(orch.random, text),
-  },
-  {
-    name: 'tried',
-    description: 'Record what was tried and did not work.',
-    argument: text,
-    examples: ['orch record tried "Redirect in middleware: it loops"'],
-    makeFacts: ({ orch, text }) => facts.triedFact(orch.random, text),
-  },
+  ...textKinds,
   {
     name: 'file',
     description:
@@ -130,7 +69,7 @@ export const kinds: readonly Kind[] = [
   {
     name: 'issue',
     description: 'Record an issue, or what became of it.',
-    argument: { ...text, name: 'id', description: 'its id, then its title' },
+    argument: { ...textArgument, name: 'id', description: 'its id, then its title' },
     options: [
       { flags: '--status <status>', description: 'open, in_progress, done or deferred' },
       { flags: '--severity <severity>', description: 'critical, high, medium or low' },

@@ -8,7 +8,8 @@ import type { EpicId } from '../types.ts';
 import { count, formatUsd } from '../units.ts';
 import { choosePlace, epicOption, rememberEpic } from './choose.ts';
 import { showOutcome } from './outcome.ts';
-import { type Kind, kinds } from './record-kinds.ts';
+import { kinds } from './record-kinds.ts';
+import type { Kind } from './record-texts.ts';
 import { runCommands } from './run.ts';
 import { type CommandSpec, type GroupSpec, textOf } from './spec.ts';
 
@@ -50,11 +51,13 @@ function hasCutText(made: readonly Fact[]): boolean {
 
 /** `note recorded for x`; of a blocker that no longer is one, which. */
 function describeMade(made: readonly Fact[], name: string, epic: EpicId): string {
-  const [first] = made;
-  if (first?.kind === 'blocker' && first.resolvedAt !== null)
-    return `blocker ${first.id} resolved for ${epic}: ${cutColumns(cleanLine(first.text), 60)}`;
-  if (first?.kind === 'cost' && first.usage.corrected)
-    return `cost corrected for ${epic}: ${formatUsd(first.usage.micros)} instead of ${formatUsd(first.usage.corrected)}`;
+  const last = made.at(-1);
+  if (last?.kind === 'blocker' && last.resolvedAt !== null)
+    return `blocker ${last.id} resolved for ${epic}: ${cutColumns(cleanLine(last.text), 60)}`;
+  if (last?.kind === 'question' && last.resolvedAt !== null)
+    return `question ${last.id} answered for ${epic}: ${cutColumns(cleanLine(last.text), 60)}`;
+  if (last?.kind === 'cost' && last.usage.corrected)
+    return `cost corrected for ${epic}: ${formatUsd(last.usage.micros)} instead of ${formatUsd(last.usage.corrected)}`;
   return `${made.length === 1 ? name : count(made.length, name)} recorded for ${epic}`;
 }
 

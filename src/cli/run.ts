@@ -36,7 +36,12 @@ export async function runCommands(argv: readonly string[], specs: readonly Spec[
 function makeContext({ repo, json, quiet, color }: Globals, argv: readonly string[]): Context {
   const out = openOutput(process.env, { color, quiet });
   const settings = readSettings(process.env);
-  const cwd = resolve(repo ?? currentFolder());
+  return openContext({ out, json, settings, argv, cwd: resolve(repo ?? currentFolder()) });
+}
+
+/** What a command gets, wherever it prints to. */
+export function openContext(about: Omit<Context, 'withOrch'>): Context {
+  const { out, settings, cwd } = about;
   const withOrch = async <T>(work: (orch: Orch) => Promise<T>): Promise<T> => {
     const told = new Set<string>();
     const onReport = (what: string) => {
@@ -51,7 +56,7 @@ function makeContext({ repo, json, quiet, color }: Globals, argv: readonly strin
       orch.close();
     }
   };
-  return { out, json, settings, argv, cwd, withOrch };
+  return { ...about, withOrch };
 }
 
 function currentFolder(): string {

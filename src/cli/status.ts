@@ -5,6 +5,7 @@ import type { EpicView } from '../session/context.ts';
 import { type HookFault, readHookFaults } from '../session/hook-faults.ts';
 import { readAllViews, type UnreadableEpic } from '../session/resolve.ts';
 import { describeEpic, type EpicStatus, listElsewhere, mainSession } from '../session/status.ts';
+import { cutColumns } from '../text.ts';
 import type { EpicId, Oid } from '../types.ts';
 import { count } from '../units.ts';
 import { tellDamage, tellUnreadable } from './choose.ts';
@@ -48,6 +49,7 @@ export const statusSpec: CommandSpec = {
         out.print(
           [
             showEpics(context, orch, { views, epics, unreadable }),
+            ...showQuestions(out, epics),
             ...showWithoutCode(out, views),
             ...showUnpushed(out, epics),
           ].join('\n'),
@@ -133,6 +135,17 @@ function showEpics({ out, cwd }: Context, orch: Orch, { views, epics, unreadable
 
 function tipsOf(views: readonly EpicView[]): Map<EpicId, Oid> {
   return new Map(views.flatMap(({ epic, tip }) => (tip.oid === null ? [] : [[epic, tip.oid] as const])));
+}
+
+/** What agents wait to hear from the user, while they work on something else. */
+function showQuestions(out: Output, epics: readonly EpicStatus[]): string[] {
+  return epics.flatMap(({ epicId, questions }) =>
+    questions.map(({ id, text }) => {
+      const line = cutColumns(`${epicId} asks: ${flatten(text)}`, out.columns - 2);
+      const hint = `  Answer: orch record question ${id} --answer "…" -e ${epicId}`;
+      return `${out.paint('yellow', '?')} ${line}\n${out.paint('dim', hint)}`;
+    }),
+  );
 }
 
 /** A checkpoint that was made by itself, and whose code could not be saved: nobody was there to be told. */

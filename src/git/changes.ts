@@ -13,12 +13,23 @@ export type Change = {
 
 const kinds: { readonly [letter: string]: Change['change'] } = { A: 'added', D: 'deleted' };
 
-/** What differs between two trees, as git counts it; a renamed file was deleted and added. */
-export async function listChanges(repository: Repository, from: Oid, to: Oid): Promise<Change[]> {
+/**
+ * What differs between two trees, as git counts it; a renamed file was deleted and added. Of more than `mostCounted`
+ * files the lines are not counted.
+ */
+export async function listChanges(
+  repository: Repository,
+  from: Oid,
+  to: Oid,
+  mostCounted = Number.POSITIVE_INFINITY,
+): Promise<Change[]> {
   const options = ['-r', '-z', '--no-renames', '--no-ext-diff', '--no-textconv'];
-  const raw = await runGit(repository, ['diff-tree', '--raw', ...options, from, to]);
+  const letters = parseRaw(await runGit(repository, ['diff-tree', '--raw', ...options, from, to]));
+  const kindOf = (path: string) => kinds[letters.get(path) ?? ''] ?? 'modified';
+  if (letters.size > mostCounted)
+    return [...letters.keys()].map((path) => ({ path, change: kindOf(path), added: null, removed: null }));
+  if (letters.size === 0) return [];
   const counts = await runGit(repository, ['diff-tree', '--numstat', ...options, from, to]);
-  const letters = parseRaw(raw);
   return counts
     .split('\0')
     .filter((line) => line !== '')
@@ -27,7 +38,7 @@ export async function listChanges(repository: Repository, from: Oid, to: Oid): P
       const path = rest.join('\t');
       return {
         path,
-        change: kinds[letters.get(path) ?? ''] ?? 'modified',
+        change: kindOf(path),
         added: countOf(added),
         removed: countOf(removed),
       };

@@ -6,6 +6,12 @@ import { finished, gitFailed, runGit, startGit } from './spawn.ts';
 
 /* What git knows of the user's files and clones, and orch has no need to know but when it is set up. */
 
+/** Which of these files would git leave out? */
+export async function listIgnored(repository: Repository, paths: readonly string[]): Promise<string[]> {
+  const ignored = await Promise.all(paths.map((path) => isIgnored(repository, path)));
+  return paths.filter((_, index) => ignored[index]);
+}
+
 /** Would git leave a file out? The path is relative to the top of the working tree. */
 export async function isIgnored(repository: Repository, path: string): Promise<boolean> {
   const args = ['check-ignore', '--quiet', '--', path];

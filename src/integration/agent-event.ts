@@ -1,5 +1,8 @@
 import type { Fact } from '../state/facts.ts';
 
+/** What an agent waits for its user to say. */
+export type WaitingFor = 'permission' | 'plan' | 'question' | 'input';
+
 /** What an agent tells of itself, whichever agent it is. */
 export type AgentEvent =
   /** `clear` and `compact` go on with the same work; the others begin it. */
@@ -20,6 +23,15 @@ export type AgentEvent =
   /** A turn could not be finished: a limit, a network. It is no crash. */
   | { readonly kind: 'failure'; readonly error: string }
   | { readonly kind: 'end'; readonly reason: string | null }
+  /** It asks its user, and does nothing until it has an answer. A reminder says less than what it asked before. */
+  | {
+      readonly kind: 'waiting';
+      readonly for: WaitingFor;
+      readonly detail: string | null;
+      readonly isReminder: boolean;
+    }
+  /** An agent that it started itself is done. */
+  | { readonly kind: 'helper_stop' }
   /** Something of a later version of the agent. */
   | { readonly kind: 'unknown'; readonly name: string };
 
@@ -31,5 +43,7 @@ export type HookCall = {
   /** The file it writes its messages to. */
   readonly transcript: string | null;
   readonly cwd: string | null;
+  /** The agent that this one started, where it is that one's call. */
+  readonly helper: string | null;
   readonly event: AgentEvent;
 };

@@ -65,7 +65,10 @@ function add(args: readonly string[], { conversation, brief }: Addition) {
 const briefHook = JSON.stringify({
   hooks: {
     SessionStart: [
-      { matcher: 'startup', hooks: [{ type: 'command', command: 'cat "$ORCH_BRIEF_FILE"', timeout: 5 }] },
+      {
+        matcher: 'startup|resume',
+        hooks: [{ type: 'command', command: 'cat "$ORCH_BRIEF_FILE"', timeout: 5 }],
+      },
     ],
   },
 });

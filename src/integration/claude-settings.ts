@@ -45,6 +45,9 @@ const events: readonly (readonly [event: string, since: readonly [number, number
   ['PreToolUse', null],
   ['PostToolUse', null],
   ['PostToolUseFailure', [2, 1, 76]],
+  ['PermissionRequest', [2, 0, 45]],
+  ['Notification', null],
+  ['SubagentStop', null],
   ['PreCompact', null],
   ['PostCompact', [2, 1, 76]],
   ['Stop', null],
@@ -117,8 +120,7 @@ function chooseHooks({ command, shared, version, isHookedElsewhere }: ClaudeOpti
   if (isHookedElsewhere) return [];
   const args = ['hook', 'claude'];
   const line = shared ? guardForShell(args) : quoteForShell([...command, ...args]);
-  // What a team shares is read by its oldest Claude Code.
-  const known = events.filter(([, since]) => since === null || (!shared && isAtLeast(version, since)));
+  const known = events.filter(([, since]) => since === null || isAtLeast(version, since));
   return known.map(([event]) => [event, { type: 'command', command: line, timeout: usualTimeout }]);
 }
 

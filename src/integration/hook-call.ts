@@ -5,7 +5,9 @@ import type { Fact } from '../state/facts.ts';
 import { cutBytes } from '../text.ts';
 import type { Json } from '../types.ts';
 import type { AgentEvent, HookCall } from './agent-event.ts';
+import { describeAnswers, describePlan } from './plan-call.ts';
 import { parseTestOutput } from './test-output.ts';
+import { readNotification, readPermissionRequest } from './waiting-call.ts';
 
 type Fields = { readonly [key: string]: Json };
 
@@ -31,6 +33,7 @@ export function parseHookCall(agent: HookCall['agent'], text: string): HookCall 
     agentSession,
     transcript: textOf(input.transcript_path),
     cwd,
+    helper: textOf(input.agent_id),
     event: readEvent(input, cwd),
   };
 }
@@ -49,7 +52,10 @@ function readEvent(input: Fields, cwd: string | null): AgentEvent {
     case 'PreToolUse':
       return { kind: 'before_tool', mark: textOf(input.tool_use_id) };
     case 'PostToolUse':
-      return { kind: 'tool', facts: describeTool(input, cwd) };
+      return {
+        kind: 'tool',
+        facts: describeTool(input, { cwd, conversation: textOf(input.session_id) ?? '' }),
+      };
     case 'PostToolUseFailure':
       return { kind: 'tool', facts: describeTests({}, input.error) };
     case 'PreCompact':
@@ -62,6 +68,12 @@ function readEvent(input: Fields, cwd: string | null): AgentEvent {
       return { kind: 'failure', error: textOf(input.error) ?? 'unknown' };
     case 'SessionEnd':
       return { kind: 'end', reason: textOf(input.reason) };
+    case 'PermissionRequest':
+      return readPermissionRequest(input);
+    case 'Notification':
+      return readNotification(input) ?? { kind: 'unknown', name };
+    case 'SubagentStop':
+      return { kind: 'helper_stop' };
     default:
       return { kind: 'unknown', name };
   }
@@ -74,7 +86,10 @@ function readSummary(answer: string | null): string | null {
 }
 
 /** What the use of a tool tells, as facts. Paths are from the folder the agent was in. */
-function describeTool({ tool_name, tool_input, tool_response }: Fields, cwd: string | null): Fact[] {
+function describeTool(
+  { tool_name, tool_input, tool_response }: Fields,
+  { cwd, conversation }: { readonly cwd: string | null; readonly conversation: string },
+): Fact[] {
   const input = isObject(tool_input) ? tool_input : {};
   const response = isObject(tool_response) ? tool_response : {};
   switch (tool_name) {
@@ -87,7 +102,11 @@ function describeTool({ tool_name, tool_input, tool_response }: Fields, cwd: str
       return describeTodos(input);
     case 'TaskCreate':
     case 'TaskUpdate':
-      return describeTask(input, response);
+      return describeTask(input, response, conversation);
+    case 'ExitPlanMode':
+      return describePlan(input, response);
+    case 'AskUserQuestion':
+      return describeAnswers(input, response);
     case 'apply_patch':
       return describePatch(
         textOf(tool_input) ?? textOf(input.input) ?? textOf(input.patch) ?? textOf(input.command) ?? '',
@@ -175,13 +194,15 @@ function describeTodos({ todos }: Fields): Fact[] {
   });
 }
 
-function describeTask(input: Fields, response: Fields): Fact[] {
+/** Its number begins at 1 in every conversation: with the conversation's name it is nobody else's. */
+function describeTask(input: Fields, response: Fields, conversation: string): Fact[] {
   const made = isObject(response.task) ? response.task : response;
   const given = input.taskId ?? made.id ?? made.taskId;
   const id = typeof given === 'string' || typeof given === 'number' ? String(given) : null;
   const title = textOf(input.subject) ?? textOf(made.subject);
   if (id === null || id === '' || input.status === 'deleted') return [];
-  const issue = issueFact(cutBytes(`task ${id}`, 200), title, textOf(input.status));
+  const key = cutBytes(`task ${conversation.slice(0, 8)}/${id}`, 200);
+  const issue = issueFact(key, title, textOf(input.status));
   const isBegun = input.status === 'in_progress' && title !== null;
   return [...(issue ? [issue] : []), ...(isBegun && title ? [taskFact(title)] : [])];
 }

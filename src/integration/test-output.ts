@@ -1,4 +1,5 @@
 import type { TestState } from '../state/current.ts';
+import { findFailures } from './test-failures.ts';
 
 /* What a test runner printed, told from its summary line. Where several speak, the last one counts. */
 
@@ -71,15 +72,6 @@ const runners: readonly Runner[] = [
   },
 ];
 
-/** The names of failing tests, as the usual runners print them. */
-const failingNames: readonly RegExp[] = [
-  /^[ \t]*(?:FAIL|×|✗|✖) +(.+?)(?:[ \t]+\d+(?:\.\d+)?[ \t]*m?s)?$/gm,
-  /^FAILED (\S+::\S.*?)(?: - .*)?$/gm,
-  /^test (\S+) \.\.\. FAILED$/gm,
-  /^--- FAIL: (\S+)/gm,
-  /^not ok \d+ - (.+)$/gm,
-];
-
 const mostNames = 20;
 /** The end of what was printed tells it; a flood before that does not matter. */
 const mostCharacters = 200_000;
@@ -99,10 +91,17 @@ export function parseTestOutput(printed: string): TestState | null {
   }
   if (last === null) return null;
   const { passed, failed, total } = last.counts;
-  const names = failingNames.flatMap((pattern) =>
-    [...text.matchAll(pattern)].map(([, name = '']) => name.trim()),
-  );
-  const failing = (failed ?? 0) > 0 ? [...new Set(names)].slice(0, mostNames) : [];
+  const failures = (failed ?? 0) > 0 ? findFailures(text.split('\n'), mostNames) : [];
+  const failing = failures.map(({ name }) => name);
+  const why = Object.fromEntries(failures.flatMap(({ name, why }) => (why === null ? [] : [[name, why]])));
   const all = total ?? (passed === null || failed === null ? null : passed + failed);
-  return { status: (failed ?? 0) > 0 ? 'failed' : 'passed', passed, failed, total: all, failing, text: null };
+  return {
+    status: (failed ?? 0) > 0 ? 'failed' : 'passed',
+    passed,
+    failed,
+    total: all,
+    failing,
+    ...(Object.keys(why).length > 0 && { why }),
+    text: null,
+  };
 }

@@ -61,8 +61,31 @@ export const resolveBlocker = (session: SessionName, name: string, where: Where 
     return recordFacts(session, [facts.resolvedFact(state, name, orch.clock.now())], orch);
   });
 
-export const recordTried = (session: SessionName, text: string, where: Where = {}): Promise<Recorded> =>
-  using(where, (orch) => recordFacts(session, [facts.triedFact(orch.random, text)], orch));
+export const recordTried = (
+  session: SessionName,
+  text: string,
+  why: string | null = null,
+  where: Where = {},
+): Promise<Recorded> =>
+  using(where, (orch) => recordFacts(session, [facts.triedFact(orch.random, text, why)], orch));
+
+/** Asks the user something; the session does not wait for the answer. */
+export const recordQuestion = (session: SessionName, text: string, where: Where = {}): Promise<Recorded> =>
+  using(where, (orch) => recordFacts(session, [facts.questionFact(orch.random, text)], orch));
+
+/** Answers a question, named by its id, the beginning of it, or a piece of its text. */
+export const answerQuestion = (
+  session: SessionName,
+  name: string,
+  answer: string,
+  where: Where = {},
+): Promise<Recorded> =>
+  using(where, async (orch) => {
+    const { state } = await readView(orch, (await findTarget(orch, session)).epic);
+    const about = { at: orch.clock.now(), byAgent: false };
+    const answered = facts.answerFacts(orch.random, state, name, answer, about);
+    return recordFacts(session, answered, orch);
+  });
 
 export const recordFile = (
   session: SessionName,

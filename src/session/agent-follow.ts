@@ -31,6 +31,8 @@ export type Follower = {
   readonly argv: readonly string[];
   /** How the brief is in it. */
   readonly given: BriefGiven;
+  /** The brief itself; null where its agent needs none. */
+  readonly briefText: string | null;
   /** What their files say, meters that read the same included. */
   readFacts(state: State): Promise<Fact[]>;
   /** Did it end only because its provider lets it do no more for now? */
@@ -71,6 +73,7 @@ export async function followAgents(
   return {
     argv: written.argv,
     given: written.given,
+    briefText: brief?.text ?? null,
     async readFacts(current) {
       await find?.(current);
       const link = readLink(ports.home, target.session);

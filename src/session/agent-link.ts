@@ -66,6 +66,11 @@ export function meterCache(home: string, session: SessionId): string {
   return join(folderOf(home), nameFile(session, '.meter'));
 }
 
+/** Where it is kept that a session's agent waits for its user. */
+export function waitingPath(home: string, session: SessionId): string {
+  return join(folderOf(home), nameFile(session, '.waiting'));
+}
+
 export async function writeLink(disk: Disk, home: string, random: Random, link: AgentLink): Promise<void> {
   await writeAtomically(
     disk,
@@ -77,6 +82,7 @@ export async function writeLink(disk: Disk, home: string, random: Random, link: 
 
 export function removeLink(disk: Disk, home: string, session: SessionId): void {
   removeIfThere(disk, pathOf(home, session));
+  removeIfThere(disk, waitingPath(home, session));
   removeCached(disk, meterCache(home, session));
 }
 

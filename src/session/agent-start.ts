@@ -15,7 +15,7 @@ import { targetOf } from './agent-work.ts';
 import { firstBudget } from './budget.ts';
 import { type EpicView, readView } from './context.ts';
 import { listSessions } from './fate.ts';
-import { handOver } from './handover.ts';
+import { quoteHandover, quoteNews } from './handover.ts';
 import { makeSessionId } from './here.ts';
 import { journalFolder, readJournal } from './journal.ts';
 import { checkLive, listLive, writeLive } from './live.ts';
@@ -26,11 +26,24 @@ import { type EpicChoice, resolveEpic } from './resolve.ts';
 import type { SessionSettings } from './settings.ts';
 import { describeMoney } from './status.ts';
 
-/** What an agent is told at the most: it reads it with every turn. */
-const briefTokens = 480;
+/** Names the tools, for an agent whose context does not: they may be installed as a server, a skill, or neither. */
+const toolsLine =
+  'orch records this session. Record decisions and failed approaches, with why, as they happen: with the orch tools (record, ask, brief; the orch skill says when) or `orch record`.';
 
-/** An agent began, or goes on with a cleared or compacted context: gives it its session, and what it has to know. */
+/** An agent began, or continues with another context: gives it its session, and what it has to know. */
 export async function startAgent(
+  ports: AgentPorts,
+  call: HookCall,
+  around: Around,
+  source: 'startup' | 'resume' | 'clear' | 'compact',
+): Promise<AgentAnswer> {
+  const answer = await beginAgent(ports, call, around, source);
+  // A resumed conversation already has the line, a cleared one gets one line only, and one that is not recorded none.
+  if (source === 'resume' || source === 'clear' || answer === nothingToSay) return answer;
+  return { ...answer, context: answer.context === null ? toolsLine : `${answer.context}\n${toolsLine}` };
+}
+
+async function beginAgent(
   ports: AgentPorts,
   call: HookCall,
   around: Around,
@@ -47,7 +60,11 @@ export async function startAgent(
   const told = await readOrchestration(ports, view.state);
   const aware = await withFacts(ports, view, link.session, told);
   const isWorthTelling = link.parentSessionId !== null || told.length > 0;
-  const context = isWorthTelling ? await briefOf(ports, aware) : null;
+  const context = !isWorthTelling
+    ? null
+    : source === 'resume'
+      ? await quoteNews(ports, aware, call.agentSession)
+      : await quoteHandover(ports, aware, 'new');
   const lost = recovered.map((dead) => {
     const age = formatAge(Math.max(1_000, ports.clock.now() - dead.seenAt));
     return `Session ${dead.number} was interrupted ${age} ago: ${describeRecovered(dead)}.`;
@@ -68,7 +85,7 @@ async function attach(ports: AgentPorts, call: HookCall, session: SessionId): Pr
   if (attached === null) return nothingToSay;
   const { link, view } = attached;
   const isTold = link.parentSessionId === null || link.isBriefed;
-  return { ...nothingToSay, context: isTold ? null : await briefOf(ports, view) };
+  return { ...nothingToSay, context: isTold ? null : await quoteHandover(ports, view, 'new') };
 }
 
 /** Adds an agent to the session of its supervisor; null where that session is none of this clone's. */
@@ -167,13 +184,8 @@ async function goOn(
   const { agentSession, transcript } = call;
   // A file it writes from now on is all of this session.
   await joinConversation(ports, link, view.state, { session: agentSession, transcript, isNew: true });
-  if (source === 'clear')
-    return { ...nothingToSay, context: `orch: this goes on recording for ${link.epic}.` };
-  return { ...nothingToSay, context: await briefOf(ports, view) };
-}
-
-async function briefOf(ports: AgentPorts, view: EpicView): Promise<string> {
-  return (await handOver(ports, view, null, briefTokens)).quoted;
+  if (source === 'clear') return { ...nothingToSay, context: `orch: recording continues for ${link.epic}.` };
+  return { ...nothingToSay, context: await quoteHandover(ports, view, 'compacted') };
 }
 
 const reasons: { readonly [B in EpicChoice['because']]?: string } = {

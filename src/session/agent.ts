@@ -1,6 +1,9 @@
 import type { HookCall } from '../integration/agent-event.ts';
+import { readPrompt } from '../integration/prompt.ts';
 import { lookUp } from '../keyed.ts';
 import type { Fact } from '../state/facts.ts';
+import { compareStamps } from '../state/join.ts';
+import type { State } from '../state/lists.ts';
 import { hasEnded } from '../state/transition.ts';
 import { identifyProcess } from '../system/process.ts';
 import { formatUsd } from '../units.ts';
@@ -8,6 +11,7 @@ import { hasBegun } from './agent-begin.ts';
 import { type AgentAnswer, type AgentPorts, type Around, nothingToSay } from './agent-call.ts';
 import { type AgentLink, findLink, readLink, removeLink } from './agent-link.ts';
 import { attachLink, chooseEpic, describeStart, openLink, startAgent } from './agent-start.ts';
+import { noteWaiting } from './agent-waiting.ts';
 import { targetOf, type Worked, work } from './agent-work.ts';
 import { readView } from './context.ts';
 import { findFile } from './file-path.ts';
@@ -21,16 +25,17 @@ export async function handleAgent(ports: AgentPorts, call: HookCall, around: Aro
   const { event } = call;
   if (event.kind === 'start') return startAgent(ports, call, around, event.source);
   const link = linkOf(ports, call, around);
+  if (link) await noteWaiting(ports, link.session, call);
   switch (event.kind) {
     case 'unknown':
+    case 'waiting':
       return nothingToSay;
     case 'end':
       return link ? endAgent(ports, link, around, event.reason) : nothingToSay;
     case 'prompt': {
       const stays = link && (await followBranch(ports, around, link));
       const { link: current, view } = await currentLink(ports, call, around, stays);
-      const fact: Fact = { kind: 'current_set', key: 'asked', value: { text: event.text } };
-      const worked = await work(ports, current, view, [fact]);
+      const worked = await work(ports, current, view, asking(view.state, call.agentSession, event.text));
       // A full window blocks no prompt: what makes room in it, and what the user asks then, must come through.
       const said = answer({ ...worked, full: null }, current);
       if (current.session === link?.session || around.session) return said;
@@ -47,14 +52,25 @@ export async function handleAgent(ports: AgentPorts, call: HookCall, around: Aro
     }
     case 'tool':
       return withLink(ports, call, around, link, placeFiles(ports, call, event.facts));
+    case 'helper_stop':
+      // What it cost is seen at once; whether the session may go on is said before the next tool.
+      if (link) await withLink(ports, call, around, link, []);
+      return nothingToSay;
     case 'before_compact':
       return withLink(ports, call, around, link, [], { ask: { trigger: 'pre_compact', reason: null } });
     case 'after_compact':
       return withLink(ports, call, around, link, saying('compactSummary', event.summary));
     case 'stop':
-      return withLink(ports, call, around, link, saying('lastMessage', event.lastMessage), {
-        answer: event.lastMessage,
-      });
+      return withLink(
+        ports,
+        call,
+        around,
+        link,
+        saying('lastMessage', event.lastMessage, { conversation: call.agentSession }),
+        {
+          answer: event.lastMessage,
+        },
+      );
     case 'failure': {
       const text = `${call.agent} could not go on: ${event.error}`;
       return withLink(ports, call, around, link, [{ kind: 'note', id: `n-${ports.random.id(6)}`, text }]);
@@ -79,8 +95,19 @@ function placeFiles({ repository }: AgentPorts, { cwd }: HookCall, facts: readon
   });
 }
 
-function saying(key: string, text: string | null): Fact[] {
-  return text === null || text.trim() === '' ? [] : [{ kind: 'current_set', key, value: { text } }];
+function saying(key: string, text: string | null, more: { readonly conversation?: string } = {}): Fact[] {
+  return text === null || text.trim() === '' ? [] : [{ kind: 'current_set', key, value: { text, ...more } }];
+}
+
+/** What the user wants, or answers to what the agent asked; nothing where nobody asked for anything. */
+function asking({ messages }: State, conversation: string, prompt: string): Fact[] {
+  const own = Object.values(messages).filter(({ value }) => value.conversation === conversation);
+  const last = own.toSorted((a, b) => compareStamps(a.stamp, b.stamp)).at(-1);
+  const asked = readPrompt(prompt, last?.value.text ?? null);
+  if (asked.kind === 'nothing') return [];
+  const { kind, ...value } = asked;
+  if (kind === 'request') return [{ kind: 'current_set', key: 'asked', value }];
+  return [{ kind: 'current_set', key: 'replied', value: { kind, ...value } }];
 }
 
 /** Records for an agent, in the session it is in. */

@@ -2,6 +2,7 @@ import type { Config } from '../config.ts';
 import { findGates } from '../integration/ecosystem.ts';
 import { type BaselineResult, type Gate, type GateOutcome, makeBaselineResult } from '../integration/gate.ts';
 import { type GateProgress, runGates } from '../integration/harness.ts';
+import { parseTestOutput } from '../integration/test-output.ts';
 import { lookUp } from '../keyed.ts';
 import type { Fact } from '../state/facts.ts';
 import type { State } from '../state/lists.ts';
@@ -106,7 +107,18 @@ function gateFact({ name, status, durationMs, output }: GateOutcome, around: Aro
   const knownBefore = isRed(status) && (wasRed || (last === undefined && around.atStart));
   // Of a long text the beginning would be kept, and what failed is said at the end.
   const end = cutToEnd(output, maxTextBytes);
-  return { kind: 'gate', name, status, durationMs, tree: around.tree, output: end, knownBefore };
+  const tests = isRed(status) ? parseTestOutput(output) : null;
+  const failing = tests?.failing.map((test) => ({ name: test, why: lookUp(tests.why ?? {}, test) ?? null }));
+  return {
+    kind: 'gate',
+    name,
+    status,
+    durationMs,
+    tree: around.tree,
+    output: end,
+    ...(failing && failing.length > 0 && { failing }),
+    knownBefore,
+  };
 }
 
 function blockerFacts({ name, status }: GateOutcome, { state, at }: Around): Fact[] {

@@ -4,7 +4,7 @@ import type { GitEngine } from '../git/engine.ts';
 import { presetRedactor, type Redact } from '../redact.ts';
 import { isFact } from '../state/fact-check.ts';
 import type { Fact } from '../state/facts.ts';
-import { cleanText, cutBytes, maxTextBytes } from '../text.ts';
+import { cleanText, cutMiddle, maxTextBytes } from '../text.ts';
 import type { EpicId } from '../types.ts';
 
 /** More than any fact needs; a caller that has more to say says it in several. */
@@ -53,7 +53,7 @@ const maxLookedAt = 256 * maxTextBytes;
 /** What cannot be seen is gone before the look, or it would hide a secret; the cut comes after, or it would halve one. */
 export async function cleanSecretText(text: string, redact: Redact): Promise<string> {
   const clean = cleanText(text.slice(0, maxLookedAt), Number.POSITIVE_INFINITY);
-  return cutBytes(await redact(clean), maxTextBytes);
+  return cutMiddle(await redact(clean), maxTextBytes);
 }
 
 /** Is a secret in a name? It cannot be kept in part, so it is not taken at all. */

@@ -142,8 +142,7 @@ export function writeCommand(
   const [program = '', ...args] = argv;
   const { session, goesOn, isAdded } = plan;
   const conversation = session !== null && isAdded ? { session, isNew: !goesOn } : null;
-  // A resumed conversation already has its context.
-  const added = commandOf(plan.agent).add(args, { conversation, brief: goesOn ? null : brief });
+  const added = commandOf(plan.agent).add(args, { conversation, brief });
   return { argv: [program, ...added.args], given: added.given };
 }
 

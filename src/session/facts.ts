@@ -3,7 +3,7 @@ import { OrchError } from '../errors.ts';
 import { lookUp } from '../keyed.ts';
 import type { TestState } from '../state/current.ts';
 import type { Fact } from '../state/facts.ts';
-import type { FileChange, IssueUpdate, State } from '../state/lists.ts';
+import type { FileChange, IssueUpdate, List, Note, State } from '../state/lists.ts';
 import type { Random } from '../system/clock.ts';
 import { cleanLine, cleanText } from '../text.ts';
 import type { Micros, Millis } from '../types.ts';
@@ -23,11 +23,41 @@ export function noteFact(random: Random, text: string): Fact {
   return { kind: 'note', id: `n-${random.id(6)}`, text: textOf('note', text) };
 }
 
-export function triedFact(random: Random, text: string): Fact {
-  return { kind: 'tried', id: `t-${random.id(6)}`, text: textOf('tried', text) };
+export function triedFact(random: Random, text: string, why: string | null): Fact {
+  return { kind: 'tried', id: `t-${random.id(6)}`, text: textOf('tried', text), why };
 }
 
-export function decisionFact(random: Random, text: string, rationale: string | null): Fact {
+/** What the agent asks the user; it does not wait for the answer. */
+export function questionFact(random: Random, text: string): Fact {
+  const id = `q-${random.id(6)}`;
+  return { kind: 'question', id, text: textOf('question', text), answer: null, resolvedAt: null };
+}
+
+/** Answers an open question. An answer is a decision of the user's, so it is recorded as one too. */
+export function answerFacts(
+  random: Random,
+  state: State,
+  name: string,
+  answer: string,
+  { at, byAgent }: { readonly at: Millis; readonly byAgent: boolean },
+): readonly Fact[] {
+  const { id, text } = findOpen(state.questions, 'question', name);
+  if (cleanText(answer).trim() === '')
+    throw new OrchError('USAGE', 'what is the answer? It needs a text', {
+      hint: `Try: orch record question ${id} --answer "what the user said"`,
+    });
+  // An agent passes on what the user said: only the user's own word counts as theirs.
+  const decided = byAgent
+    ? decisionFact(random, `${text} ${answer}`, 'the answer the agent got')
+    : { ...decisionFact(random, `${text} ${answer}`, null), by: 'user' as const };
+  return [decided, { kind: 'question', id, text, answer, resolvedAt: at }];
+}
+
+export function decisionFact(
+  random: Random,
+  text: string,
+  rationale: string | null,
+): Extract<Fact, { kind: 'decision' }> {
   return { kind: 'decision', id: `d-${random.id(6)}`, text: textOf('decision', text), rationale };
 }
 
@@ -37,7 +67,15 @@ export function blockerFact(random: Random, text: string): Fact {
 
 /** Resolves a blocker that stands, named by its id, the beginning of it, or a piece of its text. */
 export function resolvedFact(state: State, name: string, at: Millis): Fact {
-  const open = Object.entries(state.blockers).filter(([, { value }]) => value.resolvedAt === null);
+  return { kind: 'blocker', ...findOpen(state.blockers, 'blocker', name), resolvedAt: at };
+}
+
+function findOpen(
+  list: List<Note>,
+  what: string,
+  name: string,
+): { readonly id: string; readonly text: string } {
+  const open = Object.entries(list).filter(([, { value }]) => value.resolvedAt === null);
   const exact = open.filter(([id]) => id === name);
   const wanted = name.toLowerCase();
   const near = open.filter(
@@ -46,16 +84,16 @@ export function resolvedFact(state: State, name: string, at: Millis): Fact {
   const [found, ...others] = exact.length > 0 ? exact : near;
   const title = ([id, { value }]: (typeof open)[number]) => `${id} (${value.text.slice(0, 60)})`;
   if (found === undefined || name.trim() === '')
-    throw new OrchError('USAGE', `no open blocker is called ${JSON.stringify(name)}`, {
-      hint: open.length === 0 ? 'There is no open blocker' : `Open are: ${open.map(title).join(', ')}`,
+    throw new OrchError('USAGE', `no open ${what} is called ${JSON.stringify(name)}`, {
+      hint: open.length === 0 ? `There is no open ${what}` : `Open are: ${open.map(title).join(', ')}`,
       data: { open: open.map(([id]) => id) },
     });
   if (others.length > 0)
-    throw new OrchError('USAGE', `${JSON.stringify(name)} fits ${near.length} open blockers`, {
+    throw new OrchError('USAGE', `${JSON.stringify(name)} fits ${near.length} open ${what}s`, {
       hint: `Name one by its id: ${near.map(title).join(', ')}`,
       data: { open: near.map(([id]) => id) },
     });
-  return { kind: 'blocker', id: found[0], text: found[1].value.text, resolvedAt: at };
+  return { id: found[0], text: found[1].value.text };
 }
 
 /** What is being worked on, or that it is done. */

@@ -3,7 +3,8 @@ import { lstatSync } from 'node:fs';
 import { join, relative, sep } from 'node:path';
 import { OrchError } from '../errors.ts';
 import type { Repository } from '../git/repository.ts';
-import { isIgnored, listRemotes, listTracked, listWorktrees } from '../git/surroundings.ts';
+import { listIgnored, listRemotes, listTracked, listWorktrees } from '../git/surroundings.ts';
+import { hasPlugin, isOwnText } from '../integration/agent-tools.ts';
 import { readForeignStatusLine, readOwnEntries } from '../integration/claude-settings.ts';
 import { findEcosystems } from '../integration/ecosystem.ts';
 import { type FoundAgents, findAgents } from '../integration/find-agents.ts';
@@ -15,6 +16,11 @@ import { isInstalled } from '../system/spawn.ts';
 export const localSettings = '.claude/settings.local.json';
 export const sharedSettings = '.claude/settings.json';
 export const configFile = '.orchestration/config.yaml';
+export const claudeSkill = '.claude/skills/orch/SKILL.md';
+export const claudePlugin = '.claude/skills/orch/.claude-plugin/plugin.json';
+export const codexSkill = '.agents/skills/orch/SKILL.md';
+export const codexConfig = '.codex/config.toml';
+export const rulesFile = '.claude/rules/orchestration-patterns.md';
 
 /** Where agents keep what is the user's. */
 export type UserFolders = {
@@ -52,7 +58,19 @@ export type InitFacts = {
   readonly codexHooks: Target;
   readonly exclude: Target;
   readonly config: Target;
-  readonly isLocalIgnored: boolean;
+  /** What teaches agents to use orch's tools, and starts those. */
+  readonly tools: {
+    readonly claudeSkill: Target;
+    readonly claudePlugin: Target;
+    readonly codexSkill: Target;
+    readonly codexConfig: Target;
+    readonly rules: Target;
+  };
+  /** Which of the files git leaves out. */
+  readonly ignored: readonly string[];
+  /** Does Claude Code have orch's plugin from a marketplace? Does Codex? */
+  readonly hasClaudePlugin: boolean;
+  readonly hasCodexPlugin: boolean;
   /** Which of the files are in commits. */
   readonly tracked: readonly string[];
   /** Does another working tree of this clone need the excluded file to stay excluded? */
@@ -72,16 +90,26 @@ export async function readInitFacts(
   const { worktree, commonDir } = repository;
   const inside = (path: string) => readTarget(join(worktree, path), path, worktree);
   const [local, shared, config] = [inside(localSettings), inside(sharedSettings), inside(configFile)];
+  const tools = {
+    claudeSkill: inside(claudeSkill),
+    claudePlugin: inside(claudePlugin),
+    codexSkill: inside(codexSkill),
+    codexConfig: inside(codexConfig),
+    rules: inside(rulesFile),
+  };
+  const all = [local, shared, config, ...Object.values(tools)];
+  // Behind a link git would not look, and orch does not write.
+  const reachable = all.filter(({ obstacle }) => obstacle === null).map(({ name }) => name);
   const [agents, remotes, tracked, worktrees, ignored] = await Promise.all([
     findAgents({ worktree, ...folders }),
     listRemotes(repository),
-    listTracked(repository, [localSettings, sharedSettings, configFile]),
+    listTracked(repository, reachable),
     listWorktrees(repository),
-    // Behind a link git would not look, and orch does not write.
-    local.obstacle === null ? isIgnored(repository, localSettings) : true,
+    listIgnored(repository, reachable),
   ]);
   const hooksFile = join(folders.codexHome, 'hooks.json');
   const userSettings = readTarget(join(folders.claudeHome, 'settings.json'), 'settings.json');
+  const codexSettings = readTarget(join(folders.codexHome, 'config.toml'), 'config.toml');
   const others = worktrees.filter((path) => path !== worktree);
   return {
     found: {
@@ -96,17 +124,23 @@ export async function readInitFacts(
     codexHooks: readTarget(hooksFile, nameAtHome(hooksFile, folders.userHome)),
     exclude: readTarget(join(commonDir, 'info', 'exclude'), '.git/info/exclude'),
     config,
-    isLocalIgnored: ignored,
+    tools,
+    ignored,
+    hasClaudePlugin: [userSettings, shared, local].some(({ text }) => hasPlugin(text)),
+    hasCodexPlugin: /^\[plugins\."orch@[^"]*"\]/m.test(codexSettings.text ?? ''),
     tracked,
-    isExcludeShared: others.some((path) => hasOrch(readTarget(join(path, localSettings), localSettings))),
+    isExcludeShared: others.some(hasOrch),
     inheritedStatusLine: readForeignStatusLine(shared.text) ?? readForeignStatusLine(userSettings.text),
     isOrchOnPath: isInstalled('orch'),
   };
 }
 
-function hasOrch({ text }: Target): boolean {
-  const { hooks, hasStatusLine } = readOwnEntries(text);
-  return hooks > 0 || hasStatusLine;
+/** Was `orch init` run in this working tree? */
+function hasOrch(worktree: string): boolean {
+  const read = (path: string) => readTarget(join(worktree, path), path).text;
+  const { hooks, hasStatusLine } = readOwnEntries(read(localSettings));
+  const hasSkill = [claudeSkill, codexSkill].some((path) => isOwnText(read(path) ?? ''));
+  return hooks > 0 || hasStatusLine || hasSkill;
 }
 
 /** A file below `inside` must really be there: a link in a repository could lead anywhere. */

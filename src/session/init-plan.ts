@@ -1,5 +1,6 @@
 import { OrchError } from '../errors.ts';
 import type { Problem } from '../integration/agent-hooks.ts';
+import { allowsTools, allowTools, disallowTools } from '../integration/agent-tools.ts';
 import {
   addOrch as addToClaude,
   readOwnEntries,
@@ -12,25 +13,32 @@ import {
 } from '../integration/codex-hooks.ts';
 import { addExclude, removeExclude } from '../integration/exclude-line.ts';
 import type { OrchCommand } from '../integration/orch-command.ts';
+import { change, type FileChange } from './init-change.ts';
 import { configFile, type InitFacts, localSettings, type Target } from './init-facts.ts';
+import {
+  listExcluded,
+  listPatterns,
+  planClaudeTools,
+  planCodexTools,
+  planRules,
+  undoTools,
+} from './init-tools.ts';
 
 /** What the user wants of `orch init`. */
 export type InitWishes = {
   /** How orch is started. */
   readonly command: OrchCommand;
+  /** The variables by which a session's commands know it. */
+  readonly variables: readonly string[];
   readonly shared: boolean;
   readonly claude: boolean;
   readonly codex: boolean;
   /** The text of a new config; null where none is wanted. */
   readonly config: string | null;
-};
-
-/** A file that becomes another: null before it is made, null after it is removed. */
-export type FileChange = Pick<Target, 'path' | 'name' | 'ownsFolder'> & {
-  readonly before: string | null;
-  readonly after: string | null;
-  /** What that means, in a few words. */
-  readonly meaning: string;
+  /** What teaches agents to use orch's tools; null where they are not wanted. */
+  readonly skill: string | null;
+  /** The rules for agents; null where they are not wanted. */
+  readonly rules: string | null;
 };
 
 const excluded = `/${localSettings}`;
@@ -38,25 +46,42 @@ const excluded = `/${localSettings}`;
 /** Decides which files change for orch to be called by the agents that were found; throws where one must not. */
 export function planInit(facts: InitFacts, wishes: InitWishes): FileChange[] {
   const { found } = facts;
-  return [
+  const changes = [
     ...(found.claude && wishes.claude ? planClaude(facts, wishes, found.claude.version) : []),
     ...(found.codex && wishes.codex ? planCodex(facts, wishes) : []),
+  ];
+  return [
+    ...changes,
+    ...planExclude(facts, changes),
+    ...(wishes.rules === null ? [] : planRules(facts, wishes.rules)),
     ...(wishes.config !== null && facts.config.text === null
       ? [change(facts.config, wishes.config, 'every setting with its default')]
       : []),
-  ];
+  ].filter(({ before, after }) => before !== after);
+}
+
+/** Keeps out of git what is this user's alone, and would be seen by it otherwise. */
+function planExclude({ exclude, ignored }: InitFacts, changes: readonly FileChange[]): FileChange[] {
+  const isLocalOwn = changes.some(({ name, after }) => name === localSettings && after !== null);
+  const own = [
+    ...(isLocalOwn ? [{ path: localSettings, pattern: excluded }] : []),
+    ...listExcluded(changes),
+  ].filter(({ path }) => !ignored.includes(path));
+  const text = own.reduceRight((before, { pattern }) => addExclude(before, pattern), exclude.text ?? '');
+  return own.length === 0
+    ? []
+    : [change(exclude, text, `keeps ${own.length === 1 ? 'it' : 'them'} out of git`)];
 }
 
 /** Decides how exactly that is taken back; what a team shares only where that is said. */
 export function planUndo(facts: InitFacts, wishes: InitWishes & { readonly template: string }): FileChange[] {
   const { local, shared, codexHooks, exclude, config } = facts;
   const undone: (FileChange | null)[] = [
-    wishes.claude ? undoIn(local, removeFromClaude, describeClaude) : null,
+    wishes.claude ? undoIn(local, removeAllFromClaude, describeClaude) : null,
     wishes.claude && wishes.shared ? undoIn(shared, removeFromClaude, describeClaude) : null,
     wishes.codex ? undoIn(codexHooks, removeFromCodex, describeCodex) : null,
-    wishes.claude && exclude.text !== null && !facts.isExcludeShared
-      ? change(exclude, removeExclude(exclude.text, excluded), 'its line')
-      : null,
+    ...undoTools(facts, wishes),
+    exclude.text !== null && !facts.isExcludeShared ? undoExclude(exclude, exclude.text, wishes) : null,
     // One that nobody touched says nothing that is not so without it.
     config.text === wishes.template && !facts.tracked.includes(configFile)
       ? change(config, null, 'removed; nothing was set in it')
@@ -65,11 +90,21 @@ export function planUndo(facts: InitFacts, wishes: InitWishes & { readonly templ
   return undone.filter((one) => one !== null).filter(({ before, after }) => before !== after);
 }
 
+function undoExclude(target: Target, text: string, { claude, codex }: InitWishes): FileChange {
+  const patterns = [...(claude ? [excluded] : []), ...listPatterns({ claude, codex })];
+  const after = patterns.reduce<string | null>(
+    (left, pattern) => (left === null ? null : removeExclude(left, pattern)),
+    text,
+  );
+  return change(target, after, 'its lines');
+}
+
 function planClaude(facts: InitFacts, wishes: InitWishes, version: string | null): FileChange[] {
   const { local, shared, inheritedStatusLine } = facts;
   const { command } = wishes;
   const sharedHooks = readOwnEntries(shared.text).hooks > 0;
-  const isHookedElsewhere = wishes.shared || (sharedHooks && facts.isOrchOnPath);
+  const isHookedElsewhere = wishes.shared || facts.hasClaudePlugin || (sharedHooks && facts.isOrchOnPath);
+  const wantsTools = wishes.skill !== null && !wishes.shared && !facts.hasClaudePlugin;
   const changes: FileChange[] = [];
   if (wishes.shared) {
     const text = accept(shared, addToClaude(shared.text, { command, shared: true, version }));
@@ -78,19 +113,26 @@ function planClaude(facts: InitFacts, wishes: InitWishes, version: string | null
   // With --shared the user's own file is only relieved of hooks that would be there twice.
   if (!wishes.shared || readOwnEntries(local.text).hooks > 0) {
     const options = { command, shared: false, version, isHookedElsewhere, inheritedStatusLine };
-    const text = accept(local, addToClaude(local.text, options));
+    const hooked = accept(local, addToClaude(local.text, options));
+    const text = wantsTools ? accept(local, allowTools(hooked)) : hooked;
     if (text !== local.text && facts.tracked.includes(localSettings)) throw isTracked();
     changes.push(change(local, text, describeClaude(local.text, text)));
-    if (!facts.isLocalIgnored)
-      changes.push(change(facts.exclude, addExclude(facts.exclude.text, excluded), 'keeps it out of git'));
   }
-  return changes.filter(({ before, after }) => before !== after);
+  if (wantsTools) changes.push(...planClaudeTools(facts, command, wishes.skill));
+  return changes;
 }
 
-function planCodex({ codexHooks }: InitFacts, { command }: InitWishes): FileChange[] {
+function planCodex(facts: InitFacts, { command, variables, skill }: InitWishes): FileChange[] {
+  const { codexHooks } = facts;
+  if (facts.hasCodexPlugin) return [];
+  const tools = skill === null ? [] : planCodexTools(facts, { command, variables }, skill);
   const text = accept(codexHooks, addToCodex(codexHooks.text, { command, shared: false }));
-  if (text === codexHooks.text) return [];
-  return [change(codexHooks, text, describeCodex(codexHooks.text, text))];
+  return [change(codexHooks, text, describeCodex(codexHooks.text, text)), ...tools];
+}
+
+function removeAllFromClaude(text: string): Removed {
+  const kept = disallowTools(text);
+  return kept === null ? { text: null } : removeFromClaude(kept);
 }
 
 type Removed = { readonly text: string | null } | Problem;
@@ -114,16 +156,6 @@ function accept<T extends string | null>(target: Target, result: { readonly text
   });
 }
 
-function change(target: Target, after: string | null, meaning: string): FileChange {
-  const { path, name, ownsFolder, text, obstacle } = target;
-  if (obstacle !== null && after !== text)
-    throw new OrchError('CONFIG_INVALID', `${name} cannot be changed: ${obstacle}; nothing was changed`, {
-      hint: 'Make it a file that you can write, or leave the agent out: --no-claude, --no-codex',
-      data: { path, problem: obstacle },
-    });
-  return { path, name, ownsFolder, before: text, after, meaning };
-}
-
 function isTracked(): OrchError {
   return new OrchError(
     'CONFIG_INVALID',
@@ -139,9 +171,15 @@ function describeClaude(before: string | null, after: string | null): string {
   const hooks = describeCount(old.hooks, fresh.hooks);
   const statusLine =
     old.hasStatusLine === fresh.hasStatusLine ? null : fresh.hasStatusLine ? '+status line' : '−status line';
+  const tools =
+    allowsTools(before) === allowsTools(after)
+      ? null
+      : allowsTools(after)
+        ? '+tools allowed'
+        : '−tools allowed';
   const chained = fresh.isChained && !old.isChained ? ' (yours keeps running)' : '';
   return (
-    [hooks, statusLine && statusLine + chained].filter((part) => part !== null).join(', ') ||
+    [hooks, statusLine && statusLine + chained, tools].filter((part) => part !== null).join(', ') ||
     'brought up to date'
   );
 }

@@ -11,7 +11,7 @@ import {
   writeAtomically,
 } from '../system/files.ts';
 import { replaceFile } from '../system/replace-file.ts';
-import type { FileChange } from './init-plan.ts';
+import type { FileChange } from './init-change.ts';
 
 /** Thrown where a file is no longer what it was when its change was decided. */
 const isChanged = new Error('changed meanwhile');
@@ -67,11 +67,13 @@ async function writeChange(
   if (after !== null) return writeAtomically(disk, path, Buffer.from(after), random.id(8));
   removeIfThere(disk, path);
   await syncFolder(disk, dirname(path));
-  if (ownsFolder) await removeIfEmpty(disk, dirname(path));
+  if (ownsFolder) await removeEmpty(disk, dirname(path));
 }
 
-async function removeIfEmpty(disk: Disk, folder: string): Promise<void> {
+/** Removes the folders that were made for a file; the top of a working tree never is empty. */
+async function removeEmpty(disk: Disk, folder: string): Promise<void> {
   if (statIfThere(folder) === null || listFolder(folder).length > 0) return;
   disk.rmdir(folder);
   await syncFolder(disk, dirname(folder));
+  await removeEmpty(disk, dirname(folder));
 }

@@ -3,6 +3,7 @@ import { isOn } from '../checkpoint/policy.ts';
 import type { Stored } from '../checkpoint/store.ts';
 import { budgetOf } from '../state/current.ts';
 import type { Fact } from '../state/facts.ts';
+import { abandonFacts } from '../state/left-behind.ts';
 import type { State } from '../state/lists.ts';
 import { hasEnded } from '../state/transition.ts';
 import type { EpicId, SessionId } from '../types.ts';
@@ -70,14 +71,15 @@ export async function startSession(ports: SessionPorts, request: StartRequest): 
     const parent = request.resume ? findParent(ports, view, request.takeOver) : null;
     const told = await readOrchestration(ports, view.state);
     const found = (await request.findFacts?.(view)) ?? [];
+    const known = await withFacts(ports, view, session, told);
+    const handover = request.resume ? await handOver(ports, known, request.resume.checkpoint) : null;
     const facts = [
+      ...leaveBehind(view, handover),
       ...budgetFacts(request, ports.home, view.state),
       ...told,
       ...(request.facts ?? []),
       ...found,
     ];
-    const known = await withFacts(ports, view, session, told);
-    const handover = request.resume ? await handOver(ports, known, request.resume.checkpoint) : null;
     const code = handover?.named ?? (parent && (await findForeignCode(ports, view, parent)));
     const parentSessionId = parent?.id ?? null;
     const opening = { epic, session, agent: request.agent, parentSessionId, settings, endsWith: null };
@@ -92,6 +94,12 @@ export async function startSession(ports: SessionPorts, request: StartRequest): 
     removeLive(ports.disk, ports.home, session);
     throw error;
   }
+}
+
+/** A session that continues from an older checkpoint leaves behind what was recorded after it. */
+function leaveBehind({ saved, state }: EpicView, handover: Handover | null): Fact[] {
+  if (!handover?.named || !handover.known || saved === null) return [];
+  return abandonFacts({ ...handover.named, state: handover.known }, { ...saved.document, state });
 }
 
 function startAsk(handover: Handover | null) {

@@ -3,6 +3,7 @@ import type { RunFile } from '../checkpoint/run-files.ts';
 import type { Stored } from '../checkpoint/store.ts';
 import type { StorePorts } from '../checkpoint/tip.ts';
 import type { Prices } from '../cost/pricing.ts';
+import type { CodeDifference, CodeRequest } from '../git/code-changes.ts';
 import type { Redact } from '../redact.ts';
 import type { Event } from '../state/facts.ts';
 import type { State } from '../state/lists.ts';
@@ -24,6 +25,8 @@ export type SessionPorts = StorePorts & {
   readonly bringEpic?: (epic: EpicId, isKnown: boolean) => Promise<void>;
   /** Null where there is no working tree, or no git to read it with. */
   readonly takeSnapshot: ((request: SnapshotRequest) => Promise<TakenSnapshot>) | null;
+  /** How the code differs from a commit; null under the same conditions. */
+  readonly readCode: ((request: CodeRequest) => Promise<CodeDifference>) | null;
 };
 
 /** A session in this clone that facts go to. */

@@ -1,9 +1,7 @@
-import type { Draft } from '../checkpoint/compose.ts';
 import { withHeldBudget } from '../checkpoint/held-budgets.ts';
 import { describeCommit } from '../checkpoint/list.ts';
 import { decide, type Verdict } from '../checkpoint/policy.ts';
-import { checkRunFiles, type RunFile } from '../checkpoint/run-files.ts';
-import { refuseSameButForCase, type Stored, save } from '../checkpoint/store.ts';
+import { refuseSameButForCase, type Stored } from '../checkpoint/store.ts';
 import type { Tip } from '../checkpoint/tip.ts';
 import { epicRef } from '../checkpoint/tree.ts';
 import { onlyRecorded } from '../errors.ts';
@@ -11,18 +9,18 @@ import { lookUp } from '../keyed.ts';
 import { type Event, type Fact, journalOf } from '../state/facts.ts';
 import type { State } from '../state/lists.ts';
 import { hasEnded, isLifecycle } from '../state/transition.ts';
-import type { SessionId, Trigger, WriterId } from '../types.ts';
+import type { SessionId } from '../types.ts';
 import { chargeAbove } from './above.ts';
-import { cleanFacts, cleanSecretText, refuseSecretName } from './clean.ts';
+import { cleanFacts, refuseSecretName } from './clean.ts';
 import { type EpicView, readView, viewFrom } from './context.ts';
 import { journalFolder } from './journal.ts';
 import type { JournalRecord } from './journal-record.ts';
 import { appendToJournal } from './journal-write.ts';
-import { type KeptTree, keepTree, readAhead } from './keep-tree.ts';
+import { keepTree, readAhead } from './keep-tree.ts';
 import { beginOnce, type Opening, setsBudget } from './open.ts';
-import { liftedTime, markOf, type Pending, readPending } from './pending.ts';
+import { liftedTime, markOf, readPending } from './pending.ts';
 import type { Ask, Outcome, SessionPorts, Target } from './pump-types.ts';
-import { cleanUp } from './upkeep.ts';
+import { saveDraft } from './save-draft.ts';
 
 export type { Ask, Outcome, SessionPorts, Target };
 
@@ -201,47 +199,4 @@ async function saveWhereCalledFor(
 function describeSaved(tip: Tip): Stored | null {
   const checkpoint = tip.saved && describeCommit(tip.saved.commit);
   return tip.saved && checkpoint ? { checkpoint, document: tip.saved.document, base: tip } : null;
-}
-
-type Content = {
-  readonly pending: Pending;
-  readonly why: { readonly trigger: Trigger; readonly reason: string | null };
-  readonly runFiles: readonly RunFile[];
-  readonly durable: Promise<void>;
-};
-
-async function saveDraft(
-  ports: SessionPorts,
-  { epic, session, settings }: Target,
-  kept: KeptTree,
-  writer: WriterId,
-  collect: (tip: Tip) => Promise<Content | null>,
-): Promise<Stored | null> {
-  const { commit, branch } = await ports.git.readHead();
-  const head = { commit, branch: branch && (await ports.redact(branch)) };
-  let journals: Pending['journals'] = [];
-  const stored = await save(ports, epic, async (tip): Promise<Draft | null> => {
-    const content = await collect(tip);
-    if (content === null) return null;
-    const { pending, why, runFiles, durable } = content;
-    checkRunFiles(runFiles);
-    journals = pending.journals;
-    return {
-      sessionId: session,
-      writer,
-      trigger: why.trigger,
-      reason: why.reason === null ? null : await cleanSecretText(why.reason, ports.redact),
-      events: pending.events,
-      journals: pending.sessions,
-      runFiles,
-      durable,
-      at: ports.clock.now(),
-      keep: settings.keep,
-      head,
-      ...kept,
-    };
-  });
-  const last = stored.at(-1);
-  if (last) await cleanUp(ports, last, journals);
-  return last ?? null;
 }

@@ -4,6 +4,7 @@ import type { ContextWindow } from '../cost/context.ts';
 import { totalUsage } from '../cost/ledger.ts';
 import { estimateOf, spentIn } from '../cost/money.ts';
 import { budgetOf, readCurrent } from '../state/current.ts';
+import { compareStamps } from '../state/join.ts';
 import type { State } from '../state/lists.ts';
 import type { EpicId } from '../types.ts';
 import type { EpicView } from './context.ts';
@@ -27,7 +28,11 @@ export type EpicStatus = {
   readonly pendingEvents: number;
   /** The agent's context window, where it is known. */
   readonly context: ContextWindow | null;
+  /** What agents asked the user and got no answer to yet, oldest first. */
+  readonly questions: readonly OpenQuestion[];
 };
+
+type OpenQuestion = { readonly id: string; readonly text: string };
 
 export function describeMoney(state: State): Budget {
   return describeBudget(spentIn(state.ledger), budgetOf(state), estimateOf(totalUsage(state.ledger)));
@@ -58,5 +63,13 @@ export function describeEpic(view: EpicView, home: string): EpicStatus {
     budget: describeMoney(view.state),
     pendingEvents: view.pending.length,
     context: readCurrent(view.state, 'contextWindow'),
+    questions: listOpenQuestions(view.state),
   };
+}
+
+function listOpenQuestions({ questions }: State): OpenQuestion[] {
+  return Object.entries(questions)
+    .filter(([, { value }]) => value.resolvedAt === null)
+    .sort(([, a], [, b]) => compareStamps(a.stamp, b.stamp))
+    .map(([id, { value }]) => ({ id, text: value.text }));
 }

@@ -1,7 +1,9 @@
 import { type ContextWindow, tiers } from '../cost/context.ts';
 import type { Usage } from '../cost/ledger.ts';
+import { isOid } from '../ids.ts';
 import { type Keyed, lookUp } from '../keyed.ts';
 import type { CheckpointId, Json, Micros, Millis, Oid } from '../types.ts';
+import { isRestoredCode, type RestoredCode } from './left-behind.ts';
 import type { State } from './lists.ts';
 
 /** What is being worked on. */
@@ -92,12 +94,16 @@ export type Current = {
   /** The runs whose files a cleanup took out of the tree, and when: one that goes on after that has them again. */
   clearedRuns: Keyed<Millis>;
   agent: CurrentAgent;
+  /** The code that was last brought back into a working tree. */
+  restored: RestoredCode;
 };
 
 type Fields = { readonly [key: string]: Json };
 
 const isObject = (value: Json | undefined): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const isText = (value: Json | undefined): value is string => typeof value === 'string';
 
 type Check<T> = (value: Json | undefined) => value is Json & T;
 
@@ -119,10 +125,13 @@ const checks: { readonly [K in keyof Current]: Check<Current[K]> } = {
   lastGreen: checkFields(({ id, seq }) => typeof id === 'string' && typeof seq === 'number'),
   asked: isSaid,
   approvedPlan: isSaid,
-  base: checkFields(({ commit }) => typeof commit === 'string'),
+  // Both become arguments of git.
+  base: checkFields(({ commit }) => isText(commit) && isOid(commit)),
   changes: checkFields(
-    ({ tree, files, uncommitted, named }) =>
-      typeof tree === 'string' &&
+    ({ tree, head, files, uncommitted, named }) =>
+      isText(tree) &&
+      isOid(tree) &&
+      (head === null || (isText(head) && isOid(head))) &&
       typeof files === 'number' &&
       typeof uncommitted === 'number' &&
       Array.isArray(named) &&
@@ -140,6 +149,7 @@ const checks: { readonly [K in keyof Current]: Check<Current[K]> } = {
       [tokens, window, fill].every((amount) => typeof amount === 'number') &&
       tiers.some((known) => known === tier),
   ),
+  restored: (value): value is Json & RestoredCode => isRestoredCode(value),
   agent: checkFields(({ name, session }) => typeof name === 'string' && typeof session === 'string'),
 };
 

@@ -21,6 +21,7 @@ import { isRunId } from '../ids.ts';
 import { lookUp } from '../keyed.ts';
 import { maxSessionNumber } from '../units.ts';
 import type { Fact } from './facts.ts';
+import { isNamed, isRecorded } from './left-behind.ts';
 
 /*
  * Whether a fact is as `fact-shape.ts` says, without what that needs: journals are read by every hook, and zod would
@@ -82,7 +83,8 @@ const kinds: { readonly [K in Fact['kind']]: Checks<OfKind<K>> } = {
   budget_set: { limit: orNull(amount) },
   current_set: { key, value: (value) => value !== undefined },
   note: { id: key, text },
-  tried: { id: key, text },
+  tried: { id: key, text, why: optional(orNull(text)) },
+  question: { id: key, text, answer: orNull(text), resolvedAt: orNull(time) },
   blocker: { id: key, text, resolvedAt: orNull(time) },
   decision: { id: key, text, rationale: orNull(text), by: optional((value) => value === 'user') },
   file: {
@@ -106,10 +108,15 @@ const kinds: { readonly [K in Fact['kind']]: Checks<OfKind<K>> } = {
     durationMs: number,
     tree: orNull(oid),
     output: text,
+    failing: optional(
+      listOf(withFields<{ name: string; why: string | null }>({ name: text, why: orNull(text) })),
+    ),
     knownBefore: yesOrNo,
   },
   cost: { model: orNull(key), usage },
   meter: { model: key, usage },
+  restored: { checkpoint: orNull(isNamed), leftBehind: isNamed, paths: orNull(amount), isUndo: yesOrNo },
+  abandoned: { from: isNamed, upTo: isNamed, recorded: listOf(isRecorded) },
   run: {
     run,
     plan: text,

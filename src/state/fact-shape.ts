@@ -3,24 +3,27 @@ import { amount, usage } from '../cost/shape.ts';
 import { isRunId } from '../ids.ts';
 import { cleanLine } from '../text.ts';
 import {
+  abandonedWork,
+  attempt,
   decision,
   effectRecord,
   fileChange,
   gateResult,
   issueUpdate,
   note,
+  question,
+  restoredCode,
   runHead,
-  sessionId,
-  sessionNumber,
   taskRecord,
 } from './shape.ts';
+import { findShapeProblem, sessionId, sessionNumber } from './shape-parts.ts';
 
 const text = z.string();
 const key = z.string().check(z.minLength(1), z.maxLength(1_024));
 const reason = z.nullable(text);
 const run = z.string().check(z.refine(isRunId));
 
-const isBudget = (value: unknown) => value === null || z.safeParse(amount, value).success;
+const isBudget = (value: unknown) => value === null || findShapeProblem(amount, value) === null;
 
 /** One thing that happened in a session. Everything else is derived from these. */
 export const factShape = z.discriminatedUnion('kind', [
@@ -47,7 +50,8 @@ export const factShape = z.discriminatedUnion('kind', [
     .object({ kind: z.literal('current_set'), key, value: z.json() })
     .check(z.refine((set) => set.key !== 'budget' || isBudget(set.value), 'the budget is no amount')),
   z.object({ kind: z.literal('note'), id: key, text }),
-  z.object({ kind: z.literal('tried'), id: key, text }),
+  z.extend(z.omit(attempt, { session: true, resolvedAt: true }), { kind: z.literal('tried'), id: key }),
+  z.extend(z.omit(question, { session: true }), { kind: z.literal('question'), id: key }),
   z.extend(z.omit(note, { session: true }), { kind: z.literal('blocker'), id: key }),
   z.extend(z.omit(decision, { session: true }), { kind: z.literal('decision'), id: key }),
   z.extend(z.omit(fileChange, { session: true }), { kind: z.literal('file'), path: key }),
@@ -57,6 +61,10 @@ export const factShape = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('cost'), model: z.nullable(key), usage: usage }),
   /** A cumulative reading of somebody else's meter: the larger wins, so reading twice costs nothing. */
   z.object({ kind: z.literal('meter'), model: key, usage: usage }),
+  /** The files in the working tree became those of a checkpoint, or what they were before that. */
+  z.extend(z.omit(restoredCode, { session: true, at: true }), { kind: z.literal('restored') }),
+  /** The session continues from an older checkpoint: what was recorded after it is left behind. */
+  z.extend(abandonedWork, { kind: z.literal('abandoned') }),
   z.extend(z.omit(runHead, { at: true }), { kind: z.literal('run'), run }),
   z.extend(z.omit(taskRecord, { at: true }), { kind: z.literal('task'), run, id: key }),
   z.extend(z.omit(effectRecord, { at: true }), { kind: z.literal('effect'), run, id: key }),
@@ -64,8 +72,6 @@ export const factShape = z.discriminatedUnion('kind', [
 
 /** What is wrong with a fact from outside, or null where it is as it should be. */
 export function findFactProblem(fact: unknown): string | null {
-  const checked = z.safeParse(factShape, fact);
-  if (checked.success) return null;
-  const { path, message } = checked.error.issues[0] ?? { path: [], message: 'wrong shape' };
-  return cleanLine(`${path.join('.') || 'fact'}: ${message}`, 200);
+  const problem = findShapeProblem(factShape, fact);
+  return problem && cleanLine(`${problem.path || 'fact'}: ${problem.message}`, 200);
 }

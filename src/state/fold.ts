@@ -12,6 +12,7 @@ import type { Millis } from '../types.ts';
 import { latestTime, maxCount } from '../units.ts';
 import { type Event, type Fact, journalOf, stampOf } from './facts.ts';
 import { join } from './join.ts';
+import { abandonedKey } from './left-behind.ts';
 import {
   bounds,
   type Entry,
@@ -128,7 +129,9 @@ function sessionAfter(known: Session | undefined, { fact, at, by }: Event): Sess
   const status = transition(known.status, fact) ?? known.status;
   const ends = status !== known.status && hasEnded(status);
   const reason = ends && 'reason' in fact && fact.reason ? fact.reason : known.reason;
-  const worked = Math.min(known.worked + (isLifecycle(fact) ? 0 : 1), maxCount);
+  // Whoever restores code by hand leaves the brief to the session that worked.
+  const isWork = !isLifecycle(fact) && fact.kind !== 'restored';
+  const worked = Math.min(known.worked + (isWork ? 1 : 0), maxCount);
   return { ...known, status, reason, worked, endedAt: ends ? at : known.endedAt, seenAt: at };
 }
 
@@ -164,7 +167,16 @@ function entryOf(event: Event, fact: Fact): { readonly [L in ListName]?: List<Li
     case 'note':
       return entry(event, 'notes', fact.id, { text: fact.text, resolvedAt: null, session });
     case 'tried':
-      return entry(event, 'tried', fact.id, { text: fact.text, resolvedAt: null, session });
+      return entry(event, 'tried', fact.id, {
+        text: fact.text,
+        why: fact.why ?? null,
+        resolvedAt: null,
+        session,
+      });
+    case 'question': {
+      const { kind: _, id, ...asked } = fact;
+      return entry(event, 'questions', id, { ...asked, session });
+    }
     case 'blocker':
       return entry(event, 'blockers', fact.id, { text: fact.text, resolvedAt: fact.resolvedAt, session });
     case 'decision':
@@ -185,6 +197,14 @@ function entryOf(event: Event, fact: Fact): { readonly [L in ListName]?: List<Li
     case 'gate': {
       const { kind: _, name, ...result } = fact;
       return entry(event, 'gates', name, { ...result, session });
+    }
+    case 'restored': {
+      const { kind: _, ...code } = fact;
+      return entry(event, 'current', 'restored', { ...code, session, at: event.at });
+    }
+    case 'abandoned': {
+      const { kind: _, ...work } = fact;
+      return entry(event, 'current', abandonedKey(session), work);
     }
     case 'session_started':
     case 'session_joined':

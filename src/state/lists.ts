@@ -4,6 +4,7 @@ import type { Keyed } from '../keyed.ts';
 import type { Json, Millis, WriterId } from '../types.ts';
 import type { RunPart } from './run.ts';
 import type {
+  attempt,
   commit,
   decision,
   fileChange,
@@ -11,12 +12,15 @@ import type {
   issueUpdate,
   message,
   note,
+  question,
   request,
   session,
 } from './shape.ts';
 
 export type Session = Infer<typeof session>;
 export type Note = Infer<typeof note>;
+export type Attempt = Infer<typeof attempt>;
+export type Question = Infer<typeof question>;
 export type Decision = Infer<typeof decision>;
 export type FileChange = Infer<typeof fileChange>;
 export type IssueUpdate = Infer<typeof issueUpdate>;
@@ -41,7 +45,8 @@ export type Lists = {
   commits: Commit;
   notes: Note;
   blockers: Note;
-  tried: Note;
+  tried: Attempt;
+  questions: Question;
   decisions: Decision;
   /** By path. */
   files: FileChange;
@@ -68,6 +73,7 @@ export const bounds: Limits = {
   notes: 100,
   blockers: 100,
   tried: 100,
+  questions: 100,
   decisions: 100,
   files: 100,
   issues: 100,
@@ -103,6 +109,7 @@ export const emptyState: State = {
   notes: {},
   blockers: {},
   tried: {},
+  questions: {},
   decisions: {},
   files: {},
   issues: {},

@@ -4,28 +4,24 @@
  */
 import * as z from 'zod/mini';
 import { amount, ledgerRow } from '../cost/shape.ts';
-import { isCheckpointId, isOid, isRunId, isSessionId, isWriterId } from '../ids.ts';
+import { isOid, isRunId, isSessionId, isWriterId } from '../ids.ts';
 import { lookUp } from '../keyed.ts';
-import { type CheckpointId, type Oid, type SessionId, statuses, type WriterId } from '../types.ts';
-import { latestTime, maxSessionNumber } from '../units.ts';
+import { statuses } from '../types.ts';
 import type { State } from './lists.ts';
-
-const text = z.string();
-const textOrNull = z.nullable(text);
-const number = z.number();
-const numberOrNull = z.nullable(number);
-/** Milliseconds since 1970. */
-export const time = z.number().check(z.nonnegative(), z.maximum(latestTime));
-const timeOrNull = z.nullable(time);
-/** Sessions are counted from 1; a number that could not be counted on from is wrong, or made up. */
-export const sessionNumber = z.int().check(z.nonnegative(), z.maximum(maxSessionNumber));
-
-const idOf = <Id extends string>(isId: (text: string) => boolean) =>
-  z.custom<Id>((value) => typeof value === 'string' && isId(value));
-export const sessionId = idOf<SessionId>(isSessionId);
-export const writerId = idOf<WriterId>(isWriterId);
-export const checkpointId = idOf<CheckpointId>(isCheckpointId);
-export const oid = idOf<Oid>(isOid);
+import {
+  checkpointId,
+  findShapeProblem,
+  number,
+  numberOrNull,
+  oid,
+  sessionId,
+  sessionNumber,
+  text,
+  textOrNull,
+  time,
+  timeOrNull,
+  writerId,
+} from './shape-parts.ts';
 
 export const session = z.object({
   number: sessionNumber,
@@ -47,7 +43,7 @@ export const session = z.object({
   forCalls: z.optional(z.literal(true)),
 });
 
-/** A note, a blocker, or something that was tried and failed. */
+/** A note or a blocker. */
 export const note = z.object({
   text,
   session: sessionId,
@@ -82,6 +78,12 @@ export const decision = z.object({
   by: z.optional(z.literal('user')),
 });
 
+/** Something that was tried and failed, and why; documents of the first orch do not say why. */
+export const attempt = z.extend(note, { why: z.optional(textOrNull) });
+
+/** What an agent asks the user, without waiting for the answer. */
+export const question = z.extend(note, { answer: textOrNull });
+
 export const fileChange = z.object({
   change: z.enum(['added', 'modified', 'deleted', 'read']),
   added: numberOrNull,
@@ -107,6 +109,8 @@ export const gateResult = z.object({
   tree: z.nullable(oid),
   /** The end of what it printed. */
   output: text,
+  /** The tests that failed, where it ran some that name them. */
+  failing: z.optional(z.array(z.object({ name: text, why: textOrNull }))),
   /** It failed in the same way before this session began. */
   knownBefore: z.boolean(),
   session: sessionId,
@@ -155,6 +159,33 @@ export const runPart = z.object({
   effects: z.record(text, effectRecord),
 });
 
+/** A checkpoint, by its id and the number people call it by. */
+export const namedCheckpoint = z.object({ id: checkpointId, seq: amount });
+
+/** Code that was brought back into the working tree. */
+export const restoredCode = z.object({
+  /** The checkpoint whose code it is; null where an undo brought back what no checkpoint is known to hold. */
+  checkpoint: z.nullable(namedCheckpoint),
+  /** The checkpoint that was saved just before: it holds the code that was left behind. */
+  leftBehind: namedCheckpoint,
+  /** How many paths were named; null where all files were meant. */
+  paths: z.nullable(amount),
+  /** Is it the undo of an earlier restore? */
+  isUndo: z.boolean(),
+  session: sessionId,
+  at: time,
+});
+
+/** Work that a session left behind, because it continues from an older checkpoint. */
+export const abandonedWork = z.object({
+  /** The checkpoint that it continues from. */
+  from: namedCheckpoint,
+  /** The newest checkpoint that is left behind. */
+  upTo: namedCheckpoint,
+  /** What each clone had recorded by the first of them, and by the second: what came between is left behind. */
+  recorded: z.array(z.object({ by: writerId, after: time, until: time })),
+});
+
 const list = (value: z.ZodMiniType, key: (text: string) => boolean = () => true) =>
   z.record(text.check(z.refine(key)), z.object({ value, stamp: z.tuple([time, writerId, amount]) }));
 
@@ -167,7 +198,7 @@ function isRunKey(key: string): boolean {
 /** A budget that is no amount of money would read as none. */
 const isCurrent = (current: { readonly [key: string]: { readonly value: unknown } }) => {
   const budget = lookUp(current, 'budget')?.value ?? null;
-  return budget === null || z.safeParse(amount, budget).success;
+  return budget === null || findShapeProblem(amount, budget) === null;
 };
 
 /** What a stored state must look like. It may hold lists of a later orch, which are carried along and joined. */
@@ -183,7 +214,9 @@ export const stateShape = z.catchall(
     commits: z.optional(list(commit, isOid)),
     notes: list(note),
     blockers: list(note),
-    tried: list(note),
+    tried: list(attempt),
+    // Documents from before there were questions do not have the list.
+    questions: z.optional(list(question)),
     decisions: list(decision),
     files: list(fileChange),
     issues: list(issueUpdate),

@@ -12,14 +12,14 @@ export const cache = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'
 export const programs = {
   claude: {
     name: 'Claude Code',
-    version: '2.1.325',
-    spec: `@anthropic-ai/claude-code-${machine}@2.1.325`,
+    version: '2.1.326',
+    spec: `@anthropic-ai/claude-code-${machine}@2.1.326`,
     program: join('node_modules', '@anthropic-ai', `claude-code-${machine}`, 'claude'),
   },
   codex: {
     name: 'Codex',
-    version: '0.166.0',
-    spec: `@openai/codex@0.166.0-${machine}`,
+    version: '0.169.0',
+    spec: `@openai/codex@0.169.0-${machine}`,
     program: join('node_modules', '@openai', 'codex', 'vendor', targetOf(machine), 'bin', 'codex'),
   },
   ccusage: {

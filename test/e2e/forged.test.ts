@@ -88,6 +88,10 @@ function expectContained(repository: TestRepository, agent: ReturnType<typeof ma
     ]);
     expect(JSON.stringify([argv, env])).not.toContain(marker);
     const [, , ...quoted] = brief.trimEnd().split('\n');
+    expect(quoted.splice(-2)).toEqual([
+      '',
+      expect.stringMatching(/^That is the background of .* request\.$/),
+    ]);
     for (const line of quoted) expect(line).toMatch(/^>( |$)/);
   }
   const trailers = repository.git('log', '--format=%(trailers:keyonly)', 'refs/orchestration/epics/x');
@@ -114,7 +118,7 @@ describe("a stranger's document", () => {
         last,
       );
     });
-    const kept = ids.filter(({ path }) => !/fact|lastGreen/.test(path.join('.')));
+    const kept = ids.filter(({ path }) => !/fact|lastGreen|changes/.test(path.join('.')));
     expect(kept.length).toBeGreaterThan(8);
     for (const place of kept)
       for (const hostile of Object.values(hostileTexts))

@@ -6,6 +6,9 @@ import { orchJson, runOrch } from '../support/orch.ts';
 import { makeRepositoryWithCommit, type TestRepository } from '../support/repository.ts';
 import { writeConfig } from '../support/supervised.ts';
 
+/** Names the tools in one line. */
+const toolsLine = expect.stringMatching(/^orch records this session\. .*record, ask, brief.*$/);
+
 type Status = { session: { number: number; status: string; agent: string; costUsd: number }; epicId: string };
 
 function statusOf(repository: TestRepository, epic: string): Status {
@@ -19,6 +22,7 @@ describe('an agent that runs by itself, with orch in its hooks', () => {
     const { call, spend } = makeAgent(repository);
     expect(call('SessionStart', { source: 'startup' })).toEqual({
       systemMessage: 'orch: feat-login (from the branch), session 1, no budget.',
+      hookSpecificOutput: { hookEventName: 'SessionStart', additionalContext: toolsLine },
     });
     call('UserPromptSubmit', { prompt: 'Make login redirect to /home' });
     spend(100_000);
@@ -112,6 +116,7 @@ describe('an agent that runs by itself, with orch in its hooks', () => {
     const { call, spend } = makeAgent(repository);
     expect(call('SessionStart', { source: 'startup' })).toEqual({
       systemMessage: 'orch: feat-login (from the branch), session 1, $0.00 of $1.00.',
+      hookSpecificOutput: { hookEventName: 'SessionStart', additionalContext: toolsLine },
     });
     call('UserPromptSubmit', { prompt: 'Spend it' });
     spend(100_000);

@@ -1,62 +1,13 @@
 import { spawnSync } from 'node:child_process';
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
-import { dirname, join, relative } from 'node:path';
+import { chmodSync, existsSync, mkdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { listFiles, makeMachine } from '../support/machine.ts';
 import { errorOf, orchBin, orchJson, runOrch } from '../support/orch.ts';
-import {
-  cleanEnvironment,
-  makeFolder,
-  makeRepository,
-  makeRepositoryWithCommit,
-  type TestRepository,
-} from '../support/repository.ts';
+import { cleanEnvironment, makeFolder, makeRepository } from '../support/repository.ts';
 
 const local = '.claude/settings.local.json';
 const shared = '.claude/settings.json';
-const node = JSON.stringify({ scripts: { test: 'node --test', lint: 'node --check a.js' } });
-
-/** A machine with the programs given, and a repository with gates on it. */
-function makeMachine(programs: Record<string, string> = { claude: '2.1.325 (Claude Code)' }) {
-  const repository = makeRepositoryWithCommit();
-  repository.write('package.json', node);
-  repository.git('add', '.');
-  repository.git('commit', '--quiet', '--message', 'gates');
-  const bin = join(repository.home, 'bin');
-  mkdirSync(bin);
-  for (const [name, says] of Object.entries(programs))
-    writeFileSync(join(bin, name), `#!/bin/sh\necho '${says}'\n`, { mode: 0o755 });
-  // Only git and what is given: an agent of the developer's is not to be found.
-  const git = spawnSync('sh', ['-c', 'command -v git'], { encoding: 'utf8' }).stdout.trim();
-  for (const program of [git, '/bin/sh']) symlinkSync(program, join(bin, program.split('/').at(-1) ?? ''));
-  const env = { PATH: bin };
-  const init = (...args: string[]) => runOrch(repository, ['init', ...args], { env });
-  const read = (path: string) => readFileSync(join(repository.folder, path), 'utf8');
-  const write = (path: string, text: string) => {
-    mkdirSync(dirname(join(repository.folder, path)), { recursive: true });
-    repository.write(path, text);
-  };
-  return { ...repository, env, bin, init, read, write };
-}
-
-/** Every file of the working tree and of the home that is not git's or orch's own, with its bytes and mode. */
-function listFiles({ home, folder }: TestRepository): Record<string, string> {
-  const all = readdirSync(home, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => join(entry.parentPath, entry.name))
-    .filter((path) => !relative(folder, path).startsWith('.git/') || path.endsWith('info/exclude'));
-  return Object.fromEntries(
-    all.map((path) => [relative(home, path), `${statSync(path).mode} ${readFileSync(path, 'base64')}`]),
-  );
-}
 
 /** The commands of all hooks in settings. */
 function hooksIn(text: string): Record<string, string[]> {
@@ -89,8 +40,10 @@ describe('orch init', () => {
     expect(ran).toMatchObject({
       status: 0,
       stdout: `found    Claude Code 2.1.325, npm (test, lint), origin
-create   .claude/settings.local.json   +10 hooks, +status line
-change   .git/info/exclude             keeps it out of git
+create   .claude/settings.local.json                      +13 hooks, +status line, +tools allowed
+create   .claude/skills/orch/SKILL.md                     skill
+create   .claude/skills/orch/.claude-plugin/plugin.json   MCP server
+change   .git/info/exclude                                keeps them out of git
 approve  test: npm run test
 approve  lint: npm run lint
 nothing  in tracked files, .git/config or your branches
@@ -156,13 +109,13 @@ nothing  in tracked files, .git/config or your branches
     machine.write('.git/info/exclude', '# no line end behind this');
     const before = listFiles(machine);
     const ran = machine.init('-y');
-    expect(ran.stdout).toContain('+10 hooks, +status line (yours keeps running)');
-    expect(ran.stdout).toContain('~/.codex/hooks.json           +8 hooks (in every repository)');
+    expect(ran.stdout).toContain('+13 hooks, +status line (yours keeps running)');
+    expect(ran.stdout).toMatch(/~\/\.codex\/hooks\.json +\+8 hooks \(in every repository\)/);
     expect(ran.stderr).toContain('start codex, type /hooks');
     expect(hooksIn(machine.read(local)).Stop?.[0]).toBe('mine');
     expect(statSync(join(machine.folder, local)).mode & 0o777).toBe(0o640);
     const undone = machine.init('--undo', '-y');
-    expect(undone.stdout).toContain('−10 hooks, −status line');
+    expect(undone.stdout).toContain('−13 hooks, −status line');
     expect(listFiles(machine)).toEqual(before);
     expect(machine.init('--undo')).toMatchObject({
       status: 0,
@@ -173,11 +126,12 @@ nothing  in tracked files, .git/config or your branches
   it('leaves nothing behind where nothing was', () => {
     const machine = makeMachine({ claude: '2.1.325', codex: '0.166.0' });
     const before = listFiles(machine);
-    machine.init('-y', '--config');
+    machine.init('-y', '--config', '--rules');
     expect(machine.read('.orchestration/config.yaml')).toContain('# budget: null');
+    expect(machine.read('.claude/rules/orchestration-patterns.md')).toContain('# Orchestration patterns');
     expect(machine.init('--undo', '-y').status).toBe(0);
     expect(listFiles(machine)).toEqual(before);
-    for (const folder of ['.claude', '.orchestration'])
+    for (const folder of ['.claude', '.orchestration', '.agents', '.codex'])
       expect(existsSync(join(machine.folder, folder))).toBe(false);
   });
 
@@ -209,9 +163,13 @@ nothing  in tracked files, .git/config or your branches
     machine.init('-y');
     symlinkSync(orchBin, join(machine.bin, 'orch'));
     const ran = machine.init('--shared', '-y');
-    expect(ran.stdout).toContain('create   .claude/settings.json         +7 hooks\n');
-    expect(ran.stdout).toContain('change   .claude/settings.local.json   −10 hooks\n');
-    expect(Object.keys(JSON.parse(machine.read(local)))).toEqual(['statusLine']);
+    expect(ran.stdout).toContain('create   .claude/settings.json         +13 hooks\n');
+    expect(ran.stdout).toContain('change   .claude/settings.local.json   −13 hooks\n');
+    expect(Object.keys(JSON.parse(machine.read(local)))).toEqual([
+      'permissions',
+      'enabledMcpjsonServers',
+      'statusLine',
+    ]);
     const [command = ''] = hooksIn(machine.read(shared)).Stop ?? [];
     const without = spawnSync('/bin/sh', ['-c', command], { env: { PATH: '/nowhere' }, encoding: 'utf8' });
     expect(without).toMatchObject({ status: 0, stdout: '', stderr: '' });
@@ -281,9 +239,9 @@ nothing  in tracked files, .git/config or your branches
     const there = (...args: string[]) =>
       runOrch(machine, ['init', ...args], { env: machine.env, cwd: linked });
     // It is excluded for both of them already, and the gates are approved in the clone.
-    expect(there('-y').stdout).toContain(
-      'create   .claude/settings.local.json   +10 hooks, +status line\nnothing',
-    );
+    const made = there('-y').stdout;
+    expect(made).toMatch(/create {3}\.claude\/settings\.local\.json +\+13 hooks, \+status line/);
+    expect(made).not.toContain('exclude');
     machine.init('--undo', '-y');
     expect(existsSync(join(machine.folder, local))).toBe(false);
     expect(spawnSync('git', ['status', '--porcelain'], { cwd: linked, encoding: 'utf8' }).stdout).toBe('');
@@ -340,6 +298,11 @@ nothing  in tracked files, .git/config or your branches
       },
       changes: [
         { path: join(machine.folder, local), diff: expect.stringMatching(/^@@ -0,0 \+1,/) },
+        { path: join(machine.folder, '.claude/skills/orch/SKILL.md'), diff: expect.any(String) },
+        {
+          path: join(machine.folder, '.claude/skills/orch/.claude-plugin/plugin.json'),
+          diff: expect.any(String),
+        },
         { path: join(machine.folder, '.git/info/exclude'), diff: expect.stringContaining(`+/${local}\n`) },
       ],
       written: true,

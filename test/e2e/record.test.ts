@@ -36,7 +36,42 @@ describe('orch record', () => {
     );
   });
 
+  it('keeps why an attempt failed', () => {
+    const repository = makeRepositoryWithCommit();
+    const args = ['record', 'tried', 'fs.watch', '--why', 'It loses writes', '-e', 'x'];
+    expect(runOrch(repository, args, { env }).status).toBe(0);
+    expect(Object.values(show(repository, 'latest').document.state.tried)).toMatchObject([
+      { value: { text: 'fs.watch', why: 'It loses writes' } },
+    ]);
+    expect(runOrch(repository, ['checkpoint', 'show', '-e', 'x']).stdout).toContain(
+      'fs.watch (It loses writes)',
+    );
+  });
+
+  it('a question stands in status until it is answered, and the answer is a decision', () => {
+    const repository = makeRepositoryWithCommit();
+    const say = (...args: string[]) => runOrch(repository, [...args, '-e', 'x'], { env });
+    const ask = () =>
+      orchJson<{ epics: { questions: object[] }[] }>(repository, ['status']).epics[0]?.questions;
+    expect(say('record', 'question', 'Round half up?').status).toBe(0);
+    expect(ask()).toEqual([{ id: expect.stringMatching(/^q-\w{6}$/), text: 'Round half up?' }]);
+    expect(runOrch(repository, ['status']).stdout).toMatch(
+      /\? x asks: Round half up\?\n {2}Answer: orch record question q-\w{6} --answer "…" -e x/,
+    );
+    expect(say('record', 'question', 'half', '--answer', '\u0001').stderr).toContain('what is the answer?');
+    expect(say('record', 'question', 'half', '--answer', 'Yes').stdout).toMatch(
+      /^✓ question q-\w{6} answered for x: Round half up\?\n/,
+    );
+    expect(ask()).toEqual([]);
+    const { state } = show(repository, 'latest').document;
+    expect(Object.values(state.questions)).toMatchObject([{ value: { answer: 'Yes' } }]);
+    expect(Object.values(state.decisions)).toMatchObject([
+      { value: { text: 'Round half up? Yes', by: 'user' } },
+    ]);
+  });
+
   it.each<[string, string[], string]>([
+    ['a question there is not', ['question', 'zz', '--answer', 'y'], 'no open question is called "zz"'],
     ['an unknown kind', ['nte', 'x'], "unknown command 'nte': did you mean note?"],
     ['no text', ['note'], "missing required argument 'text'"],
     ['a text of nothing to see', ['note', '\u0001'], 'what is the note? It needs a text'],

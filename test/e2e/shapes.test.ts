@@ -70,7 +70,13 @@ describe('the JSON of', () => {
     });
     startInBackground(repository, 'x', '--budget', '20');
     const event = (part: object) => ({ event: { ...recorded, ...part }, budget, checkpoint: 'null' });
-    expect(read('tried', 't')).toEqual(event({ id: 'string', text: 'string' }));
+    expect(read('tried', 't', '--why', 'w')).toEqual(event({ id: 'string', text: 'string', why: 'string' }));
+    const question = { id: 'string', text: 'string', answer: 'null', resolvedAt: 'null' };
+    expect(read('question', 'q')).toEqual(event(question));
+    expect(read('question', 'q', '--answer', 'a')).toEqual({
+      ...event({ ...question, answer: 'string', resolvedAt: 'number' }),
+      events: [{ ...recorded, id: 'string', text: 'string', rationale: 'null', by: 'string' }],
+    });
     expect(read('decision', 'd', '--rationale', 'r')).toEqual(
       event({ id: 'string', text: 'string', rationale: 'string' }),
     );
@@ -116,6 +122,7 @@ describe('the JSON of', () => {
       budget,
       pendingEvents: 'number',
       context: 'null',
+      questions: [],
     });
   });
 
@@ -135,6 +142,7 @@ describe('the JSON of', () => {
       budget,
       pendingEvents: 'number',
       context: 'null',
+      questions: [],
     };
     expect(read('status')).toEqual({ epics: [status], faults: [] });
     expect(read('session', 'status', '-e', 'x')).toEqual(status);

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import * as tools from '../../src/integration/agent-tools.ts';
 import { addOrch, removeOrch } from '../../src/integration/claude-settings.ts';
 import * as codexConfig from '../../src/integration/codex-config.ts';
 import * as codexHooks from '../../src/integration/codex-hooks.ts';
@@ -133,6 +134,52 @@ it('taking orch out of the configuration of Codex leaves what was there before, 
       expect(textOf(codexConfig.removeOrch(added))).toBe(text);
       expect(textOf(codexConfig.addOrch(added, first))).toBe(added);
       expect(textOf(codexConfig.addOrch(added, second))).toBe(textOf(codexConfig.addOrch(text, second)));
+    }),
+    { numRuns: 300 },
+  );
+});
+
+const names = fc.constantFrom('Bash', 'mcp__other', 'é"\\');
+const answered = fc
+  .tuple(
+    fc.record(
+      {
+        permissions: fc.record(
+          { allow: fc.array(names, { maxLength: 2 }), deny: fc.array(names, { maxLength: 2 }) },
+          { requiredKeys: [] },
+        ),
+        enabledMcpjsonServers: fc.array(names, { maxLength: 2 }),
+        other: fc.jsonValue({ maxDepth: 1 }),
+      },
+      { requiredKeys: [] },
+    ),
+    fc.infiniteStream(fc.constantFrom('', '', ' ', '\n', '\n  ', '\r\n\t')),
+  )
+  .map(([value, gaps]) => writeLoosely(value, gaps));
+
+it('what lets Claude Code use the tools is taken out with the hooks, and leaves what was there before', () => {
+  fc.assert(
+    fc.property(answered, options, (mine, given) => {
+      const added = textOf(tools.allowTools(textOf(addOrch(mine, given))));
+      expect(tools.allowsTools(added)).toBe(true);
+      expect(textOf(tools.allowTools(added))).toBe(added);
+      expect(textOf(removeOrch(tools.disallowTools(added) ?? ''))).toBe(mine);
+      expect(tools.disallowTools(mine)).toBe(mine);
+    }),
+    { numRuns: 200 },
+  );
+});
+
+it("taking orch's server out of a configuration of Codex leaves what was there before", () => {
+  fc.assert(
+    fc.property(toml, options, options, (text, { command }, other) => {
+      const start = { command, variables: ['A', 'B'] };
+      const added = textOf(tools.addServer(text, start));
+      expect(tools.hasServer(added)).toBe(true);
+      expect(tools.removeServer(added)).toBe(text);
+      expect(textOf(tools.addServer(added, start))).toBe(added);
+      const moved = { ...start, command: other.command };
+      expect(textOf(tools.addServer(added, moved))).toBe(textOf(tools.addServer(text, moved)));
     }),
     { numRuns: 300 },
   );

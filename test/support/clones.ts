@@ -33,6 +33,7 @@ export function makeClone(name: string, skew: number): Clone {
     redact: presetRedactor.redact,
     findSecret: presetRedactor.findSecret,
     takeSnapshot: null,
+    readCode: null,
     readTree: async () => null,
     readConfig: async () => defaultConfig,
     listUnapproved: async () => [],

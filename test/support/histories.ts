@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import type { Usage } from '../../src/cost/ledger.ts';
-import { parseSessionId, parseWriterId } from '../../src/ids.ts';
+import { parseCheckpointId, parseSessionId, parseWriterId } from '../../src/ids.ts';
 import type { Event, Fact } from '../../src/state/facts.ts';
 import { bounds, type Limits } from '../../src/state/lists.ts';
 import type { SessionId, WriterId } from '../../src/types.ts';
@@ -11,6 +11,7 @@ export const tightLimits: Limits = {
   notes: 2,
   blockers: 2,
   tried: 1,
+  questions: 1,
   decisions: 2,
   files: 2,
   issues: 1,
@@ -20,6 +21,8 @@ export const tightLimits: Limits = {
 const key = fc.constantFrom('a', 'b', 'c', '__proto__', 'toString');
 const text = fc.constantFrom('x', 'y', '');
 const small = fc.integer({ min: 0, max: 3 });
+
+const named = { id: parseCheckpointId('ckpt-00000001-aaaa'), seq: 1 };
 
 const usage: fc.Arbitrary<Usage> = fc.record(
   {
@@ -47,9 +50,36 @@ const fact: fc.Arbitrary<Fact> = fc.oneof(
   fc.record({ kind: fc.constant('budget_set' as const), limit: fc.option(small) }),
   fc.record({ kind: fc.constant('current_set' as const), key, value: text }),
   fc.record({ kind: fc.constant('note' as const), id: key, text }),
-  fc.record({ kind: fc.constant('tried' as const), id: key, text }),
+  fc.record({ kind: fc.constant('tried' as const), id: key, text, why: fc.option(text) }),
+  fc.record({
+    kind: fc.constant('question' as const),
+    id: key,
+    text,
+    answer: fc.option(text),
+    resolvedAt: fc.option(small),
+  }),
   fc.record({ kind: fc.constant('blocker' as const), id: key, text, resolvedAt: fc.option(small) }),
   fc.record({ kind: fc.constant('decision' as const), id: key, text, rationale: fc.constant(null) }),
+  fc.record({
+    kind: fc.constant('restored' as const),
+    checkpoint: fc.constantFrom(null, named),
+    leftBehind: fc.constant(named),
+    paths: fc.option(small),
+    isUndo: fc.boolean(),
+  }),
+  fc.record({
+    kind: fc.constant('abandoned' as const),
+    from: fc.constant(named),
+    upTo: fc.constant(named),
+    recorded: fc.array(
+      fc.record({
+        by: fc.constantFrom(parseWriterId('w1'), parseWriterId('w2')),
+        after: small,
+        until: small,
+      }),
+      { maxLength: 2 },
+    ),
+  }),
   fc.record({ kind: fc.constant('cost' as const), model: fc.constantFrom('m', null), usage }),
   fc.record({ kind: fc.constant('meter' as const), model: fc.constantFrom('m', 'n'), usage }),
   fc.record({

@@ -53,7 +53,7 @@ export const facts = {
   running: { kind: 'session_running' },
   paused: (reason: string | null = null) => ({ kind: 'session_paused', reason }),
   note: (id: string, text: string) => ({ kind: 'note', id, text }),
-  tried: (id: string, text: string) => ({ kind: 'tried', id, text }),
+  tried: (id: string, text: string, why: string | null = null) => ({ kind: 'tried', id, text, why }),
   blocker: (id: string, text: string, resolvedAt: number | null = null) => ({
     kind: 'blocker',
     id,

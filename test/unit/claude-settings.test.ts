@@ -39,7 +39,7 @@ const theirs = `{
     "PreToolUse": [
       {"matcher": "Bash", "hooks": [{"type": "command", "command": "./mine.sh"}]}
     ],
-    "Notification": []
+    "Elicitation": []
   },
   "statusLine": { "type": "command",
      "command": "echo 'it''s \\"mine\\"' | cat", "padding": 0 },
@@ -57,6 +57,9 @@ describe('orch in the settings of Claude Code', () => {
       'PreToolUse',
       'PostToolUse',
       'PostToolUseFailure',
+      'PermissionRequest',
+      'Notification',
+      'SubagentStop',
       'PreCompact',
       'PostCompact',
       'Stop',
@@ -77,7 +80,7 @@ describe('orch in the settings of Claude Code', () => {
     expect(rest).toEqual({ permissions: { allow: ['Bash(ls)', 'Read'] }, 'x-unknown': 1.5 });
     expect(hooks.PreToolUse).toHaveLength(2);
     expect(hooks.PreToolUse[0].hooks[0].command).toBe('./mine.sh');
-    expect(hooks.Notification).toEqual([]);
+    expect(hooks.Elicitation).toEqual([]);
     expect(statusLine).toMatchObject({ type: 'command', padding: 0 });
     expect(readChainedStatusLine(argumentsOf(text))).toEqual({
       command: JSON.parse(theirs).statusLine.command,
@@ -153,12 +156,12 @@ describe('orch in the settings of Claude Code', () => {
   it('names only events the version knows: one unknown makes Claude Code skip the file', () => {
     const eventsOf = (options: typeof local | { version: string | null }) =>
       Object.keys(JSON.parse(add(null, { ...local, ...options })).hooks);
-    for (const old of [null, 'what', '1.0.90', '2.1.75 (Claude Code)', '2.0.99'])
-      expect(eventsOf({ version: old })).toHaveLength(7);
+    for (const old of [null, 'what', '1.0.90', '2.0.44']) expect(eventsOf({ version: old })).toHaveLength(9);
+    for (const old of ['2.1.75 (Claude Code)', '2.0.99']) expect(eventsOf({ version: old })).toHaveLength(10);
     expect(eventsOf({ version: '2.1.76 (Claude Code)' })).toContain('PostCompact');
     expect(eventsOf({ version: '2.1.76' })).not.toContain('StopFailure');
-    for (const fresh of ['2.1.78', '2.2.0', '3.0.0']) expect(eventsOf({ version: fresh })).toHaveLength(10);
-    expect(eventsOf(shared)).toHaveLength(7);
+    for (const fresh of ['2.1.78', '2.2.0', '3.0.0']) expect(eventsOf({ version: fresh })).toHaveLength(13);
+    expect(eventsOf(shared)).toEqual(eventsOf(local));
   });
 
   it('is refused, with a reason, where the settings are not what they should be', () => {

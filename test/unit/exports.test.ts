@@ -6,6 +6,7 @@ it('the library exports exactly this', () => {
   expect(Object.keys(library).sort()).toEqual([
     'OrchError',
     'acceptBudget',
+    'answerQuestion',
     'baselinePassed',
     'batchStatus',
     'checkCheckpointTrigger',
@@ -37,6 +38,7 @@ it('the library exports exactly this', () => {
     'recordFile',
     'recordIssue',
     'recordNote',
+    'recordQuestion',
     'recordTask',
     'recordTests',
     'recordTried',

@@ -17,7 +17,7 @@ const kinds: readonly Fact[] = [
 ];
 
 it('the check of a journal takes every kind of fact', () => {
-  expect(new Set(kinds.map(({ kind }) => kind)).size).toBe(21);
+  expect(new Set(kinds.map(({ kind }) => kind)).size).toBe(24);
   for (const fact of kinds) expect(isFact(fact), JSON.stringify(fact)).toBe(true);
 });
 
@@ -41,4 +41,11 @@ it('the check of a journal takes no known fact that a document refuses, and refu
   }
   expect(taken).toBeGreaterThan(500);
   expect(refused).toBeGreaterThan(500);
+});
+
+it('a value that cannot be compared is refused like any other', () => {
+  const odd = { valueOf: 1, toString: 1 };
+  const started = { kind: 'session_started', number: odd, agent: null, parentSessionId: null };
+  for (const fact of [started, { kind: 'note', id: { length: odd }, text: 'x' }])
+    expect([isFact(fact), findFactProblem(fact)]).toEqual([false, expect.any(String)]);
 });

@@ -100,11 +100,26 @@ describe('what an agent hands to a hook', () => {
       { kind: 'issue', id: 'todo: Logout', status: 'open' },
     ]);
     expect(tool('TaskCreate', { subject: 'Form' }, { task: { id: '1', subject: 'Form' } })).toMatchObject([
-      { kind: 'issue', id: 'task 1', title: 'Form', status: 'open' },
+      { kind: 'issue', id: 'task 3f0c3a1e/1', title: 'Form', status: 'open' },
     ]);
     expect(tool('TaskUpdate', { taskId: '1', status: 'completed' })).toMatchObject([
-      { kind: 'issue', id: 'task 1', title: null, status: 'done' },
+      { kind: 'issue', id: 'task 3f0c3a1e/1', title: null, status: 'done' },
     ]);
+  });
+
+  it('tells what the user decided: a plan that was approved, and answers to questions', () => {
+    const plan = '# Limiter\n\n1. count\n2. lock';
+    expect(tool('ExitPlanMode', { plan }, { plan, isAgent: false })).toMatchObject([
+      { kind: 'current_set', key: 'approvedPlan', value: { text: plan } },
+      { kind: 'decision', text: 'the plan “Limiter”', rationale: 'approved', by: 'user' },
+    ]);
+    expect(tool('ExitPlanMode', { plan }, { plan, isAgent: true })).toEqual([]);
+    const answers = { 'Which store?': 'memory', 'Which colours?': ['red', 'blue'], 'And now?': '' };
+    expect(tool('AskUserQuestion', { questions: [] }, { answers })).toMatchObject([
+      { kind: 'decision', text: 'memory', rationale: 'answer to “Which store?”', by: 'user' },
+      { kind: 'decision', text: 'red, blue', by: 'user' },
+    ]);
+    expect(tool('AskUserQuestion', { questions: [] }, { answers: 'none' })).toEqual([]);
   });
 
   it('tells what the tests said', () => {

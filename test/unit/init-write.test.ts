@@ -2,7 +2,7 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { addExclude, removeExclude } from '../../src/integration/exclude-line.ts';
-import type { FileChange } from '../../src/session/init-plan.ts';
+import type { FileChange } from '../../src/session/init-change.ts';
 import { writeChanges } from '../../src/session/init-write.ts';
 import { realRandom } from '../../src/system/clock.ts';
 import { type Disk, realDisk } from '../../src/system/files.ts';

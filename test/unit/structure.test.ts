@@ -140,7 +140,7 @@ describe('the house', () => {
 
   it('writes checkpoints from the pump and from merging, and from nowhere else', () => {
     const savers = files.filter(({ text }) => /import[^;]*\bsave\b[^;]*from '[^']*store\.ts'/.test(text));
-    expect(savers.map(({ path }) => path)).toEqual(['session/record.ts']);
+    expect(savers.map(({ path }) => path)).toEqual(['session/save-draft.ts']);
     const appenders = files.filter(({ text }) =>
       /import[^;]*\bappend\b[^;]*from '[^']*append\.ts'/.test(text),
     );

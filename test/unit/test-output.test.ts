@@ -56,4 +56,121 @@ describe('what a test runner printed', () => {
     const flood = 'x'.repeat(5_000_000);
     expect(parseTestOutput(`${flood}\n      Tests  2 passed (2)\n`)).toMatchObject({ passed: 2 });
   });
+
+  it.each<[runner: string, printed: string, failing: string[], why: object]>([
+    [
+      'node --test, TAP',
+      `# Subtest: login
+    # Subtest: locks after 5 attempts
+    not ok 1 - locks after 5 attempts
+      ---
+      failureType: 'testCodeFailure'
+      error: |-
+        Expected values to be strictly equal:
+
+        200 !== 429
+
+      code: 'ERR_ASSERTION'
+      ...
+    ok 3 - later # SKIP
+    not ok 4 - some day # TODO
+    1..4
+not ok 1 - login
+  ---
+  failureType: 'subtestsFailed'
+  error: '1 subtest failed'
+  ...
+# tests 4
+# pass 2
+# fail 1
+`,
+      ['locks after 5 attempts'],
+      { 'locks after 5 attempts': 'Expected values to be strictly equal: 200 !== 429' },
+    ],
+    [
+      'node --test, for people',
+      `▶ login
+  ✖ locks after 5 attempts (1.106281ms)
+    AssertionError [ERR_ASSERTION]: Expected values to be strictly equal:
+
+    200 !== 429
+
+        at TestContext.<anonymous> (file:///a.test.mjs:2:66)
+  ✔ ok (0.113359ms)
+  ﹣ later (0.064316ms) # SKIP
+✖ login (2.987919ms)
+✖ failing tests:
+ℹ tests 3
+ℹ pass 1
+ℹ fail 1
+`,
+      ['locks after 5 attempts'],
+      {
+        'locks after 5 attempts':
+          'AssertionError [ERR_ASSERTION]: Expected values to be strictly equal: 200 !== 429',
+      },
+    ],
+    [
+      'vitest',
+      ` FAIL  test/login.test.ts > login > locks after 5 attempts
+AssertionError: expected 200 to be 429 // Object.is equality
+
+- Expected
++ Received
+
+ FAIL  test/login.test.ts > logs out
+Error: no such page
+      Tests  2 failed | 12 passed | 1 skipped (15)
+`,
+      ['test/login.test.ts > login > locks after 5 attempts', 'test/login.test.ts > logs out'],
+      {
+        'test/login.test.ts > login > locks after 5 attempts':
+          'AssertionError: expected 200 to be 429 // Object.is equality',
+        'test/login.test.ts > logs out': 'Error: no such page',
+      },
+    ],
+    [
+      'jest',
+      `  ● login › locks after 5 attempts
+
+    expect(received).toBe(expected) // Object.is equality
+
+    Expected: 429
+    Received: 200
+
+Tests:       1 failed, 2 passed, 3 total
+`,
+      ['login › locks after 5 attempts'],
+      { 'login › locks after 5 attempts': 'expected 429, received 200' },
+    ],
+    [
+      'pytest',
+      'FAILED tests/test_a.py::test_b - assert 200 == 429\n========= 1 failed, 5 passed in 0.12s =========\n',
+      ['tests/test_a.py::test_b'],
+      { 'tests/test_a.py::test_b': 'assert 200 == 429' },
+    ],
+    [
+      'cargo',
+      `test locks ... FAILED
+
+---- locks stdout ----
+thread 'locks' panicked at src/lib.rs:9:9:
+assertion \`left == right\` failed
+  left: 200
+ right: 429
+
+test result: FAILED. 1 passed; 1 failed; 0 ignored
+`,
+      ['locks'],
+      { locks: 'assertion failed left: 200 right: 429' },
+    ],
+    [
+      'go',
+      '--- FAIL: TestLogin (0.00s)\n    login_test.go:12: got 200, want 429\nFAIL\nFAIL\texample.com/x\t0.1s\n',
+      ['TestLogin'],
+      { TestLogin: 'got 200, want 429' },
+    ],
+  ])('names what failed and what was expected: %s', (_, printed, failing, why) => {
+    expect(parseTestOutput(printed)).toMatchObject({ failing, why });
+  });
 });

@@ -1,6 +1,7 @@
 import { isCheckpointId, isOid } from '../../ids.ts';
-import { readCurrent } from '../../state/current.ts';
-import type { FileChange, State } from '../../state/lists.ts';
+import { lookUp } from '../../keyed.ts';
+import { type ChangedFile, readCurrent } from '../../state/current.ts';
+import type { FileChange, List, State } from '../../state/lists.ts';
 import { count } from '../../units.ts';
 import { nameLeftOut } from '../not-saved.ts';
 import {
@@ -16,9 +17,16 @@ import {
 import { codeText, plainText } from './text.ts';
 
 /** The files to read before going on: those somebody gave a priority, then what was changed last, then what was read. */
-export function gatherReadFirst({ files }: State, most: number): Gathered {
-  const there = sortNewest(files).filter(({ value }) => value.change !== 'deleted');
-  const rank = ({ priority, change }: FileChange) =>
+export function gatherReadFirst(state: State, most: number): Gathered {
+  const gone = new Set(
+    (readCurrent(state, 'changes')?.named ?? []).flatMap(({ path, change }) =>
+      change === 'deleted' ? [path] : [],
+    ),
+  );
+  const there = sortNewest(withUntold(state)).filter(
+    ({ key, value }) => value.change !== 'deleted' && !gone.has(key),
+  );
+  const rank = ({ priority, change }: Readable) =>
     priority ?? (change === 'read' ? Number.POSITIVE_INFINITY : Number.MAX_VALUE);
   const sorted = there.sort((a, b) => (rank(a.value) === rank(b.value) ? 0 : rank(a.value) - rank(b.value)));
   const named = there.filter(({ value }) => value.priority !== null).length;
@@ -29,8 +37,42 @@ export function gatherReadFirst({ files }: State, most: number): Gathered {
   });
 }
 
+type Readable = Pick<FileChange, 'change' | 'priority' | 'why'>;
+
+/** What nobody told, but git saw: files that are not committed yet are what was worked on last. */
+function withUntold(state: State): List<Readable> {
+  const changes = readCurrent(state, 'changes');
+  const stamp = lookUp(state.current, 'changes')?.stamp;
+  if (changes === null || stamp === undefined) return state.files;
+  const untold = changes.named.filter(
+    ({ path, state: where, change }) =>
+      where !== 'committed' && change !== 'deleted' && !lookUp(state.files, path),
+  );
+  const value: Readable = { change: 'modified', priority: null, why: null };
+  return { ...Object.fromEntries(untold.map(({ path }) => [path, { value, stamp }])), ...state.files };
+}
+
+/** How the code differs from what it was when the epic began, as git says; before that is known, what was told. */
+export function gatherChanged(state: State, most: number): Gathered {
+  const changes = readCurrent(state, 'changes');
+  if (changes === null) return gatherTold(state, Math.min(most, 6));
+  const { files, added, removed, named } = changes;
+  if (files === 0) return { items: [], leftOut: 0 };
+  const by = lookUp(state.current, 'changes')?.stamp[1] ?? null;
+  const shown = named.slice(0, most);
+  const items = shown.map((file) => ({ key: file.path, text: sayFile(file), by }));
+  const lead = `${count(files, 'file')}${sayLines(Number(added), Number(removed))} since the epic began`;
+  return { lead, items, leftOut: Math.max(0, files - shown.length) };
+}
+
+function sayFile({ path, change, added, removed, state }: ChangedFile): string {
+  const said = change === 'deleted' ? change : state === 'committed' ? '' : state;
+  const lines = sayLines(Number(added ?? 0), Number(removed ?? 0));
+  return `${codeText(path, 160)}${lines}${said ? ` (${plainText(said, 40)})` : ''}`;
+}
+
 /** How much was changed, and the newest few of it. */
-export function gatherChanged({ files }: State, most: number): Gathered {
+function gatherTold({ files }: State, most: number): Gathered {
   const changed = sortNewest(files).filter(({ value }) => value.change !== 'read');
   if (changed.length === 0) return { items: [], leftOut: 0 };
   const sum = (part: 'added' | 'removed') =>

@@ -12,22 +12,20 @@ export type Brief = {
   readonly sections: readonly BriefSection[];
 };
 
-/** What a brief could say: a title, how it ended, and everything else. */
+/** What a brief could say. */
 export type BriefDraft = {
   readonly title: string;
-  readonly ended: BriefSection;
   readonly sections: readonly FullSection[];
+  /** The goal within so many bytes: it gets shorter where all else is gone. */
+  readonly goal: (maxBytes: number) => readonly BriefItem[];
 };
 
-/** Said last, because what is read last is what an agent acts on. */
-const closing = 'Background only; await instructions.';
-
-/** Nobody reads more than this; and it keeps `brief.md` below 16 KB. */
-const usualTokens = 4_000;
+/** As much as an agent reads without losing the thread. */
+const usualTokens = 1_500;
 
 /**
- * Lays a brief out within a number of tokens. Items go one by one, the least important first; the very last to go
- * are the closing line and how it ended. A smaller limit never shows what a larger one leaves out.
+ * Lays a brief out within a number of tokens. Items go one by one, those with the highest rank first; the goal stays,
+ * and only gets shorter. A smaller limit never shows what a larger one leaves out.
  */
 export function fitBrief(draft: BriefDraft, maxTokens: number = usualTokens): Brief {
   const sizes = new Map<string, number>();
@@ -40,31 +38,27 @@ export function fitBrief(draft: BriefDraft, maxTokens: number = usualTokens): Br
     }
     return Math.ceil(size / 4);
   };
-  const sections = draft.sections.map((section) => ({ ...section, bullets: section.items.map(bulletOf) }));
-  const shown = sections.map(({ items }) => items.length);
-  const finish = (lines: readonly string[], counts: readonly number[] | null): Brief => ({
+  const finish = (lines: readonly string[], sections: readonly BriefSection[]): Brief => ({
     markdown: `${lines.join('\n')}\n`,
     tokens: measure(lines),
-    sections:
-      counts === null
-        ? []
-        : [draft.ended, ...sections.map((section, at) => cutSection(section, counts[at] ?? 0))],
+    sections,
   });
-
-  for (const dropped of [null, ...orderOfDropping(sections)]) {
-    if (dropped !== null) shown[dropped] = (shown[dropped] ?? 0) - 1;
-    const lines = layOut(draft, sections, shown);
-    if (measure(lines) <= maxTokens) return finish(lines, shown);
+  const shown = draft.sections.map(({ items }) => new Set(items.keys()));
+  const places = orderOfDropping(draft.sections);
+  for (const dropped of [null, ...places]) {
+    if (dropped !== null) shown[dropped.section]?.delete(dropped.item);
+    const sections = draft.sections.map((section, at) => cutSection(section, shown[at] ?? new Set()));
+    const lines = layOut(draft.title, sections);
+    if (measure(lines) <= maxTokens) return finish(lines, sections);
   }
-  const ended = lineOf(draft.ended, draft.ended.items);
-  for (const lines of [
-    [draft.title, ended, closing],
-    [draft.title, ended],
-  ]) {
-    if (measure(lines) <= maxTokens) return finish(lines, shown);
+  const goal = draft.sections.find(({ name }) => name === 'goal');
+  for (let bytes = 800; goal && bytes >= 25; bytes /= 2) {
+    const section = { ...goal, items: draft.goal(bytes) };
+    const lines = layOut(draft.title, [section]);
+    if (measure(lines) <= maxTokens) return finish(lines, [section]);
   }
   const least = measure([draft.title]);
-  if (least <= maxTokens) return finish([draft.title], null);
+  if (least <= maxTokens) return finish([draft.title], []);
   throw new OrchError(
     'USAGE',
     `a brief does not fit into ${maxTokens} tokens; this one needs ${least} at the least`,
@@ -77,21 +71,23 @@ export function fitBrief(draft: BriefDraft, maxTokens: number = usualTokens): Br
 
 const newlineSize = sizeOf('\n');
 
-/**
- * The sections to take the last item from, one after the other. A section's first item counts as much as the
- * second of the section above it: the tenth note of one kind matters less than the first of another.
- */
-function orderOfDropping(sections: readonly FullSection[]): number[] {
-  const places = sections.flatMap(({ items }, section) => items.map((_, item) => ({ section, item })));
-  places.sort((a, b) => b.section + b.item - (a.section + a.item) || b.section - a.section);
-  return places.map(({ section }) => section);
+type Place = { readonly section: number; readonly item: number; readonly rank: number };
+
+/** The items in the order they go, all but the goal. */
+function orderOfDropping(sections: readonly FullSection[]): Place[] {
+  const places = sections.flatMap(({ name, items, rank: [first, step], best = 'first' }, section) => {
+    if (name === 'goal') return [];
+    return [...items.keys()].map((item): Place => {
+      const behind = best === 'first' ? item : items.length - 1 - item;
+      return { section, item, rank: first + behind * step };
+    });
+  });
+  return places.sort((a, b) => b.rank - a.rank || b.section - a.section || b.item - a.item);
 }
 
-type Bulleted = FullSection & { readonly bullets: readonly string[] };
-
-/** The lines of a brief that shows the first so many items of each section. */
-function layOut(draft: BriefDraft, sections: readonly Bulleted[], shown: readonly number[]): string[] {
-  const lines = [draft.title, lineOf(draft.ended, draft.ended.items)];
+/** The lines of a brief. */
+function layOut(title: string, sections: readonly FullSection[]): string[] {
+  const lines = [title];
   // Without an empty line around a list, Markdown takes what follows it for a part of its last item.
   let isAfterList = false;
   const begin = (isList: boolean) => {
@@ -99,30 +95,28 @@ function layOut(draft: BriefDraft, sections: readonly Bulleted[], shown: readonl
     isAfterList = isList;
   };
   const leftOut: string[] = [];
-  sections.forEach((section, at) => {
-    const most = shown[at] ?? 0;
-    const missing = section.leftOut + section.items.length - most;
-    if (missing > 0) leftOut.push(count(missing, section.noun));
-    if (most === 0) return;
-    const isList = section.style === 'list' && most > 1;
+  for (const section of sections) {
+    const { label, noun, style, items } = section;
+    if (section.leftOut > 0) leftOut.push(count(section.leftOut, noun));
+    if (items.length === 0) continue;
+    const isList = style === 'list' && items.length > 1;
     begin(isList);
-    if (isList) lines.push(`**${section.label}:**`, ...section.bullets.slice(0, most));
-    else lines.push(lineOf(section, section.items.slice(0, most)));
-  });
-  begin(false);
-  if (leftOut.length > 0) lines.push(`(${leftOut.join(', ')} left out)`);
-  lines.push(closing);
+    if (isList) lines.push(`**${label}:**`, ...items.map(({ text }) => `- ${text}`));
+    else lines.push(lineOf(section));
+  }
+  if (leftOut.length > 0) {
+    begin(false);
+    lines.push(`(${leftOut.join(', ')} left out)`);
+  }
   return lines;
 }
 
-function bulletOf({ text }: BriefItem): string {
-  return `- ${text}`;
+/** Items that hold commas themselves are told apart by dots. */
+function lineOf({ label, lead, items }: FullSection): string {
+  return `**${label}:** ${lead === null ? '' : `${lead}: `}${items.map(({ text }) => text).join(' · ')}`;
 }
 
-function lineOf({ label, lead }: BriefSection, items: readonly BriefItem[]): string {
-  return `**${label}:** ${lead === null ? '' : `${lead}: `}${items.map(({ text }) => text).join(', ')}`;
-}
-
-function cutSection({ name, label, lead, items, leftOut }: FullSection, shown: number): BriefSection {
-  return { name, label, lead, items: items.slice(0, shown), leftOut: leftOut + items.length - shown };
+function cutSection(section: FullSection, shown: ReadonlySet<number>): FullSection {
+  const items = section.items.filter((_, at) => shown.has(at));
+  return { ...section, items, leftOut: section.leftOut + section.items.length - items.length };
 }

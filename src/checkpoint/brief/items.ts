@@ -1,6 +1,7 @@
+import { lookUp } from '../../keyed.ts';
 import { compareStamps } from '../../state/join.ts';
 import type { Entry, List, State } from '../../state/lists.ts';
-import type { CheckpointId, EpicId, GateColour, Oid, Trigger } from '../../types.ts';
+import type { CheckpointId, EpicId, GateColour, Oid, SessionId, Trigger } from '../../types.ts';
 import type { NotSaved } from '../not-saved.ts';
 
 /** One thing a brief says: a line of Markdown, and the key it has in the state's list, where it has one. */
@@ -14,7 +15,7 @@ export type BriefItem = {
 /** The same before anything is known of who reads it: `by` is the clone that recorded it; null where orch itself says it. */
 export type SaidItem = { readonly key: string | null; readonly text: string; readonly by: string | null };
 
-/** What a section has to say, the most important first, and how much more there would be. */
+/** What a section has to say, in the order it is read, and how much more there would be. */
 export type Gathered = {
   /** Said before the items, of all of them. */
   readonly lead?: string;
@@ -60,14 +61,14 @@ export function sortNewest<T>(list: List<T>): Keyed<T>[] {
 export function sayFirst<T>(
   entries: readonly Keyed<T>[],
   most: number,
-  say: (entry: Keyed<T>) => string,
+  say: (entry: Keyed<T>, place: number) => string,
 ): Gathered {
   const items: SaidItem[] = [];
   let seen = 0;
   for (const entry of entries) {
     if (items.length >= most) break;
     seen++;
-    const text = say(entry);
+    const text = say(entry, items.length);
     if (text !== '') items.push({ key: entry.key, text, by: entry.stamp[1] });
   }
   return { items, leftOut: entries.length - seen };
@@ -76,4 +77,17 @@ export function sayFirst<T>(
 /** One thing without a key, or nothing. */
 export function sayOnce(text: string | null, by: string | null = null): Gathered {
   return { items: text === null || text === '' ? [] : [{ key: null, text, by }], leftOut: 0 };
+}
+
+/** `s4`, by which a session is called; null where it is no longer listed. */
+export function nameSession({ sessions }: State, id: SessionId): string | null {
+  const number = lookUp(sessions, id)?.value.number;
+  return number === undefined ? null : `s${number}`;
+}
+
+/** `(user, s4: why)`: who, when and why, as far as it is known. */
+export function sayAside(parts: readonly (string | null)[], why = ''): string {
+  const said = parts.filter((part) => part !== null && part !== '').join(', ');
+  if (said === '' && why === '') return '';
+  return ` (${said}${said && why ? ': ' : ''}${why})`;
 }

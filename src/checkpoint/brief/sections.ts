@@ -1,19 +1,25 @@
-import { lookUp } from '../../keyed.ts';
-import { readCurrent } from '../../state/current.ts';
-import type { List, Note, State } from '../../state/lists.ts';
-import type { Millis } from '../../types.ts';
+import type { List, Note } from '../../state/lists.ts';
 import { gatherChanged, gatherCode, gatherDisk, gatherReadFirst } from './code.ts';
 import {
   type BriefItem,
   type BriefSubject,
   type Gathered,
   type Keyed,
+  nameSession,
+  sayAside,
   sayFirst,
-  sayOnce,
   sortNewest,
 } from './items.ts';
 import type { Origins } from './origin.ts';
-import { findBriefSource } from './source.ts';
+import {
+  gatherApproved,
+  gatherAsked,
+  gatherDecided,
+  gatherGoal,
+  gatherMessages,
+  gatherQuestions,
+} from './requests.ts';
+import { gatherNow, gatherPlan, gatherRestored, gatherStanding, gatherSummary } from './standing.ts';
 import { formatMoment, plainText } from './text.ts';
 import { gatherDone, gatherFailing, gatherLeft, gatherRuns } from './work.ts';
 
@@ -24,80 +30,175 @@ type SectionKind = {
   readonly noun: string;
   /** An item a line, or all of them on one. */
   readonly style: 'list' | 'line';
+  /** How much its most important item matters (0 is all), and how much less each further one does. */
+  readonly rank: readonly [first: number, step: number];
+  /** Which of its items matter most: those in front, or, where they are in the order of time, the last. */
+  readonly best?: 'first' | 'last';
   readonly gather: (subject: BriefSubject) => Gathered;
 };
 
 /**
- * The sections, most important first; where room is short, what stands lower goes first.
- * First what is wanted, then what stands in its way and what is to be done, then what must not be tried or decided
- * again, then where to look, and last what is good to know.
+ * The sections in the order they are read: what is wanted, what was decided, where the work stands and what is left,
+ * what must not be tried again, where to look, and last orch's own machinery. Where room is short, what has the highest
+ * rank goes first; the goal never does.
  */
 const kinds = [
-  { name: 'asked', label: 'Asked', noun: 'request', style: 'line', gather: gatherAsked },
-  { name: 'now', label: 'Now', noun: 'current task', style: 'line', gather: gatherNow },
-  { name: 'plan', label: 'Plan', noun: 'plan', style: 'line', gather: gatherPlan },
-  { name: 'said', label: 'Last said', noun: 'last message', style: 'line', gather: gatherSaid },
+  { name: 'goal', label: 'Goal', noun: 'goal', style: 'line', rank: [0, 0], gather: (of) => gatherGoal(of) },
+  {
+    name: 'asked',
+    label: 'Asked since',
+    noun: 'request',
+    style: 'list',
+    rank: [2, 0.8],
+    best: 'last',
+    gather: gatherAsked,
+  },
+  {
+    name: 'decided',
+    label: 'Decided',
+    noun: 'decision',
+    style: 'list',
+    rank: [2.5, 0.5],
+    best: 'last',
+    gather: gatherDecided,
+  },
+  {
+    name: 'approved',
+    label: 'Plan the user approved',
+    noun: 'plan',
+    style: 'line',
+    rank: [5, 0],
+    gather: gatherApproved,
+  },
+  {
+    name: 'restored',
+    label: 'Restored',
+    noun: 'restore',
+    style: 'line',
+    rank: [1.5, 0],
+    gather: gatherRestored,
+  },
+  { name: 'now', label: 'Now', noun: 'current task', style: 'line', rank: [3, 0], gather: gatherNow },
+  { name: 'plan', label: 'Plan', noun: 'plan', style: 'line', rank: [4, 0], gather: gatherPlan },
   {
     name: 'blockers',
     label: 'Blocked by',
     noun: 'blocker',
     style: 'list',
-    gather: ({ state }) => gatherTexts(state.blockers, 10, ({ value }) => value.resolvedAt === null),
+    rank: [2, 0.6],
+    gather: (of) => gatherTexts(of, of.state.blockers, 10, ({ value }) => value.resolvedAt === null),
+  },
+  {
+    name: 'questions',
+    label: 'Asked of the user, not answered',
+    noun: 'open question',
+    style: 'list',
+    rank: [3, 0.6],
+    gather: (of) => gatherTexts(of, of.state.questions, 5, ({ value }) => value.resolvedAt === null),
   },
   {
     name: 'failing',
     label: 'Failing',
     noun: 'failure',
     style: 'list',
+    rank: [3, 0.6],
     gather: ({ state }) => gatherFailing(state, 8),
   },
-  { name: 'left', label: 'Left', noun: 'issue', style: 'list', gather: ({ state }) => gatherLeft(state, 15) },
+  {
+    name: 'left',
+    label: 'Left',
+    noun: 'open task',
+    style: 'list',
+    rank: [1, 0.5],
+    gather: ({ state }) => gatherLeft(state, 15),
+  },
+  {
+    name: 'tried',
+    label: 'Tried, failed',
+    noun: 'failed attempt',
+    style: 'list',
+    rank: [4, 0.5],
+    gather: ({ state }) =>
+      sayFirst(sortNewest(state.tried), 10, ({ value }) => {
+        const why = value.why ? plainText(value.why, 160) : '';
+        const text = plainText(value.text, 240);
+        return text && `${text}${sayAside([nameSession(state, value.session)], why)}`;
+      }),
+  },
   // A run's effects reach the outside world: whether they happened matters as much as what is left to do.
   {
     name: 'runs',
     label: 'Unfinished runs',
     noun: 'unfinished run',
     style: 'list',
+    rank: [3, 0.5],
     gather: ({ state }) => gatherRuns(state, 5),
   },
-  { name: 'disk', label: 'Disk', noun: 'disk check', style: 'line', gather: gatherDisk },
   {
-    name: 'tried',
-    label: 'Tried, failed',
-    noun: 'failed attempt',
+    name: 'said',
+    label: 'Last said',
+    noun: 'last message',
     style: 'list',
-    gather: ({ state }) => gatherTexts(state.tried, 10),
+    rank: [3.5, 2],
+    gather: gatherMessages,
   },
-  { name: 'decided', label: 'Decided', noun: 'decision', style: 'list', gather: gatherDecided },
-  { name: 'summary', label: 'Summed up', noun: 'summary', style: 'line', gather: gatherSummary },
+  {
+    name: 'done',
+    label: 'Done',
+    noun: 'done task',
+    style: 'line',
+    rank: [6, 0.5],
+    gather: ({ state }) => gatherDone(state, 8),
+  },
+  {
+    name: 'ended',
+    label: 'State',
+    noun: 'figure',
+    style: 'line',
+    rank: [5, 0.2],
+    gather: gatherStanding,
+  },
+  { name: 'disk', label: 'Disk', noun: 'disk check', style: 'line', rank: [4, 0], gather: gatherDisk },
   {
     name: 'read',
     label: 'Read first',
     noun: 'recommended file',
     style: 'line',
+    rank: [6, 0.4],
     gather: ({ state }) => gatherReadFirst(state, 8),
   },
-  { name: 'code', label: 'Code', noun: 'hint', style: 'list', gather: gatherCode },
   {
     name: 'changed',
     label: 'Changed',
     noun: 'changed file',
     style: 'line',
-    gather: ({ state }) => gatherChanged(state, 6),
+    rank: [7, 0.3],
+    gather: ({ state }) => gatherChanged(state, 12),
   },
-  { name: 'notes', label: 'Notes', noun: 'note', style: 'list', gather: gatherNotes },
+  { name: 'notes', label: 'Notes', noun: 'note', style: 'list', rank: [8, 0.5], gather: gatherNotes },
   {
-    name: 'done',
-    label: 'Done',
-    noun: 'done issue',
+    name: 'summary',
+    label: 'Summed up',
+    noun: 'summary',
     style: 'line',
-    gather: ({ state }) => gatherDone(state, 8),
+    rank: [8, 0],
+    gather: gatherSummary,
   },
+  {
+    name: 'since',
+    label: 'Since then',
+    noun: 'question',
+    style: 'line',
+    rank: [9, 1],
+    best: 'last',
+    gather: gatherQuestions,
+  },
+  { name: 'code', label: 'Code', noun: 'hint', style: 'list', rank: [10, 1], gather: gatherCode },
 ] as const satisfies readonly SectionKind[];
 
 /** A section of a brief. */
 export type BriefSection = {
-  readonly name: (typeof kinds)[number]['name'] | 'ended';
+  readonly name: (typeof kinds)[number]['name'];
   readonly label: string;
   /** Said before the items, of all of them. */
   readonly lead: string | null;
@@ -107,98 +208,34 @@ export type BriefSection = {
 };
 
 /** A section with what it needs to be laid out. */
-export type FullSection = BriefSection & Pick<SectionKind, 'noun' | 'style'>;
+export type FullSection = BriefSection & Pick<SectionKind, 'noun' | 'style' | 'rank' | 'best'>;
 
 /** Everything a state has to say, section by section, without those that have nothing. */
 export function gatherSections(subject: BriefSubject, origins: Origins): FullSection[] {
   return kinds
-    .map(({ name, label, noun, style, gather }) => {
+    .map((kind: SectionKind & { readonly name: BriefSection['name'] }) => {
+      const { gather, ...about } = kind;
       const { lead = null, items, leftOut } = gather(subject);
-      return { name, label, noun, style, lead, items: items.map(origins.mark), leftOut };
+      return { ...about, lead, items: items.map(origins.mark), leftOut };
     })
     .filter(({ items }) => items.length > 0);
 }
 
-function gatherAsked({ state }: BriefSubject): Gathered {
-  return sayWithTime(state, 'asked', 600);
-}
-
-function gatherSaid({ state }: BriefSubject): Gathered {
-  return sayWithTime(state, 'lastMessage', 300);
-}
-
-/** Only of the session that is handed over: what was summed up before it began was told to it, and it went on. */
-function gatherSummary({ state }: BriefSubject): Gathered {
-  const at = lookUp(state.current, 'compactSummary')?.stamp[0] ?? 0;
-  const from = findBriefSource(state)?.value.startedAt ?? Number.POSITIVE_INFINITY;
-  return at < from ? sayOnce(null) : sayWithTime(state, 'compactSummary', 400);
-}
-
-/** Somebody's own words, and when they were said. */
-function sayWithTime(
-  state: State,
-  key: 'asked' | 'lastMessage' | 'compactSummary',
-  maxBytes: number,
-): Gathered {
-  const text = plainText(readCurrent(state, key)?.text ?? '', maxBytes);
-  const [at, by] = lookUp(state.current, key)?.stamp ?? [];
-  return sayOnce(text === '' || at === undefined ? null : `${text} (${formatMoment(at, state.clock)})`, by);
-}
-
-function gatherNow({ state }: BriefSubject): Gathered {
-  const task = readCurrent(state, 'currentTask');
-  const text = plainText(task?.text ?? '', 400);
-  const by = lookUp(state.current, 'currentTask')?.stamp[1];
-  return sayOnce(text === '' ? null : `${text}${task?.status === 'done' ? ' (done)' : ''}`, by);
-}
-
-/** Past this a plan may no longer be what is worked on. */
-const staleAfter: Millis = 86_400_000;
-
-/** What the user's ORCHESTRATION.yaml says of the work, and how old that is. */
-function gatherPlan({ state }: BriefSubject): Gathered {
-  const plan = readCurrent(state, 'resumptionState');
-  if (plan === null) return sayOnce(null);
-  const say = (label: string, text: unknown) =>
-    typeof text === 'string' && text !== '' ? [`${label}${plainText(text, 200)}`] : [];
-  const parts = [
-    ...say('', plan.workflow),
-    ...say('phase ', plan.phase),
-    ...say('', plan.status),
-    ...say('next: ', plan.nextStep),
-  ];
-  if (parts.length === 0) return sayOnce(null);
-  const age = typeof plan.at === 'number' ? state.clock - plan.at : null;
-  const when =
-    age === null || plan.at === null
-      ? 'of unknown age'
-      : `of ${formatMoment(plan.at, state.clock)}${age > staleAfter ? ', stale' : ''}`;
-  const by = lookUp(state.current, 'resumptionState')?.stamp[1];
-  return sayOnce(`${parts.join('; ')} (ORCHESTRATION.yaml ${when})`, by);
-}
-
-function gatherDecided({ state }: BriefSubject): Gathered {
-  return sayFirst(sortNewest(state.decisions), 10, ({ value }) => {
-    const why = value.rationale === null ? '' : plainText(value.rationale, 200);
-    return `${plainText(value.text, 240)}${why ? ` (${why})` : ''}`;
-  });
-}
-
 function gatherNotes({ state }: BriefSubject): Gathered {
   return sayFirst(sortNewest(state.notes), 10, (note) => {
-    const text = sayText(note);
+    const text = plainText(note.value.text, 240);
     return text === '' ? '' : `${formatMoment(note.stamp[0], state.clock)} ${text}`;
   });
 }
 
 function gatherTexts(
+  { state }: BriefSubject,
   list: List<Note>,
   most: number,
   isShown: (entry: Keyed<Note>) => boolean = () => true,
 ): Gathered {
-  return sayFirst(sortNewest(list).filter(isShown), most, sayText);
-}
-
-function sayText({ value }: Keyed<Note>): string {
-  return plainText(value.text, 240);
+  return sayFirst(sortNewest(list).filter(isShown), most, ({ value }) => {
+    const text = plainText(value.text, 240);
+    return text && `${text}${sayAside([nameSession(state, value.session)])}`;
+  });
 }

@@ -1,5 +1,6 @@
 import { lookUp } from '../../keyed.ts';
 import { readCurrent } from '../../state/current.ts';
+import { withoutAbandoned } from '../../state/left-behind.ts';
 import type { Session, State } from '../../state/lists.ts';
 import type { SessionId } from '../../types.ts';
 import { gatherRuns, isFailing } from './work.ts';
@@ -53,7 +54,8 @@ function resumesFrom(state: State, heir: Session, from: SessionId): boolean {
 }
 
 /** Is there anything worth resuming? Work that was not completed, or something that is still open after all. */
-export function hasResumableContext(state: State): boolean {
+export function hasResumableContext(known: State): boolean {
+  const state = withoutAbandoned(known);
   const source = findBriefSource(state);
   if (source !== null && source.value.status !== 'completed') return true;
   const has = <T>(list: { readonly [key: string]: { readonly value: T } }, isOpen: (value: T) => boolean) =>

@@ -1,4 +1,4 @@
-import { cleanLine } from '../../text.ts';
+import { cleanLine, cutMiddle } from '../../text.ts';
 import type { Millis } from '../../types.ts';
 
 // What begins markup inside a line: code, emphasis, a tag, the middle of a link; and a backslash that would undo ours.
@@ -15,6 +15,27 @@ export function plainText(text: string, maxBytes: number): string {
   return foldText(text, maxBytes)
     .replace(markup, (found) => (found === '`' ? "'" : `\\${found}`))
     .replace(opening, (found) => (/\d/.test(found) ? `${found}\\` : `\\${found}`));
+}
+
+/**
+ * What somebody said, as one line: of a long text its beginning and its end, because what is asked for last, and what
+ * is not done, stand there. Lists become ` · `, headings end with a colon.
+ */
+export function sayEnds(text: string, maxBytes: number): string {
+  return plainText(cutMiddle(cleanLine(flatten(text), Number.POSITIVE_INFINITY), maxBytes), 2 * maxBytes);
+}
+
+function flatten(text: string): string {
+  let flat = '';
+  for (const line of text.split(/[\r\n\u2028\u2029]+/)) {
+    const said = line.trim();
+    if (said === '' || said.startsWith('```') || /^[-=*_]{3,}$/.test(said)) continue;
+    const item = /^(?:[-*•+]|\d{1,3}[.)])\s+(.*)/.exec(said)?.[1];
+    const heading = /^#{1,6}\s+(.*?)[\s#:]*$/.exec(said)?.[1];
+    const joint = flat === '' ? '' : item !== undefined && !flat.endsWith(':') ? ' · ' : ' ';
+    flat += `${joint}${item ?? (heading === undefined ? said : `${heading}:`)}`;
+  }
+  return flat.replaceAll('**', '');
 }
 
 const isPlain = /^[!-~]+(?: [!-~]+)*$/;

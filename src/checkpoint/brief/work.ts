@@ -23,14 +23,27 @@ export function gatherLeft({ issues }: State, most: number): Gathered {
   });
 }
 
-/** What was done, newest first. */
-export function gatherDone({ issues }: State, most: number): Gathered {
+/** What was done: what was committed, and the tasks, newest first. */
+export function gatherDone({ issues, commits }: State, most: number): Gathered {
   const done = sortNewest(issues).filter(({ value }) => value.status === 'done');
-  return sayFirst(done, most, ({ key, value }) => nameIssue(key, value));
+  const { items, leftOut } = sayFirst(done, most, ({ key, value }) => nameIssue(key, value));
+  return { items: [...sayCommits(commits), ...items], leftOut };
 }
 
+/** `3 commits, the last “limiter wip”, “session store”`. */
+function sayCommits(commits: State['commits']): SaidItem[] {
+  const newest = sortNewest(commits);
+  const [last] = newest;
+  if (last === undefined) return [];
+  const named = newest.slice(0, 4).map(({ value }) => `“${plainText(value.subject, 100)}”`);
+  const lead = newest.length === 1 ? '1 commit, ' : `${newest.length} commits, the last `;
+  return [{ key: last.key, text: `${lead}${named.join(', ')}`, by: last.stamp[1] }];
+}
+
+/** An agent's own number for a task says nothing to the next one; a name that was given by hand does. */
 function nameIssue(key: string, { title }: IssueUpdate): string {
-  return plainText(title === null || title === key ? key : `${key} ${title}`, 160);
+  const isNumbered = /^(?:task |todo: )/.test(key);
+  return plainText(title === null ? key : isNumbered || title === key ? title : `${key} ${title}`, 160);
 }
 
 const failed = ({ status }: GateResult) => status === 'failed' || status === 'timed_out';
@@ -59,9 +72,22 @@ export function gatherFailing(state: State, most: number): Gathered {
 function sayGate({ key, value, stamp }: Keyed<GateResult>): SaidItem {
   const how = value.status === 'timed_out' ? 'timed out' : 'failed';
   const before = value.knownBefore ? ', as it did before this session' : '';
-  const lines = value.output.split('\n').filter((line) => line.trim() !== '');
-  const end = plainText(lines.slice(-3).join(' / '), 240);
+  const end = sayFailures(value) || sayTail(value.output);
   return { key, text: `${codeText(key, 80)} ${how}${before}${end ? `: ${end}` : ''}`, by: stamp[1] };
+}
+
+/** The tests by name, with what was expected, where the gate ran tests that say so. */
+function sayFailures({ failing = [] }: GateResult): string {
+  const said = failing
+    .slice(0, 3)
+    .map(({ name, why }) => `${codeText(name, 120)}${why ? ` ${plainText(why, 120)}` : ''}`);
+  const more = failing.length > said.length ? [`and ${failing.length - said.length} more`] : [];
+  return [...said, ...more].join('; ');
+}
+
+function sayTail(output: string): string {
+  const lines = output.split('\n').filter((line) => line.trim() !== '');
+  return plainText(lines.slice(-3).join(' / '), 240);
 }
 
 function sayTests(state: State): (() => SaidItem)[] {
@@ -75,7 +101,11 @@ function sayTests(state: State): (() => SaidItem)[] {
   const said = typeof tests.text === 'string' ? plainText(tests.text, 200) : '';
   return [
     () => ({ key: null, text: `${figure}${said ? `: ${said}` : ''}`, by }),
-    ...names.map((name) => () => ({ key: null, text: `test ${codeText(name, 160)}`, by })),
+    ...names.map((name) => () => {
+      const why = lookUp(tests.why ?? {}, name);
+      const expected = typeof why === 'string' ? `: ${plainText(why, 160)}` : '';
+      return { key: null, text: `test ${codeText(name, 160)}${expected}`, by };
+    }),
   ];
 }
 

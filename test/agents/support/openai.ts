@@ -1,4 +1,4 @@
-import { type Asked, makeScript, type Turn } from './script.ts';
+import { type Asked, makeScript, type ToolUse, type Turn } from './script.ts';
 import { nextId, sendEvents, sendJson, serve } from './serve.ts';
 
 export type OpenAiUsage = {
@@ -47,7 +47,7 @@ function eventsOf(turn: Exclude<OpenAiTurn, { status: number }>, usage: OpenAiUs
   const id = nextId('resp');
   const items = [
     ...(turn.text === undefined ? [] : [messageItem(turn.text)]),
-    ...(turn.tools ?? []).map(({ tool, input }) => callItem(tool, input)),
+    ...(turn.tools ?? []).map(callItem),
   ];
   return [
     { type: 'response.created', response: { id } },
@@ -68,12 +68,13 @@ function messageItem(text: string) {
   return { type: 'message', role: 'assistant', id: nextId('msg'), content: [{ type: 'output_text', text }] };
 }
 
-function callItem(name: string, input: Record<string, unknown>) {
+function callItem({ tool: name, input, namespace }: ToolUse) {
   return {
     type: 'function_call',
     id: nextId('fc'),
     call_id: nextId('call'),
     name,
+    ...(namespace && { namespace }),
     arguments: JSON.stringify(input),
   };
 }

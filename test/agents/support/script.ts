@@ -6,7 +6,12 @@ export type Asked = {
   readonly body: any;
 };
 
-export type ToolUse = { readonly tool: string; readonly input: Record<string, unknown> };
+export type ToolUse = {
+  readonly tool: string;
+  readonly input: Record<string, unknown>;
+  /** The group it is in: Codex names an MCP server's tools so. */
+  readonly namespace?: string;
+};
 
 type Common = {
   /** Which request takes this turn; without it, the next one of the conversation. */
