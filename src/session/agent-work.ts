@@ -1,4 +1,4 @@
-import { isOn } from '../checkpoint/policy.ts';
+import { decide, isOn } from '../checkpoint/policy.ts';
 import { lookUp } from '../keyed.ts';
 import type { Fact } from '../state/facts.ts';
 import type { State } from '../state/lists.ts';
@@ -43,7 +43,9 @@ export async function work(
   // Past the budget the answer is the same again, though nothing is new.
   const isCalledFor = view.pending.length > 0 || describeMoney(view.state).level === 'exceeded';
   const outcome = await recordWork(ports, link, target, all, ask, isCalledFor);
-  const { state, verdict } = outcome ?? { state: view.state, verdict: { warn: [], stop: null } };
+  // A session in which nothing happens yet may be over the budget all the same.
+  const { stop } = decide(target.settings.policy, view, ports.clock.now());
+  const { state, verdict } = outcome ?? { state: view.state, verdict: { warn: [], stop } };
   const warning = warnOfUnpriced(view.state, state, (await ports.readConfig()).prices);
   return { verdict, warning, full: explainFullContext(target, link, state) };
 }

@@ -164,6 +164,17 @@ describe('an agent that runs by itself, with orch in its hooks', () => {
     expect(statusOf(repository, 'x').session).toMatchObject({ status: 'running', costUsd: 0.15 });
   });
 
+  it('is blocked from its first prompt on where the budget is used up, even if that asks for nothing', () => {
+    const repository = makeRepositoryWithCommit();
+    runOrch(repository, ['cost', 'budget', '1', '-e', 'x']);
+    runOrch(repository, ['record', 'cost', '1', '-e', 'x']);
+    const { call } = makeAgent(repository, 'agent-1', { ORCH_EPIC: 'x' });
+    call('SessionStart', { source: 'startup' });
+    const spent =
+      'orch: the budget of x is used up ($1.00 of $1.00). All is saved. To go on, a person runs: orch cost budget +10 -e x';
+    expect(call('UserPromptSubmit', { prompt: 'go on' })).toEqual({ decision: 'block', reason: spent });
+  });
+
   it('goes on in a new session when the one it was in was ended by hand', () => {
     const repository = makeRepositoryWithCommit();
     const { call, spend } = makeAgent(repository, 'agent-1', { ORCH_EPIC: 'x' });
