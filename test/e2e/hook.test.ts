@@ -72,6 +72,14 @@ describe('an agent that runs by itself, with orch in its hooks', () => {
     expect(brief.length).toBeLessThan(7_000);
   });
 
+  it('has a session from its first prompt on, even if that only says to go on', () => {
+    const repository = makeRepositoryWithCommit();
+    const { call } = makeAgent(repository, 'agent-1', { ORCH_EPIC: 'x' });
+    call('SessionStart', { source: 'startup' });
+    call('UserPromptSubmit', { prompt: 'go on' });
+    expect(statusOf(repository, 'x').session).toMatchObject({ number: 1, status: 'running' });
+  });
+
   it('leaves nothing behind where nothing happened', () => {
     const repository = makeRepositoryWithCommit();
     const { call } = makeAgent(repository);

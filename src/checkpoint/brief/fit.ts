@@ -41,7 +41,13 @@ export function fitBrief(draft: BriefDraft, maxTokens: number = usualTokens): Br
   const finish = (lines: readonly string[], sections: readonly FullSection[]): Brief => ({
     markdown: `${lines.join('\n')}\n`,
     tokens: measure(lines),
-    sections: sections.map(({ name, label, lead, items, leftOut }) => ({ name, label, lead, items, leftOut })),
+    sections: sections.map(({ name, label, lead, items, leftOut }) => ({
+      name,
+      label,
+      lead,
+      items,
+      leftOut,
+    })),
   });
   const shown = draft.sections.map(({ items }) => new Set(items.keys()));
   const places = orderOfDropping(draft.sections);
