@@ -3,7 +3,7 @@ import { OrchError } from '../errors.ts';
 import { parseOid } from '../ids.ts';
 import { readIfThere, readTextIfThere } from '../system/files.ts';
 import { listFilesBelow } from '../system/folders.ts';
-import type { Oid } from '../types.ts';
+import type { Millis, Oid } from '../types.ts';
 import type { Head } from './engine.ts';
 import type { Repository } from './repository.ts';
 
@@ -107,6 +107,13 @@ export function isDefaultBranch(commonDir: string, branch: string): boolean {
   const remote = readTextIfThere(join(commonDir, 'refs/remotes/origin/HEAD'));
   const target = /^ref: refs\/remotes\/origin\/(\S+)$/.exec(remote ?? '')?.[1];
   return target === undefined ? ['main', 'master', 'trunk'].includes(branch) : branch === target;
+}
+
+/** When a branch was made here, as git's log of it says; null where there is none. */
+export function branchMadeAt(commonDir: string, branch: string): Millis | null {
+  const first = readTextIfThere(join(commonDir, 'logs/refs/heads', branch))?.split('\n')[0] ?? '';
+  const seconds = /^0+ .*> (\d{1,12}) [+-]\d{4}\t/.exec(first)?.[1];
+  return seconds === undefined ? null : Number(seconds) * 1_000;
 }
 
 /** The branch that is on its way: during a rebase or a bisection HEAD stands on none, but will stand on it again. */

@@ -230,12 +230,12 @@ describe('an agent that runs by itself, with orch in its hooks', () => {
     };
     const first = told('agent-1');
     expect(first.said).toMatch(
-      /^orch: epic-\w{6} \(made up; a branch would name it\), session 1, no budget\.$/,
+      /^orch: epic-\w{6} \(until your first request names it\), session 1, no budget\.$/,
     );
     const next = told('agent-2');
     expect(next.said).toBe(
       first.said
-        .replace('made up; a branch would name it', 'the last one used on this branch')
+        .replace('until your first request names it', 'the last one used on this branch')
         .replace('1,', '2,'),
     );
     expect(next.brief).toContain('Asked of agent-1');
