@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { trashEpic } from '../checkpoint/store.ts';
 import { readTip } from '../checkpoint/tip.ts';
 import type { State } from '../state/lists.ts';
-import { makeFolder, saysGone } from '../system/files.ts';
+import { makeFolder, saysGone, statIfThere, syncFolder } from '../system/files.ts';
 import type { EpicId } from '../types.ts';
 import { saveByHand } from './here.ts';
 import { journalFolder, journalPath } from './journal.ts';
@@ -45,4 +45,7 @@ export async function setJournalsAside(
       if (!saysGone(error)) throw error; // released meanwhile: all of it is in checkpoints
     }
   }
+  // One that a power loss puts back, after the ref has gone, would begin the epic again and count all of it twice.
+  if (statIfThere(folder) !== null) await syncFolder(disk, folder);
+  await syncFolder(disk, aside);
 }

@@ -234,9 +234,7 @@ describe('an agent that runs by itself, with orch in its hooks', () => {
     );
     const next = told('agent-2');
     expect(next.said).toBe(
-      first.said
-        .replace('until your first request names it', 'the last one used on this branch')
-        .replace('1,', '2,'),
+      'orch: asked-of-agent-1 (the last one used on this branch), session 2, no budget.',
     );
     expect(next.brief).toContain('Asked of agent-1');
     repository.git('switch', '--quiet', '--create', 'feat/x');
