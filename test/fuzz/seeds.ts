@@ -28,7 +28,7 @@ export const seeds: readonly Seed[] = [
   {
     target: 'spec checkpoint',
     found: 'bytes in a YAML text were written back as a text',
-    input: 'checkpoint:\n  spec_name: a\n  branch: main\n  mine: !!binary \n',
+    input: `checkpoint:\n  branch: main\n  last_batch: 2\n  last_commit: "${'1'.repeat(40)}"\n  tasks: {completed: [], in_progress: [], pending: []}\n  deferred_issues: []\n  mine: !!binary \n`,
   },
   {
     target: 'ORCHESTRATION.yaml',
