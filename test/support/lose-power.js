@@ -59,7 +59,8 @@ for (let round = 0; round < Number(rounds); round++) {
   acknowledged += 1;
   if (round % 3 === 0) losePower(false);
 }
-run('umount', repository);
+// git may still be packing, detached.
+run('umount', '--lazy', repository);
 
 const found = copies.map(({ copy, ...known }) => {
   run('mount', '-o', 'loop', copy, after);
@@ -72,7 +73,7 @@ const found = copies.map(({ copy, ...known }) => {
     const next = ask('status').epics[0].budget.spentUsd;
     return { ...known, spent: epic?.budget.spentUsd ?? 0, damaged, fsck, next };
   } finally {
-    run('umount', after);
+    run('umount', '--lazy', after);
   }
 });
 process.stdout.write(JSON.stringify(found));
