@@ -192,9 +192,9 @@ it('a compaction during a budget stop changes nothing about the stop, and is bil
   expect(epics).toMatchObject([{ session: { status: 'budget_exceeded' }, budget: { spentUsd: 1.75 } }]);
 });
 
-it('prices that change in mid-session never lower what was counted, and count from then on', () => {
+it('a price that changes in mid-session counts for all of the session, and never lowers what was counted', () => {
   const repository = makeRepositoryWithCommit();
-  const agent = makeAgent(repository, 'agent-1', { ...env, ORCH_TRUST: '1' });
+  const agent = makeAgent(repository, 'agent-1', { ...env, ...processOfItsOwn() });
   const { call, spend } = agent;
   mkdirSync(join(repository.folder, '.orchestration'));
   const setPrice = (output: number) =>
@@ -210,9 +210,11 @@ it('prices that change in mid-session never lower what was counted, and count fr
   const seen: number[] = [];
   for (const price of [5, 30, 15]) {
     setPrice(price);
+    runOrch(repository, ['init', '-y', '--no-claude', '--no-codex']);
     spend(100_000);
     call('Stop', { last_assistant_message: 'Next.' });
     seen.push(spentOf(repository));
   }
-  expect(seen).toEqual([2, 5, 6.5]);
+  // At 5 it is less than was counted before; at 30 it is more; at 15 it is less again.
+  expect(seen).toEqual([1.5, 9, 9]);
 });
