@@ -40,6 +40,8 @@ export type Target = {
 export type Ask = {
   readonly trigger: Trigger;
   readonly reason: string | null;
+  /** The reason is only how the session began or ended: what happened in it makes the better title. */
+  readonly isRoutine?: true | undefined;
   /** Not if nothing happened and no file changed since the one before. */
   readonly onlyIfChanged?: true;
   /** Where it cannot be made now, the next call makes it: what was recorded is safe in the journal. */
