@@ -31,7 +31,11 @@ export async function work(
   link: AgentLink,
   view: EpicView,
   facts: readonly Fact[],
-  { ask = null, ...awaited }: Awaited & { readonly ask?: Ask | null } = {},
+  {
+    ask = null,
+    begins = false,
+    ...awaited
+  }: Awaited & { readonly ask?: Ask | null; readonly begins?: boolean } = {},
 ): Promise<Worked> {
   await awaitCost(ports, link, view.state, awaited);
   const { used, context } = await readAgent(ports, link, view.state);
@@ -41,8 +45,9 @@ export async function work(
   if (happened.length > 0) all.push(...meteredFacts(view.state, link.agentSessions));
   const target = await targetOf(ports, link);
   // Past the budget the answer is the same again, though nothing is new.
-  const isCalledFor = view.pending.length > 0 || describeMoney(view.state).level === 'exceeded';
-  const outcome = await recordWork(ports, link, target, all, ask, isCalledFor);
+  const isFirst = begins && !hasBegun(ports, link.session);
+  const isCalledFor = isFirst || view.pending.length > 0 || describeMoney(view.state).level === 'exceeded';
+  const outcome = await recordWork(ports, link, target, all, { ask, isCalledFor, isFirst });
   const { state, verdict } = outcome ?? { state: view.state, verdict: { warn: [], stop: null } };
   const warning = warnOfUnpriced(view.state, state, (await ports.readConfig()).prices);
   return { verdict, warning, full: explainFullContext(target, link, state) };
@@ -53,13 +58,16 @@ async function recordWork(
   link: AgentLink,
   target: Target,
   all: readonly Fact[],
-  ask: Ask | null,
-  isCalledFor: boolean,
+  {
+    ask,
+    isCalledFor,
+    isFirst,
+  }: { readonly ask: Ask | null; readonly isCalledFor: boolean; readonly isFirst: boolean },
 ): Promise<Outcome | null> {
   const wanted = ask && isOn(target.settings.policy, ask.trigger) ? ask : null;
   if (all.length === 0 && wanted === null && !isCalledFor) return null;
   if (hasBegun(ports, link.session)) return record(ports, target, all, wanted);
-  if (all.length === 0) return null; // nothing has happened in it yet
+  if (all.length === 0 && !isFirst) return null; // nothing has happened in it yet
   return beginHooked(ports, target, all);
 }
 
