@@ -5,20 +5,24 @@ import type { Fact } from '../state/facts.ts';
 import { compareStamps } from '../state/join.ts';
 import type { State } from '../state/lists.ts';
 import { cleanLine } from '../text.ts';
-import type { Micros } from '../types.ts';
+import type { Json, Micros } from '../types.ts';
 import { count, formatUsd } from '../units.ts';
 
 /* What the facts of a checkpoint say, each in the few words that a title has room for. */
 
 /** A note, or what an agent said at the end of its turn, whichever came last: it is a title by itself. */
-export function findSaid(facts: readonly Fact[], after: State): string {
+export function findSaid(facts: readonly Fact[]): string {
   const last = facts.findLast(
     (fact) => fact.kind === 'note' || (fact.kind === 'current_set' && fact.key === 'lastMessage'),
   );
   if (last === undefined) return '';
-  return last.kind === 'note'
-    ? cleanLine(last.text, 400)
-    : quote(readCurrent(after, 'lastMessage')?.text ?? '', 400);
+  if (last.kind === 'note') return cleanLine(last.text, 400);
+  return last.kind === 'current_set' ? quote(readText(last.value), 400) : '';
+}
+
+function readText(value: Json): string {
+  const isObject = typeof value === 'object' && value !== null && 'text' in value;
+  return isObject && typeof value.text === 'string' ? value.text : '';
 }
 
 /** One line of it, without the marks of Markdown that a title has no use for. */

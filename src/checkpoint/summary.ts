@@ -3,7 +3,7 @@ import { readCurrent } from '../state/current.ts';
 import type { Event } from '../state/facts.ts';
 import type { State } from '../state/lists.ts';
 import { cleanLine } from '../text.ts';
-import type { Trigger } from '../types.ts';
+import type { SessionId, Trigger } from '../types.ts';
 import { count, formatUsd } from '../units.ts';
 import {
   findSaid,
@@ -36,6 +36,7 @@ const triggerWords: { readonly [T in Trigger]: string } = {
 
 /** Why a checkpoint is made. */
 export type Occasion = {
+  readonly sessionId: SessionId;
   readonly trigger: Trigger;
   readonly reason: string | null;
   /** Is the reason only how a session began or ended? Then what happened in it says more. */
@@ -44,14 +45,16 @@ export type Occasion = {
 
 /** What happened, in a line: the reason given, else what was said last, else what was recorded. */
 export function summarize(
-  { trigger, reason, isRoutine }: Occasion,
+  { sessionId, trigger, reason, isRoutine }: Occasion,
   events: readonly Event[],
   before: State,
   after: State,
 ): string {
   const given = reason === null ? '' : cleanLine(reason, 400);
   if (given && !isRoutine) return given;
-  const told = sayHappened(trigger, events, before, after);
+  // A checkpoint takes in what other sessions recorded meanwhile; its title is about its own.
+  const own = events.filter(({ session }) => session === sessionId);
+  const told = sayHappened(trigger, own, before, after) || sayHappened(trigger, events, before, after);
   if (trigger === 'complete') return told ? `${triggerWords.complete}: ${told}` : triggerWords.complete;
   if (trigger === 'session_start' && !told) return [sayStarted(events), given].filter(Boolean).join('. ');
   return told || given || triggerWords[trigger];
@@ -79,7 +82,7 @@ function sayHappened(trigger: Trigger, events: readonly Event[], before: State, 
           sayGates(facts),
           ...sayMoney(facts, before, after),
         ];
-  const said = trigger === 'session_start' ? '' : findSaid(facts, after);
+  const said = trigger === 'session_start' ? '' : findSaid(facts);
   return said || cleanLine([...recorded, ...found].filter(Boolean).slice(0, 2).join('; '), 400);
 }
 

@@ -112,8 +112,8 @@ function findParent(ports: SessionPorts, view: EpicView, takeOver: boolean): Kno
   const sessions = listSessions(view, ports.home);
   const elsewhere = sessions.find((each) => each.fate === 'elsewhere' && !isTakenOver(each, sessions));
   if (elsewhere && !takeOver) {
-    const { number, seenAt } = elsewhere.value;
-    throw isElsewhere(view.epic, elsewhere.id, ports, { number, lastSeen: seenAt });
+    const { number, seenAt, host } = elsewhere.value;
+    throw isElsewhere(view.epic, elsewhere.id, ports, { number, lastSeen: seenAt, host });
   }
   return sessions[0] ?? null;
 }

@@ -17,6 +17,8 @@ export type SessionPorts = StorePorts & {
   /** Asked for only when something is to be written. */
   readonly identifyWriter: () => Promise<WriterId>;
   readonly redact: Redact;
+  /** What this machine is called; sessions that begin here say so. */
+  readonly host?: string;
   /** The top of the user's working tree, where there is one. */
   readonly worktree?: string | null;
   /** The prices the user set, for what agents use. */

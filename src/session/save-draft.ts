@@ -15,7 +15,7 @@ import { cleanUp } from './upkeep.ts';
 /** What a checkpoint is to hold: what is recorded and not saved yet, and why it is made. */
 export type Content = {
   readonly pending: Pending;
-  readonly why: Occasion;
+  readonly why: Omit<Occasion, 'sessionId'>;
   readonly runFiles: readonly RunFile[];
   readonly durable: Promise<void>;
 };
