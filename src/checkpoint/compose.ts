@@ -95,7 +95,7 @@ export function composeCheckpoints(
       timestamp: formatInstant(draft.at),
       trigger: draft.trigger,
       reason,
-      summary: summarize(draft.trigger, reason, events),
+      summary: summarize(draft.trigger, reason, events, folded),
       gitCommit: draft.head.commit,
       branch: draft.head.branch,
       snapshot: draft.snapshot?.commit ?? null,

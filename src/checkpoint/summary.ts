@@ -2,6 +2,7 @@ import { spentIn } from '../cost/money.ts';
 import { readCurrent } from '../state/current.ts';
 import type { Event, Fact } from '../state/facts.ts';
 import type { State } from '../state/lists.ts';
+import { findDoneTask } from '../state/run.ts';
 import { cleanLine } from '../text.ts';
 import type { Trigger } from '../types.ts';
 import { count, formatUsd } from '../units.ts';
@@ -45,11 +46,16 @@ const triggerWords: { readonly [T in Trigger]: string } = {
 };
 
 /** What happened, in a line: the reason given, else the newest note, else what was recorded. */
-export function summarize(trigger: Trigger, reason: string | null, events: readonly Event[]): string {
+export function summarize(
+  trigger: Trigger,
+  reason: string | null,
+  events: readonly Event[],
+  after: State,
+): string {
   if (reason && cleanLine(reason)) return cleanLine(reason, 400);
   const note = events.findLast(({ fact }) => fact.kind === 'note' && cleanLine(fact.text) !== '');
   if (note?.fact.kind === 'note') return cleanLine(note.fact.text, 400);
-  const done = trigger === 'task' ? listDoneTasks(events) : [];
+  const done = trigger === 'task' ? listDoneTasks(events, after) : [];
   if (done.length > 0) return cleanLine(`${triggerWords.task}: ${done.join(', ')}`, 400);
   const counts = new Map<string, number>();
   for (const { fact } of events) {
@@ -66,9 +72,9 @@ function nounOf(fact: Fact): string | undefined {
   return fact.kind === 'cost' && fact.usage.corrected ? 'cost correction' : nouns[fact.kind];
 }
 
-/** The tasks of a plan that succeeded, by their ids. */
-function listDoneTasks(events: readonly Event[]): string[] {
-  return events.flatMap(({ fact }) => (fact.kind === 'task' && fact.status === 'succeeded' ? [fact.id] : []));
+/** The tasks of a plan that were done with these events, by their ids. */
+function listDoneTasks(events: readonly Event[], { runs }: State): string[] {
+  return [...new Set(events.flatMap(({ fact }) => findDoneTask(runs, fact) ?? []))];
 }
 
 /** `tests 141/142`, where they were run since the checkpoint before, and counted. */

@@ -34,6 +34,7 @@ export function namedEpic(call: Call): string | undefined {
 
 const reasons: { readonly [B in EpicChoice['because']]?: string } = {
   config: 'from the config',
+  name: 'by the name of the work; --epic names another',
   branch: 'from the branch',
   'last used': 'the last one used on this branch',
   'only one': 'the only one',
@@ -41,7 +42,7 @@ const reasons: { readonly [B in EpicChoice['because']]?: string } = {
 };
 
 /** Says which epic is meant where the user did not. */
-function tellChoice({ out, json }: Context, { epic, because }: EpicChoice): void {
+export function tellChoice({ out, json }: Context, { epic, because }: EpicChoice): void {
   const why = reasons[because];
   if (why && !json) out.tell(out.paint('dim', `epic ${epic} (${why})`));
 }
@@ -67,15 +68,16 @@ export async function chooseEpic(
   return choice.epic;
 }
 
-/** Where a command's facts go. */
+/** Where a command's facts go; `name` is what the work is called, where it has a name of its own. */
 export async function choosePlace(
   context: Context,
   orch: Orch,
   given: string | undefined,
-  create = true,
+  name?: string,
 ): Promise<Place> {
   const { epic: environment, session } = context.settings;
-  const { place, choice } = await resolvePlace(orch, { given, environment, session, create, agent: null });
+  const question = { given, environment, session, name, create: true, agent: null };
+  const { place, choice } = await resolvePlace(orch, question);
   tellChoice(context, choice);
   return place;
 }
