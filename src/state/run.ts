@@ -1,6 +1,8 @@
 import type { infer as Infer } from 'zod/mini';
 import { hash } from '../digest.ts';
+import { isSessionId } from '../ids.ts';
 import { lookUp } from '../keyed.ts';
+import type { SessionId } from '../types.ts';
 import type { Fact } from './facts.ts';
 import { compareStamps } from './join.ts';
 import type { List } from './lists.ts';
@@ -38,6 +40,15 @@ export function readRuns(runs: List<RunPart>): Map<string, RunPart> {
     known.set(runOf(key), before === undefined ? value : joinParts(before, value));
   }
   return known;
+}
+
+/** The sessions in which a run was worked on. */
+export function sessionsOf(runs: List<RunPart>, run: string): ReadonlySet<SessionId> {
+  const parts = Object.entries(runs).filter(([key]) => runOf(key) === run);
+  const named = parts.map(([key]) => key.slice(run.length + 1));
+  return new Set(
+    [...named, ...parts.flatMap(([, { value }]) => value.head?.session ?? [])].filter(isSessionId),
+  );
 }
 
 /** Is a task of a run done? Its command has to have succeeded, and all its effects to be acknowledged. */
