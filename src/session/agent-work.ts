@@ -29,6 +29,8 @@ export type Wanted = Awaited & {
   readonly ask?: Ask | null;
   /** The mark of the tool that the facts are of: its transcript tells them too. */
   readonly told?: string | null;
+  /** Does the session begin now, whatever there is to record? */
+  readonly begins?: boolean;
 };
 
 /** Records facts, what the agent's tools did and what was used up meanwhile, and says what to make of it. */
@@ -37,10 +39,10 @@ export async function work(
   link: AgentLink,
   view: EpicView,
   facts: readonly Fact[],
-  { ask = null, told = null, ...awaited }: Wanted = {},
+  { told = null, ...wanted }: Wanted = {},
 ): Promise<Worked> {
-  await awaitCost(ports, link, view.state, awaited);
-  return withTold(ports, link, { mark: told, facts }, (all) => recordAll(ports, link, view, all, ask));
+  await awaitCost(ports, link, view.state, wanted);
+  return withTold(ports, link, { mark: told, facts }, (all) => recordAll(ports, link, view, all, wanted));
 }
 
 async function recordAll(
@@ -48,7 +50,7 @@ async function recordAll(
   link: AgentLink,
   view: EpicView,
   facts: readonly Fact[],
-  ask: Ask | null,
+  { ask = null, begins = false }: Wanted,
 ): Promise<Worked> {
   const { used, context } = await readAgent(ports, link, view.state);
   const happened = [...nameTasks(facts, view.state), ...used];
@@ -57,8 +59,9 @@ async function recordAll(
   if (happened.length > 0) all.push(...meteredFacts(view.state, link.agentSessions));
   const target = await targetOf(ports, link);
   // Past the budget the answer is the same again, though nothing is new.
-  const isCalledFor = view.pending.length > 0 || describeMoney(view.state).level === 'exceeded';
-  const outcome = await recordWork(ports, link, target, all, ask, isCalledFor);
+  const isFirst = begins && !hasBegun(ports, link.session);
+  const isCalledFor = isFirst || view.pending.length > 0 || describeMoney(view.state).level === 'exceeded';
+  const outcome = await recordWork(ports, link, target, all, { ask, isCalledFor, isFirst });
   const { state, verdict } = outcome ?? { state: view.state, verdict: { warn: [], stop: null } };
   const warning = warnOfUnpriced(view.state, state, (await ports.readConfig()).prices);
   return { verdict, warning, full: explainFullContext(target, link, state) };
@@ -69,12 +72,15 @@ async function recordWork(
   link: AgentLink,
   target: Target,
   all: readonly Fact[],
-  ask: Ask | null,
-  isCalledFor: boolean,
+  {
+    ask,
+    isCalledFor,
+    isFirst,
+  }: { readonly ask: Ask | null; readonly isCalledFor: boolean; readonly isFirst: boolean },
 ): Promise<Outcome | null> {
   const wanted = ask && isOn(target.settings.policy, ask.trigger) ? ask : null;
   if (all.length === 0 && wanted === null && !isCalledFor) return null;
   if (hasBegun(ports, link.session)) return record(ports, target, all, wanted);
-  if (all.length === 0) return null; // nothing has happened in it yet
+  if (all.length === 0 && !isFirst) return null; // nothing has happened in it yet
   return beginHooked(ports, target, all);
 }

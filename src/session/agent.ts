@@ -35,7 +35,9 @@ export async function handleAgent(ports: AgentPorts, call: HookCall, around: Aro
     case 'prompt': {
       const stays = link && (await followBranch(ports, around, link));
       const { link: current, view } = await currentLink(ports, call, around, stays);
-      const worked = await work(ports, current, view, asking(view.state, call.agentSession, event.text));
+      // Its session begins even if it was only told to go on: what the turn costs must have a place.
+      const facts = asking(view.state, call.agentSession, event.text);
+      const worked = await work(ports, current, view, facts, { begins: true });
       // A full window blocks no prompt: what makes room in it, and what the user asks then, must come through.
       const said = answer({ ...worked, full: null }, current);
       if (current.session === link?.session || around.session) return said;
