@@ -104,9 +104,26 @@ export function lockPathOf(commonDir: string, ref: string): string {
 
 /** The branch others start from: what the remote calls its head, else a name that usually means it. */
 export function isDefaultBranch(commonDir: string, branch: string): boolean {
+  const target = readRemoteHead(commonDir);
+  return target === null ? usualNames.includes(branch) : branch === target;
+}
+
+const usualNames: readonly string[] = ['main', 'master', 'trunk'];
+
+function readRemoteHead(commonDir: string): string | null {
   const remote = readTextIfThere(join(commonDir, 'refs/remotes/origin/HEAD'));
-  const target = /^ref: refs\/remotes\/origin\/(\S+)$/.exec(remote ?? '')?.[1];
-  return target === undefined ? ['main', 'master', 'trunk'].includes(branch) : branch === target;
+  return /^ref: refs\/remotes\/origin\/(\S+)$/.exec(remote ?? '')?.[1] ?? null;
+}
+
+/** The name of that branch; null where none is known. */
+export async function findDefaultBranch(
+  { commonDir }: Repository,
+  git: { readRef(ref: string): Promise<Oid | null> },
+): Promise<string | null> {
+  const remote = readRemoteHead(commonDir);
+  if (remote !== null) return remote;
+  for (const name of usualNames) if (await git.readRef(`refs/heads/${name}`)) return name;
+  return null;
 }
 
 /** When a branch was made here, as git's log of it says; null where there is none. */

@@ -18,11 +18,19 @@ export async function endAgent(
   if (hasBegun(ports, session)) await work(ports, link, await readView(ports, link.epic), []);
   if (around.session === session) return nothingToSay; // its supervisor ends it, and may go on with it
   if (hasBegun(ports, session)) {
-    const because = `${link.agent} ended${reason ? `: ${reason}` : ''}`;
-    await endSession(ports, await targetOf(ports, link), 'pause', because);
+    const because = `${link.agent} ${describeEnd(reason)}`;
+    await endSession(ports, await targetOf(ports, link), 'pause', because, { isRoutine: true });
   }
   forgetSession(ports, link);
   return nothingToSay;
+}
+
+/** Why an agent ended, in its own word for it: most of them say nothing to a person. */
+function describeEnd(reason: string | null): string {
+  if (reason === null || reason === 'other') return 'ended';
+  if (reason === 'prompt_input_exit') return 'was closed';
+  if (reason === 'logout') return 'ended: logged out';
+  return `ended: ${reason.replaceAll('_', ' ')}`;
 }
 
 export function forgetSession({ disk, home }: AgentPorts, { session }: AgentLink): void {

@@ -12,10 +12,10 @@ import { forgetSession } from './agent-end.ts';
 import { type AgentLink, findLink, readLink } from './agent-link.ts';
 import { followWork, leaveWork, nameNew } from './agent-place.ts';
 import { attachLink, describeStart, openLink, startAgent } from './agent-start.ts';
+import { placeFiles } from './agent-told.ts';
 import { noteWaiting } from './agent-waiting.ts';
-import { targetOf, type Worked, work } from './agent-work.ts';
+import { targetOf, type Wanted, type Worked, work } from './agent-work.ts';
 import { readView } from './context.ts';
-import { findFile } from './file-path.ts';
 import { checkLive, readLive, writeLive } from './live.ts';
 import { describeMoney } from './status.ts';
 
@@ -55,7 +55,14 @@ export async function handleAgent(ports: AgentPorts, call: HookCall, around: Aro
         : nothingToSay;
     }
     case 'tool':
-      return withLink(ports, call, around, link, placeFiles(ports, call, event.facts));
+      return withLink(
+        ports,
+        call,
+        around,
+        link,
+        placeFiles([ports.repository.worktree], call.cwd, event.facts),
+        { told: event.mark },
+      );
     case 'helper_stop':
       // What it cost is seen at once; whether the session may go on is said before the next tool.
       if (link) await withLink(ports, call, around, link, []);
@@ -83,20 +90,14 @@ export async function handleAgent(ports: AgentPorts, call: HookCall, around: Aro
 }
 
 /** Under a supervisor there is no other session than its own, whichever one the conversation had before. */
-function linkOf({ home }: AgentPorts, { agentSession }: HookCall, { session }: Around): AgentLink | null {
+export function linkOf(
+  { home }: Pick<AgentPorts, 'home'>,
+  { agentSession }: HookCall,
+  { session }: Pick<Around, 'session'>,
+): AgentLink | null {
   if (session === undefined) return findLink(home, agentSession);
   const link = readLink(home, session);
   return link?.agentSessions.includes(agentSession) ? link : null;
-}
-
-/** An agent says where files are from the folder it is in; of others than the repository's nothing is kept. */
-function placeFiles({ repository }: AgentPorts, { cwd }: HookCall, facts: readonly Fact[]): Fact[] {
-  const { worktree } = repository;
-  return facts.flatMap((fact): Fact[] => {
-    if (fact.kind !== 'file') return [fact];
-    const path = worktree && findFile(fact.path, cwd ?? worktree, worktree);
-    return path ? [{ ...fact, path }] : [];
-  });
 }
 
 function saying(key: string, text: string | null, more: { readonly conversation?: string } = {}): Fact[] {
@@ -121,7 +122,7 @@ async function withLink(
   around: Around,
   known: AgentLink | null,
   facts: readonly Fact[],
-  more: Parameters<typeof work>[4] = {},
+  more: Wanted = {},
 ): Promise<AgentAnswer> {
   const { link, view } = await currentLink(ports, call, around, known);
   return answer(await work(ports, link, view, facts, more), link);

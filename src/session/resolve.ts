@@ -26,6 +26,7 @@ export type EpicChoice = {
     | 'environment'
     | 'session'
     | 'config'
+    | 'name'
     | 'branch'
     | 'last used'
     | 'only one'
@@ -39,6 +40,8 @@ export type EpicQuestion = {
   readonly given?: string | undefined;
   /** From the environment. */
   readonly environment?: string | undefined;
+  /** What the work is called, where it has a name of its own: a plan's, or that of a spec's folder. */
+  readonly name?: string | undefined;
   /** May a new epic come of it? */
   readonly create: boolean;
   /** What is asked for, where that is known: a new epic is named after it. */
@@ -80,13 +83,18 @@ export async function readAllViews(
   return { views, unreadable };
 }
 
-/** Which epic a command means: the one named, else config's, the branch's, the last one used here, the only one. */
+/**
+ * Which epic a command means: the one named, else config's, that of the work's own name, the branch's, the last one
+ * used here, the only one.
+ */
 export async function resolveEpic(ports: ResolvePorts, question: EpicQuestion): Promise<EpicChoice> {
   const { given, environment, create } = question;
   if (given !== undefined) return { epic: parseEpicId(given), because: 'given' };
   if (environment) return { epic: parseEpicId(environment), because: 'environment' };
   const { epic: configured } = await ports.readConfig();
   if (configured) return { epic: configured, because: 'config' };
+  const own = question.name === undefined || holdsSecret(question.name) ? null : slugOf(question.name);
+  if (own) return { epic: own, because: 'name' };
   const branch = await findBranch(ports);
   const named = branch === null ? null : nameAfter(ports, branch);
   if (named && create) return { epic: named, because: 'branch' };

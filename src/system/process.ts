@@ -126,6 +126,11 @@ export function pidExists(pid: number): boolean {
   }
 }
 
+/** What people call this machine. */
+export function hostName(): string {
+  return hostname();
+}
+
 let machine: string | null = null;
 
 /** One word for this machine, the same after a restart, and not its name. */

@@ -10,6 +10,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { unlessCalm } from '../../src/integration/calm-line.ts';
 import { listFiles, makeMachine } from '../support/machine.ts';
 import { errorOf, orchBin, orchJson, runOrch } from '../support/orch.ts';
 import { cleanEnvironment, makeFolder, makeRepository } from '../support/repository.ts';
@@ -61,8 +62,9 @@ nothing  in tracked files, .git/config or your branches
     expect(machine.git('status', '--porcelain')).toBe('');
     const hooks = hooksIn(machine.read(local));
     expect(Object.keys(hooks)).toContain('StopFailure');
-    for (const commands of Object.values(hooks))
-      expect(commands).toEqual([`${process.execPath} ${orchBin} hook claude`]);
+    const line = `${process.execPath} ${orchBin} hook claude`;
+    for (const [event, commands] of Object.entries(hooks))
+      expect(commands).toEqual([event.includes('ToolUse') ? unlessCalm(line) : line]);
     const after = listFiles(machine);
     const again = machine.init();
     expect(again).toMatchObject({ status: 0, stderr: 'Nothing to do.\n' });
