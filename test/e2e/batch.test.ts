@@ -190,7 +190,7 @@ describe('orch batch', () => {
       '● T001 in progress: tasks.yaml updated\nbatch 1 of 4: T001 Add user model (src/auth/user.py), in progress\n',
     );
     expect(begun.stderr).toBe(
-      'epic auth-system (by the name of the work; --epic names another)\nWhen done: orch batch complete T001\n',
+      'epic auth-system (named after this plan or spec; choose another with --epic)\nWhen done: orch batch complete T001\n',
     );
     expect(readSpecFile(repository, 'tasks.yaml')).toBe(
       tasksYaml.replace('status: pending # soon', 'status: in_progress # soon'),

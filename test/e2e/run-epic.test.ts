@@ -16,7 +16,7 @@ describe('the epic of a run', () => {
     const ran = runOrch(repository, ['run', 'plan.yaml']);
     expect(ran.status).toBe(3);
     expect(ran.stderr).toMatch(
-      /^epic pipeline \(by the name of the work; --epic names another\)\npipeline: run-\w+ on pipeline, /,
+      /^epic pipeline \(named after this plan or spec; choose another with --epic\)\npipeline: run-\w+ on pipeline, /,
     );
   });
 
