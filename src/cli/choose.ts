@@ -42,6 +42,7 @@ const reasons: { readonly [B in EpicChoice['because']]?: string } = {
   'last used': 'the last one used on this branch',
   'only one': 'the only one',
   'made up': 'made up; name it yourself with --epic',
+  request: 'named after the request',
 };
 
 /** Says which epic is meant where the user did not. */
@@ -59,6 +60,7 @@ export async function chooseEpic(
   orch: Orch,
   given: string | undefined,
   create: boolean,
+  request: string | null = null,
 ): Promise<EpicId> {
   if (given === undefined && !context.settings.epic) {
     const { session } = context.settings;
@@ -66,7 +68,7 @@ export async function chooseEpic(
     const running = own || findRunning(orch, null);
     if (running) return running.epic;
   }
-  const choice = await resolveEpic(orch, { given, environment: context.settings.epic, create });
+  const choice = await resolveEpic(orch, { given, environment: context.settings.epic, create, request });
   tellChoice(context, choice);
   return choice.epic;
 }

@@ -3,7 +3,7 @@ import { OrchError } from '../errors.ts';
 import { parseOid } from '../ids.ts';
 import { readIfThere, readTextIfThere } from '../system/files.ts';
 import { listFilesBelow } from '../system/folders.ts';
-import type { Oid } from '../types.ts';
+import type { Millis, Oid } from '../types.ts';
 import type { Head } from './engine.ts';
 import type { Repository } from './repository.ts';
 
@@ -124,6 +124,13 @@ export async function findDefaultBranch(
   if (remote !== null) return remote;
   for (const name of usualNames) if (await git.readRef(`refs/heads/${name}`)) return name;
   return null;
+}
+
+/** When a branch was made here, as git's log of it says; null where there is none. */
+export function branchMadeAt(commonDir: string, branch: string): Millis | null {
+  const first = readTextIfThere(join(commonDir, 'logs/refs/heads', branch))?.split('\n')[0] ?? '';
+  const seconds = /^0+ .*> (\d{1,12}) [+-]\d{4}\t/.exec(first)?.[1];
+  return seconds === undefined ? null : Number(seconds) * 1_000;
 }
 
 /** The branch that is on its way: during a rebase or a bisection HEAD stands on none, but will stand on it again. */

@@ -9,6 +9,7 @@ import { isAbove } from '../system/process.ts';
 import type { EpicId, SessionId } from '../types.ts';
 import { holdsSecret } from './clean.ts';
 import { type EpicView, readView } from './context.ts';
+import { nameAfterRequest } from './epic-name.ts';
 import { listWaiting } from './fate.ts';
 import type { Place } from './here.ts';
 import { journalFolder, listJournals, readJournal } from './journal.ts';
@@ -29,6 +30,8 @@ export type EpicChoice = {
     | 'branch'
     | 'last used'
     | 'only one'
+    /** Named after what was asked for. */
+    | 'request'
     | 'made up';
 };
 
@@ -41,6 +44,8 @@ export type EpicQuestion = {
   readonly name?: string | undefined;
   /** May a new epic come of it? */
   readonly create: boolean;
+  /** What is asked for, where that is known: a new epic is named after it. */
+  readonly request?: string | null;
 };
 
 export type ResolvePorts = SessionPorts & {
@@ -99,7 +104,11 @@ export async function resolveEpic(ports: ResolvePorts, question: EpicQuestion): 
   if (last && epics.includes(last)) return { epic: last, because: 'last used' };
   const [only] = epics;
   if (only !== undefined && epics.length === 1) return { epic: only, because: 'only one' };
-  if (create) return { epic: parseEpicId(`epic-${ports.random.id(6)}`), because: 'made up' };
+  if (create) {
+    const asked = question.request && (await nameAfterRequest(question.request, ports.redact, epics));
+    if (asked) return { epic: asked, because: 'request' };
+    return { epic: parseEpicId(`epic-${ports.random.id(6)}`), because: 'made up' };
+  }
   if (epics.length === 0) {
     throw new OrchError('EPIC_NOT_FOUND', 'there are no epics in this repository yet', {
       hint: 'Make the first checkpoint with: orch checkpoint create --epic my-feature',

@@ -72,6 +72,7 @@ const kinds: { readonly [K in Fact['kind']]: Checks<OfKind<K>> } = {
     agent: orNull(text),
     parentSessionId: orNull(session),
     forCalls: optional((value) => value === true),
+    host: optional(text),
   },
   session_joined: {},
   session_running: {},

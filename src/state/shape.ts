@@ -41,6 +41,10 @@ export const session = z.object({
   latestCheckpointId: z.nullable(checkpointId),
   /** Nothing ran in it: it holds what single calls recorded, all those of a day. */
   forCalls: z.optional(z.literal(true)),
+  /** The machine it ran on, by its own name. */
+  host: z.optional(text),
+  /** Its process died, and what it had recorded was brought in later. */
+  recovered: z.optional(z.literal(true)),
 });
 
 /** A note or a blocker. */
