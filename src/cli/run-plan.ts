@@ -161,7 +161,7 @@ async function runPlan(context: Context, orch: Orch, call: Call, wanted: Wanted)
       },
       onEvent: show.onEvent,
     }).catch(async (error: unknown) => {
-      if (hasCode(error, 'SESSION_NOT_FOUND')) throw await explainNoRun(context, orch, plan, error);
+      if (hasCode(error, 'SESSION_NOT_FOUND')) throw await explainNoRun(context, orch, wanted, error);
       throw hasBegun ? explainBreak(error, goOn) : explainRefusal(error, settings.session);
     });
     show.close();
