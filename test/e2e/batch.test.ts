@@ -179,8 +179,11 @@ describe('orch batch', () => {
     for (const id of ['T002', 'T003'] as const) workOn(repository, id, files[id]);
     write(repository.folder, last.T005);
     const partly = runOrch(repository, ['batch', 'complete']);
-    expect(partly.stderr).toContain('▲ nothing changed for T004 (src/auth/logout.py)\n');
-    expect(partly.stdout).toContain('◆ ');
+    expect(partly.stderr).toContain(
+      '▲ nothing changed for T004 (src/auth/logout.py), so it is left open\n  If it is done, name it: orch batch complete T004 --anyway\n',
+    );
+    expect(partly.stdout).toContain('✓ T005 completed (batch 4 of 4)');
+    expect(runOrch(repository, ['batch', 'next']).stdout).toContain('1 of 2 done: T004');
   });
 
   it('marks what is begun (batch start), in tasks.yaml, checkpoint.yaml and the epic', () => {
