@@ -64,6 +64,7 @@ function makeWorld() {
     const carried: Carried = {
       effects: Object.fromEntries(disk),
       isElsewhere: last !== null && last !== writer,
+      isOwn: () => true,
       choices: new Map(choice === null ? [] : ids.map((id) => [id, choice])),
     };
     const { planned, facts } = planRunEffects([{ id: 'publish', effects, env: {} }], 'run-aaaa', carried, {});
