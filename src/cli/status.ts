@@ -2,6 +2,7 @@ import { countUnpushed, mostUnpushed } from '../checkpoint/unpushed.ts';
 import { isOrchError } from '../errors.ts';
 import { type Orch, reportLogPath } from '../orch.ts';
 import type { EpicView } from '../session/context.ts';
+import { findTakeover } from '../session/fate.ts';
 import { type HookFault, readHookFaults } from '../session/hook-faults.ts';
 import { readAllViews, type UnreadableEpic } from '../session/resolve.ts';
 import { describeEpic, type EpicStatus, listElsewhere, mainSession } from '../session/status.ts';
@@ -84,6 +85,8 @@ function showEpics({ out, cwd }: Context, orch: Orch, { views, epics, unreadable
   const sessions = views.map((view) => mainSession(view, orch.home));
   const states = views.map((view, index) => {
     const state = sessions[index] ? showState(sessions[index], now) : '–';
+    const taker = sessions[index] && findTakeover(sessions[index], view.state);
+    if (taker) return `${state}, taken over by s${taker.number}`;
     const others = listElsewhere(view, orch.home).map(({ value }) => `s${value.number}`);
     return others.length > 0 ? `${state}, ${others.slice(0, 3).join(', ')} elsewhere` : state;
   });
