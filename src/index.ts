@@ -32,6 +32,15 @@ export {
 } from './library/batches.ts';
 export * from './library/checkpoints.ts';
 export { type ProgramEffect, type RunEffectsOptions, runEffects } from './library/effects.ts';
+export {
+  archiveEpic,
+  deleteEpic,
+  type EpicInfo,
+  type EpicList,
+  listEpics,
+  renameEpic,
+  restoreEpic,
+} from './library/epics.ts';
 export * from './library/gates.ts';
 export { type RunPlanOptions, runPlan } from './library/plans.ts';
 export * from './library/recording.ts';

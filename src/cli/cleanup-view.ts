@@ -14,6 +14,7 @@ function nameThing(thing: Thing, home: string): { readonly kind: string; readonl
     case 'snapshots':
       return { kind: 'snapshots', name: `${thing.epic} ${thing.session}${nameSide(thing.ref)}` };
     case 'epic':
+    case 'completed':
       return { kind: 'epic', name: thing.epic };
     case 'trash':
       return { kind: 'trash', name: `${thing.epic}, deleted ${formatInstant(thing.at).slice(0, 10)}` };
@@ -46,6 +47,11 @@ function nameFile(path: string, home: string): string {
   return cleanLine(relative(home, path), 500);
 }
 
+/** Is it gone, rather than archived? */
+function isGone({ thing }: Judgement): boolean {
+  return thing.kind !== 'completed';
+}
+
 /** As scripts read it. */
 export function describeCleanup(done: Cleanup, home: string) {
   const describe = ({ thing, why }: Judgement) => ({
@@ -57,7 +63,10 @@ export function describeCleanup(done: Cleanup, home: string) {
   });
   return {
     scanned: done.scanned,
-    removed: done.removed.map(describe),
+    removed: done.removed.filter(isGone).map(describe),
+    archived: done.removed
+      .filter((judged) => !isGone(judged))
+      .map(({ thing }) => 'epic' in thing && thing.epic),
     kept: done.kept.map(describe),
     bytes: done.fileBytes + (done.gitBytes ?? 0),
     /** What git frees when it next collects garbage; null where it could not tell. */
@@ -72,7 +81,8 @@ export function showCleanup(out: Output, done: Cleanup, home: string): string {
     return `${out.paint('green', '✓')} Nothing to clean up: ${count(kept.length, 'thing')} looked at, all ${kept.length === 1 ? 'is' : 'are'} to stay.`;
   const rows = removed.map(({ thing, why }) => {
     const { kind, name } = nameThing(thing, home);
-    return [dryRun ? 'would go' : 'removed', kind, name, why];
+    const verb = thing.kind === 'completed' ? 'archived' : 'removed';
+    return [dryRun ? (verb === 'removed' ? 'would go' : 'would be archived') : verb, kind, name, why];
   });
   const dim = { paint: (text: string) => out.paint('dim', text) };
   return [
@@ -80,6 +90,9 @@ export function showCleanup(out: Output, done: Cleanup, home: string): string {
     `${describeFreed(done)} Kept: ${kept.length}.`,
     ...(removed.some(({ thing }) => thing.kind === 'epic')
       ? ['What is in the trash is seen with: git for-each-ref refs/orchestration-local/trash/']
+      : []),
+    ...(removed.some((judged) => !isGone(judged))
+      ? ['Archived epics are seen with: orch epic list --all']
       : []),
     ...(dryRun ? ['Nothing was removed. Do it with: orch cleanup'] : []),
   ].join('\n');

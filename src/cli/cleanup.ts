@@ -14,7 +14,7 @@ export const cleanupSpec: CommandSpec = {
   name: 'cleanup',
   summary: 'remove what is past its retention',
   description:
-    'Remove what is past its retention: snapshots of ended sessions, logs of failed ones, epics whose every session failed (to the trash, first), and what crashes left. The newest snapshot of an epic, the last green one, and whatever ended less than a day ago always stay.',
+    'Remove what is past its retention: snapshots of ended sessions, logs of failed ones, epics whose every session failed (to the trash, first), and what crashes left. Epics that were completed 30 days ago are archived. The newest snapshot of an epic, the last green one, and whatever ended less than a day ago always stay.',
   options: [
     { flags: '--dry-run', description: 'say what would go, and remove nothing' },
     {

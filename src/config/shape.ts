@@ -196,6 +196,7 @@ const sections = {
     failed: z._default(keeping, retention.failed),
     snapshots: z._default(keeping, retention.snapshots),
     trash: z._default(keeping, retention.trash),
+    archive: z._default(keeping, retention.archive),
   }),
 };
 

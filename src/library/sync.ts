@@ -5,6 +5,7 @@ import type { SyncPreview } from '../checkpoint/sync-preview.ts';
 import { openSyncRemote } from '../checkpoint/sync-remote.ts';
 import { parseEpicId } from '../ids.ts';
 import type { Orch } from '../orch.ts';
+import { type Renamed, settleNames } from '../session/rename.ts';
 import { listUnsaved, type Unsaved } from '../session/unsaved.ts';
 import type { Millis } from '../types.ts';
 import { using, type Where } from './where.ts';
@@ -26,6 +27,8 @@ export type SyncOptions = {
 };
 
 export type Synced = SyncResult & {
+  /** Renamed by another clone, and so here. */
+  readonly renamed: readonly Renamed[];
   /** Recorded here and in no checkpoint yet: it goes along with the next one. */
   readonly pending: readonly Unsaved[];
 };
@@ -45,9 +48,35 @@ export function sync(
     const opened = await open(orch, remote, options);
     const mayPublish = async (publication: Publication, name: string) =>
       (await options.mayPublish?.(publication, name)) ?? false;
-    const result = await syncWith(orch, opened, { ...(await readWish(orch, options)), mayPublish });
-    return { ...result, pending: await listUnsaved(orch) };
+    const wish = { ...(await readWish(orch, options)), mayPublish };
+    const result = await syncWith(orch, opened, wish);
+    // What was joined under a new name is to be sent too.
+    const renamed = await settleNames(orch);
+    const again = renamed.length > 0 ? await syncWith(orch, opened, wish) : null;
+    const done = again === null ? result : addUp(result, again);
+    return { ...done, renamed, pending: await listUnsaved(orch) };
   });
+}
+
+/** Two syncs as one; of an epic that both speak of, the second knows where it is now. */
+function addUp(first: SyncResult, second: SyncResult): SyncResult {
+  const both = <T extends { readonly epicId: string }>(a: readonly T[], b: readonly T[]) => [
+    ...a.filter(({ epicId }) => !b.some((other) => other.epicId === epicId)),
+    ...b,
+  ];
+  return {
+    ...second,
+    pushed: both(first.pushed, second.pushed),
+    fetched: both(first.fetched, second.fetched),
+    merged: both(first.merged, second.merged),
+    raised: both(first.raised, second.raised),
+    snapshots: {
+      pushed: first.snapshots.pushed + second.snapshots.pushed,
+      fetched: first.snapshots.fetched + second.snapshots.fetched,
+    },
+    returned: [...new Set([...first.returned, ...second.returned])],
+    errors: [...first.errors, ...second.errors],
+  };
 }
 
 /** Lets a budget that another clone raised count in this clone too. */

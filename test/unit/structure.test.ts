@@ -144,7 +144,11 @@ describe('the house', () => {
     const appenders = files.filter(({ text }) =>
       /import[^;]*\bappend\b[^;]*from '[^']*append\.ts'/.test(text),
     );
-    expect(appenders.map(({ path }) => path).sort()).toEqual(['checkpoint/merge.ts', 'checkpoint/store.ts']);
+    expect(appenders.map(({ path }) => path).sort()).toEqual([
+      'checkpoint/merge.ts',
+      'checkpoint/rename.ts',
+      'checkpoint/store.ts',
+    ]);
   });
 
   it('makes file names of ids in one place', () => {
