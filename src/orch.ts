@@ -13,6 +13,7 @@ import { identifyWriter, readOwnRows, renewWriter } from './session/writer.ts';
 import { type Clock, type Random, realClock, realRandom } from './system/clock.ts';
 import { type Disk, realDisk, statIfThere } from './system/files.ts';
 import type { EpicId, WriterId } from './types.ts';
+import { toMicros } from './units.ts';
 
 export type { Claim };
 
@@ -27,7 +28,10 @@ export type OrchOptions = {
   /** Pins the writer id, for machines that are made anew for every run. */
   readonly writer?: WriterId;
   /** How sessions are kept, where it is not as the repository's config says. */
-  readonly settings?: Partial<SessionSettings>;
+  readonly settings?: Partial<Omit<SessionSettings, 'newEpicBudget'>> & {
+    /** What a new epic may spend, in dollars; null: no limit. */
+    readonly newEpicBudgetUsd?: number | null;
+  };
   /** Told of what went on behind the scenes. */
   readonly onReport?: (what: string) => void;
   readonly clock?: Partial<Clock>;
@@ -130,7 +134,7 @@ export async function openOrch(options: OrchOptions = {}): Promise<Orch> {
     },
     mayUseAddress: async (address) =>
       !(await listUnapproved()).some(({ key, value }) => key === 'sync.remote' && value === address),
-    readSettings: async () => ({ ...settingsOf(await readConfig()), ...options.settings }),
+    readSettings: async () => ({ ...settingsOf(await readConfig()), ...settingsFrom(options) }),
     readPrices: async () => (await readConfig()).prices,
     redact,
     findSecret,
@@ -158,6 +162,12 @@ export async function openOrch(options: OrchOptions = {}): Promise<Orch> {
     report,
     close: () => git.close(),
   };
+}
+
+function settingsFrom({ settings = {} }: OrchOptions): Partial<SessionSettings> {
+  const { newEpicBudgetUsd, ...others } = settings;
+  if (newEpicBudgetUsd === undefined) return others;
+  return { ...others, newEpicBudget: newEpicBudgetUsd === null ? null : toMicros(newEpicBudgetUsd) };
 }
 
 /** Where what went on behind the scenes is written. */

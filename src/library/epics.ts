@@ -27,7 +27,10 @@ export type EpicList = {
 };
 
 /** The epics there are, the last used first; with `all` those that are archived or in the trash too. */
-export function listEpics(options: { readonly all?: boolean } = {}, where: Where = {}): Promise<EpicList> {
+export async function listEpics(
+  options: { readonly all?: boolean } = {},
+  where: Where = {},
+): Promise<EpicList> {
   return using(where, async (orch) => {
     const { views, unreadable } = await readAllViews(orch);
     views.sort((a, b) => b.state.clock - a.state.clock);
@@ -52,7 +55,7 @@ async function describeTrashed(orch: Orch, { epic, at, oid }: epics.TrashedEpic)
 }
 
 /** Puts an epic away: it no longer appears in the status, and stays as it is. */
-export function archiveEpic(epicId: string, where: Where = {}): Promise<void> {
+export async function archiveEpic(epicId: string, where: Where = {}): Promise<void> {
   const epic = parseEpicId(epicId);
   return using(where, async (orch) => {
     await epics.archiveEpic(orch, epic, true);
@@ -60,13 +63,13 @@ export function archiveEpic(epicId: string, where: Where = {}): Promise<void> {
 }
 
 /** Gives an epic another name, with its history, money and snapshots; clones that sync follow. */
-export function renameEpic(epicId: string, name: string, where: Where = {}): Promise<void> {
+export async function renameEpic(epicId: string, name: string, where: Where = {}): Promise<void> {
   const [from, to] = [parseEpicId(epicId), parseEpicId(name)];
   return using(where, (orch) => names.renameEpic(orch, from, to));
 }
 
 /** Moves an epic to the trash, unless a session runs on it. */
-export function deleteEpic(epicId: string, where: Where = {}): Promise<void> {
+export async function deleteEpic(epicId: string, where: Where = {}): Promise<void> {
   const epic = parseEpicId(epicId);
   return using(where, async (orch) => {
     await epics.discardEpic(orch, epic);
@@ -95,7 +98,7 @@ export async function findRestorable(orch: Orch, epic: EpicId): Promise<Restorab
 }
 
 /** Takes an archived epic out again, or brings the last deleted of its name back from the trash. */
-export function restoreEpic(epicId: string, where: Where = {}): Promise<void> {
+export async function restoreEpic(epicId: string, where: Where = {}): Promise<void> {
   const epic = parseEpicId(epicId);
   return using(where, async (orch) => {
     const found = await findRestorable(orch, epic);

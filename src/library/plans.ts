@@ -28,7 +28,11 @@ export type RunPlanOptions = {
 };
 
 /** Runs a plan, from its file or made by a program, and says what became of it. What fails is in the answer. */
-export function runPlan(plan: string | Plan, options: RunPlanOptions, where: Where = {}): Promise<RunInfo> {
+export async function runPlan(
+  plan: string | Plan,
+  options: RunPlanOptions,
+  where: Where = {},
+): Promise<RunInfo> {
   const { epicId, resume, resumeStep, fresh, budget } = options;
   const wish: Wish =
     resumeStep !== undefined

@@ -39,7 +39,7 @@ const defaultTimeout: Millis = 120_000;
  * Brings this clone and a remote (a name, a URL or a path; the configured one by default) together: what each knows of
  * every epic, the other knows afterwards.
  */
-export function sync(
+export async function sync(
   remote: string | null = null,
   where: Where = {},
   options: SyncOptions = {},
@@ -80,12 +80,12 @@ function addUp(first: SyncResult, second: SyncResult): SyncResult {
 }
 
 /** Lets a budget that another clone raised count in this clone too. */
-export function acceptBudget(epicId: string, where: Where = {}): Promise<void> {
+export async function acceptBudget(epicId: string, where: Where = {}): Promise<void> {
   return using(where, async (orch) => held.acceptBudget(orch, parseEpicId(epicId)));
 }
 
 /** What a sync would publish and fetch now. Nothing is changed. */
-export function previewSync(
+export async function previewSync(
   remote: string | null = null,
   where: Where = {},
   options: SyncOptions = {},
