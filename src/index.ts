@@ -25,6 +25,8 @@ export {
   completeBatch,
   nextBatch,
   type SpecOptions,
+  type StartedBatch,
+  startBatch,
 } from './library/batches.ts';
 export type { LoadedCheckpoint as StoredCheckpoint } from './library/checkpoints.ts';
 export * from './library/checkpoints.ts';

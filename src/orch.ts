@@ -12,6 +12,7 @@ import { type SessionSettings, settingsOf } from './session/settings.ts';
 import { identifyWriter, readOwnRows, renewWriter } from './session/writer.ts';
 import { type Clock, type Random, realClock, realRandom } from './system/clock.ts';
 import { type Disk, realDisk, statIfThere } from './system/files.ts';
+import { hostName } from './system/process.ts';
 import type { EpicId, WriterId } from './types.ts';
 import { toMicros } from './units.ts';
 
@@ -27,6 +28,8 @@ export type OrchOptions = {
   readonly trusted?: boolean;
   /** Pins the writer id, for machines that are made anew for every run. */
   readonly writer?: WriterId;
+  /** What this machine is called where sessions are shown; empty to keep its name out of the history. */
+  readonly host?: string;
   /** How sessions are kept, where it is not as the repository's config says. */
   readonly settings?: Partial<Omit<SessionSettings, 'newEpicBudget'>> & {
     /** What a new epic may spend, in dollars; null: no limit. */
@@ -139,6 +142,7 @@ export async function openOrch(options: OrchOptions = {}): Promise<Orch> {
     redact,
     findSecret,
     worktree: repository.worktree,
+    host: options.host ?? hostName(),
     takeSnapshot: canSnapshot
       ? async (request) => {
           const { takeSnapshot } = await import('./git/snapshot.ts');

@@ -1,53 +1,114 @@
-import { append } from '../git/append.ts';
-import { parseSnapshotRef, snapshotRef, snapshotsPrefix } from '../git/snapshot-ref.ts';
-import type { EpicId } from '../types.ts';
-import { readRunFiles } from './beside.ts';
-import { composeRenamed } from './derived.ts';
-import { forgetAll } from './forgotten.ts';
-import { findEpic } from './list.ts';
-import { mergeHistory } from './merge.ts';
-import { nothing, readEnd } from './read.ts';
-import { listStands } from './store.ts';
-import { remember, type StorePorts } from './tip.ts';
-import { epicRef } from './tree.ts';
+import { hasCode } from '../errors.ts';
+import { type CommitDraft, writeCommits } from '../git/append.ts';
+import type { Commit, GitEngine, RefUpdate } from '../git/engine.ts';
+import { listPath } from '../git/read.ts';
+import { snapshotsPrefix } from '../git/snapshot-ref.ts';
+import type { EpicId, Oid } from '../types.ts';
+import { generateResumeBrief } from './brief/brief.ts';
+import { formatDocument, sealDocument } from './document.ts';
+import { parseMessage } from './message.ts';
+import { readSaved } from './read.ts';
+import { parseTrackedRef, remotesPrefix } from './remote-refs.ts';
+import { listEpics, type StorePorts } from './tip.ts';
+import { briefName, documentName, epicFolder, epicRef, parseDocumentName } from './tree.ts';
+
+/** A longer history is not written again: an agent waits for it. */
+const mostCheckpoints = 200;
 
 /**
- * Moves an epic to another name, with its snapshots. Where that name is there already (another clone renamed it first,
- * or a crash came between), both become one. Old refs are noted as let go of, so that no sync brings them back.
+ * Gives an epic another name: its checkpoints say the new one from the first on, and its refs move in one step.
+ * Returns what does it, or null where that is not possible: others may know it by its name, the new name is taken, or it
+ * is not as this clone alone would have written it.
  */
-export async function moveEpic(ports: StorePorts, from: EpicId, to: EpicId): Promise<void> {
-  const { git } = ports;
-  const old = await findEpic(git, from);
-  const snapshots = await planSnapshots(ports, from, to);
-  const gone = [{ ref: epicRef(from), from: old, to: null }, ...snapshots.gone];
-  for (const { ref, from: oid } of gone) await forgetAll(ports, await listStands(git, ref, oid));
-  if ((await git.readRef(epicRef(to))) === null) {
-    const saved = await readEnd(git, from, old);
-    const { commit } = composeRenamed(to, saved, await readRunFiles(git, saved.commit.tree, from));
-    const target = { ref: epicRef(to), expected: null, parents: [old], base: null };
-    const commits = await append(git, target, [commit], undefined, [...snapshots.made, ...gone]);
-    remember(ports, to, commits, { ...nothing, oid: old, parents: [saved.commit] });
-    return;
-  }
-  // Both are this clone's own: nothing that one of them has more was counted by anybody else.
-  await mergeHistory(git, to, old);
-  await git.moveRefs([...snapshots.made, ...gone]);
+export async function prepareRename(
+  { git }: StorePorts,
+  from: EpicId,
+  to: EpicId,
+): Promise<(() => Promise<void>) | null> {
+  const tip = await git.readRef(epicRef(from));
+  if (tip === null || (await isTaken(git, to)) || (await isShared(git, from))) return null;
+  const commits: Commit[] = [];
+  for await (const commit of git.walk(tip, mostCheckpoints + 1)) commits.unshift(commit);
+  if (commits.length > mostCheckpoints || commits.some(({ parents }) => parents.length > 1)) return null;
+  const drafts = await draftAgain(git, from, to, commits);
+  return drafts && (() => carryOut(git, { from, to, tip }, drafts));
 }
 
-/** Where a session has snapshots under both names, those of the old one stay: they expire as its own would. */
-async function planSnapshots({ git }: StorePorts, from: EpicId, to: EpicId) {
-  const all = await git.listRefs(snapshotsPrefix);
-  const moves = [...all].flatMap(([ref, oid]) => {
-    const whose = parseSnapshotRef(ref);
-    if (whose?.epic !== from) return [];
-    const target = snapshotRef(to, whose.session);
-    const there = all.get(target);
-    return there === undefined || there === oid ? [{ ref, oid, target, isThere: there === oid }] : [];
-  });
-  return {
-    made: moves.flatMap(({ target, oid, isThere }) =>
-      isThere ? [] : [{ ref: target, from: null, to: oid }],
-    ),
-    gone: moves.map(({ ref, oid }) => ({ ref, from: oid, to: null })),
-  };
+async function isTaken(git: GitEngine, epic: EpicId): Promise<boolean> {
+  return (await listEpics(git)).some((other) => other.toLowerCase() === epic.toLowerCase());
+}
+
+async function isShared(git: GitEngine, epic: EpicId): Promise<boolean> {
+  const tracked = [...(await git.listRefs(remotesPrefix)).keys()];
+  return tracked.some((ref) => parseTrackedRef(ref) === epicRef(epic));
+}
+
+async function draftAgain(
+  git: GitEngine,
+  from: EpicId,
+  to: EpicId,
+  commits: readonly Commit[],
+): Promise<CommitDraft[] | null> {
+  const drafts: CommitDraft[] = [];
+  let present: readonly string[] = [];
+  for (const commit of commits) {
+    const names = ((await listPath(git, commit.tree, epicFolder(from))) ?? []).map(({ name }) => name);
+    // Whatever else is there (files of runs) may have the name inside.
+    if (!names.every((name) => name === briefName || parseDocumentName(name) !== null)) return null;
+    const draft = await draftOne(git, from, to, commit);
+    if (draft === null) return null;
+    const gone = present.filter((name) => !names.includes(name)).map((name) => [name, null] as const);
+    drafts.push({ ...draft, edits: new Map([...gone, ...draft.edits]) });
+    present = names;
+  }
+  return drafts;
+}
+
+async function draftOne(
+  git: GitEngine,
+  from: EpicId,
+  to: EpicId,
+  commit: Commit,
+): Promise<CommitDraft | null> {
+  const said = parseMessage(commit.message);
+  if (said === null) return null;
+  try {
+    const { integrity: _, ...content } = (await readSaved(git, from, commit)).document;
+    const document = sealDocument({ ...content, epicId: to });
+    const checkpoint = { ...document, gates: said.gates };
+    const brief = generateResumeBrief({ epicId: to, state: document.state, checkpoint });
+    return {
+      folder: epicFolder(to),
+      edits: new Map([
+        [documentName(document.id), formatDocument(document)],
+        [briefName, Buffer.from(brief.markdown)],
+      ]),
+      message: commit.message.replace(`\nOrch-Epic: ${from}\n`, `\nOrch-Epic: ${to}\n`),
+      authoredAt: commit.authoredAt,
+      committedAt: commit.committedAt,
+    };
+  } catch (error) {
+    if (hasCode(error, 'INTEGRITY', 'FORMAT_UNSUPPORTED')) return null;
+    throw error;
+  }
+}
+
+async function carryOut(
+  git: GitEngine,
+  { from, to, tip }: { readonly from: EpicId; readonly to: EpicId; readonly tip: Oid },
+  drafts: readonly CommitDraft[],
+): Promise<void> {
+  const { commits, objects } = await writeCommits(git, { parents: [], base: null }, drafts);
+  const snapshots = [...(await git.listRefs(`${snapshotsPrefix}${from}/`))];
+  const moved = snapshots.flatMap(([ref, oid]): RefUpdate[] => [
+    { ref: `${snapshotsPrefix}${to}/${ref.slice(`${snapshotsPrefix}${from}/`.length)}`, from: null, to: oid },
+    { ref, from: oid, to: null },
+  ]);
+  // In one step: whoever looks finds the epic under one of its names, never under both.
+  await git.moveRefs([
+    { ref: epicRef(to), from: null, to: commits.at(-1) ?? tip },
+    { ref: epicRef(from), from: tip, to: null },
+    ...moved,
+  ]);
+  await git.keepObjects(objects);
 }

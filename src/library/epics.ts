@@ -39,7 +39,12 @@ export async function listEpics(
       const held = await epics.readHoldings(orch, view);
       const state = held.archived ? ('archived' as const) : ('active' as const);
       if (held.archived && !options.all) continue;
-      found.push({ ...held, state, status: describeEpic(view, orch.home), deletedAt: null });
+      found.push({
+        ...held,
+        state,
+        status: describeEpic(view, orch.home, orch.clock.now()),
+        deletedAt: null,
+      });
     }
     if (options.all)
       for (const trashed of await epics.listTrashed(orch)) found.push(await describeTrashed(orch, trashed));

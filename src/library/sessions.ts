@@ -137,7 +137,7 @@ function end(
       return describe(orch, epic, id);
     }
     const facts = await readNewFacts(orch, target, context);
-    const { stored } = await endSession(orch, target, how, reason, facts);
+    const { stored } = await endSession(orch, target, how, reason, { lastFacts: facts });
     stopTimer(id);
     const { session } = await describe(orch, epic, id);
     return { session, checkpoint: stored?.checkpoint ?? null };
@@ -207,7 +207,7 @@ export async function readExisting(orch: Orch, epic: EpicId): Promise<EpicView> 
 /** Where an epic stands: its session, last checkpoint, budget, and what is pending. */
 export async function readStatus(epicId: string, where: Where = {}): Promise<EpicStatus> {
   const epic = parseEpicId(epicId);
-  return using(where, async (orch) => describeEpic(await readView(orch, epic), orch.home));
+  return using(where, async (orch) => describeEpic(await readView(orch, epic), orch.home, orch.clock.now()));
 }
 
 /** The session as the pump knows it. */

@@ -5,6 +5,7 @@ import type { SyncPreview } from '../checkpoint/sync-preview.ts';
 import { openSyncRemote } from '../checkpoint/sync-remote.ts';
 import { parseEpicId } from '../ids.ts';
 import type { Orch } from '../orch.ts';
+import { wakeAgents } from '../session/calm-files.ts';
 import { type Renamed, settleNames } from '../session/rename.ts';
 import { listUnsaved, type Unsaved } from '../session/unsaved.ts';
 import type { Millis } from '../types.ts';
@@ -48,13 +49,18 @@ export async function sync(
     const opened = await open(orch, remote, options);
     const mayPublish = async (publication: Publication, name: string) =>
       (await options.mayPublish?.(publication, name)) ?? false;
-    const wish = { ...(await readWish(orch, options)), mayPublish };
-    const result = await syncWith(orch, opened, wish);
-    // What was joined under a new name is to be sent too.
-    const renamed = await settleNames(orch);
-    const again = renamed.length > 0 ? await syncWith(orch, opened, wish) : null;
-    const done = again === null ? result : addUp(result, again);
-    return { ...done, renamed, pending: await listUnsaved(orch) };
+    try {
+      const wish = { ...(await readWish(orch, options)), mayPublish };
+      const result = await syncWith(orch, opened, wish);
+      // What was joined under a new name is to be sent too.
+      const renamed = await settleNames(orch);
+      const again = renamed.length > 0 ? await syncWith(orch, opened, wish) : null;
+      const done = again === null ? result : addUp(result, again);
+      return { ...done, renamed, pending: await listUnsaved(orch) };
+    } finally {
+      // Another clone may have spent, or lowered a budget.
+      wakeAgents(orch, null);
+    }
   });
 }
 

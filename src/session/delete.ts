@@ -1,7 +1,8 @@
 import { join } from 'node:path';
 import { trashEpic } from '../checkpoint/store.ts';
 import { readTip } from '../checkpoint/tip.ts';
-import { makeFolder, saysGone } from '../system/files.ts';
+import type { State } from '../state/lists.ts';
+import { makeFolder, saysGone, statIfThere, syncFolder } from '../system/files.ts';
 import type { EpicId } from '../types.ts';
 import { saveByHand } from './here.ts';
 import { journalFolder, journalPath } from './journal.ts';
@@ -13,7 +14,7 @@ import type { SessionPorts } from './record.ts';
  * Returns the ref it is under now, or null where there was no such epic.
  */
 export async function deleteEpic(ports: SessionPorts, epic: EpicId): Promise<string | null> {
-  await setJournalsAside(ports, epic, 'Saved before the epic was deleted');
+  await settleJournals(ports, epic, 'Saved before the epic was deleted');
   return trashEpic(ports, epic);
 }
 
@@ -21,18 +22,30 @@ export async function deleteEpic(ports: SessionPorts, epic: EpicId): Promise<str
  * Brings all that was recorded into a checkpoint, and puts the journals away: as long as they are there, so is the epic.
  * They go before the ref does: a crash in between leaves an epic that knows all of them.
  */
-export async function setJournalsAside(ports: SessionPorts, epic: EpicId, reason: string): Promise<void> {
-  const folder = journalFolder(ports.home);
+export async function settleJournals(ports: SessionPorts, epic: EpicId, reason: string): Promise<void> {
   const { state } = await readTip(ports, epic);
-  if (readPending(folder, epic, state).events.length > 0)
+  if (readPending(journalFolder(ports.home), epic, state).events.length > 0)
     await saveByHand(ports, epic, { trigger: 'manual', reason, facts: [], agent: null });
-  const aside = join(ports.home, 'trash');
-  await makeFolder(ports.disk, aside);
+  await setJournalsAside(ports, epic, state);
+}
+
+/** Puts an epic's journals where none are read; all that is in them is in its checkpoints. */
+export async function setJournalsAside(
+  { disk, home }: Pick<SessionPorts, 'disk' | 'home'>,
+  epic: EpicId,
+  state: State,
+): Promise<void> {
+  const folder = journalFolder(home);
+  const aside = join(home, 'trash');
+  await makeFolder(disk, aside);
   for (const { session } of readPending(folder, epic, state).journals) {
     try {
-      ports.disk.rename(journalPath(folder, session), journalPath(aside, session));
+      disk.rename(journalPath(folder, session), journalPath(aside, session));
     } catch (error) {
       if (!saysGone(error)) throw error; // released meanwhile: all of it is in checkpoints
     }
   }
+  // One that a power loss puts back, after the ref has gone, would begin the epic again and count all of it twice.
+  if (statIfThere(folder) !== null) await syncFolder(disk, folder);
+  await syncFolder(disk, aside);
 }

@@ -1,12 +1,12 @@
 import { copyHeld } from '../checkpoint/held-budgets.ts';
-import { moveEpic } from '../checkpoint/rename.ts';
+import { moveEpic } from '../checkpoint/move.ts';
 import { refuseSameButForCase } from '../checkpoint/store.ts';
 import { listEpics, readTip } from '../checkpoint/tip.ts';
 import { isOrchError, OrchError } from '../errors.ts';
 import { isRenamedTo, listFormerNames, renamedFact } from '../state/naming.ts';
 import type { EpicId } from '../types.ts';
 import { epicExists, readView } from './context.ts';
-import { setJournalsAside } from './delete.ts';
+import { settleJournals } from './delete.ts';
 import { refuseRunning, sayOf, withEpic } from './epics.ts';
 import { renameUsed } from './last-used.ts';
 import type { SessionPorts } from './record.ts';
@@ -23,7 +23,7 @@ export async function renameEpic(ports: SessionPorts, from: EpicId, to: EpicId):
 
 /** Does what a rename does once it is recorded: here or, through a sync, in another clone. */
 export async function moveWhole(ports: SessionPorts, from: EpicId, to: EpicId): Promise<void> {
-  await setJournalsAside(ports, from, `Saved before the epic became ${to}`);
+  await settleJournals(ports, from, `Saved before the epic became ${to}`);
   // The budget that counts here goes first: without it a higher one from elsewhere would.
   await copyHeld(ports, from, to);
   await moveEpic(ports, from, to);

@@ -98,7 +98,7 @@ describe.skipIf(!claudeProgram || !hasTmux)('Claude Code in a terminal, with orc
     await next.type('go on');
     await next.shows('I go on.');
     const brief = JSON.stringify(model.asked.at(-1)?.body.messages);
-    expect(brief).toContain('**Last said:** Something broke.');
+    expect(brief).toContain('**Last said:** s1: Something broke.');
     expect(brief).toContain('**Blocked by:** gate test fails');
   });
 

@@ -87,7 +87,7 @@ describe.skipIf(!claudeProgram)('orch start -- claude', () => {
     );
     const ran = await startOrchClaude(repository, ['resume', '-e', 'x'], 'go on', args).ended;
     expect(ran.status).toBe(0);
-    expect(ran.stderr).toContain('claude goes on with its conversation');
+    expect(ran.stderr).toContain('claude continues its conversation');
     expect(JSON.stringify(model.asked.at(-1)?.body.messages)).toContain('xylophone');
     expect(readTranscripts(repository)).toHaveLength(1);
     expect(statusOf(repository, 'x').budget.spentUsd).toBeCloseTo(priceOf(model.given), 6);
@@ -169,7 +169,7 @@ describe.skipIf(!codexProgram)('orch start -- codex', () => {
     expect({ status: first.status, stderr: first.stderr }).toMatchObject({ status: 0 });
     expect(statusOf(repository, 'x').budget.spentUsd).toBeCloseTo(1, 6);
     const second = await runOrchCodex(repository, ['resume', '-e', 'x'], 'go on', { url: model.url });
-    expect(second.stderr).toContain('codex goes on with its conversation');
+    expect(second.stderr).toContain('codex continues its conversation');
     expect(JSON.stringify(model.asked.at(-1)?.body.input)).toContain('xylophone');
     expect(statusOf(repository, 'x').budget.spentUsd).toBeCloseTo(3, 6);
   });

@@ -27,10 +27,10 @@ describe('the brief in a checkpoint', () => {
       await saveFacts(options, [facts.blocker('b', 'no key'), facts.decision('d', 'wait', 'it comes')]);
       await saveFacts(options, [facts.blocker('b', 'no key', 1)]);
 
-      expect(briefAt(repository, `${ref}~2`)).toContain('# Brief: e, session 1 → 2\n**Ended:** paused ');
+      expect(briefAt(repository, `${ref}~2`)).toContain('# Brief: e, after session 1\n**State:** paused ');
       expect(briefAt(repository, `${ref}~2`)).not.toContain('Blocked');
-      expect(briefAt(repository, `${ref}~1`)).toContain(
-        '\n**Blocked by:** no key\n**Decided:** wait (it comes)\n',
+      expect(briefAt(repository, `${ref}~1`)).toMatch(
+        /\n\*\*Decided:\*\* wait \(s\d: it comes\)\n\*\*Blocked by:\*\* no key \(s\d\)\n/,
       );
       expect(briefAt(repository)).not.toContain('Blocked');
       const head = repository.git('rev-parse', '--short=12', 'HEAD');

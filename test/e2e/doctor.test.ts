@@ -260,6 +260,8 @@ describe('orch doctor finds, and --fix mends', () => {
 
   it('a brief, made again to the byte', async () => {
     const repository = makeRepositoryWithCommit();
+    // A brief that has nothing to report is the same in each checkpoint.
+    runOrch(repository, ['record', 'note', 'The key is missing', '-e', 'x']);
     const [, two] = await save(repository, ['one', 'two', 'three']);
     const brief = repository.git('rev-parse', `${two.commit}:.orchestration/checkpoints/x/brief.md`);
     loseObject(repository, brief);

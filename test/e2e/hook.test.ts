@@ -46,7 +46,7 @@ describe('an agent that runs by itself, with orch in its hooks', () => {
     const { additionalContext: brief } = hookSpecificOutput;
     expect(brief.length).toBeLessThan(2_000);
     expect(brief).toContain('Make login redirect to /home');
-    expect(brief).toContain('**Last said:** The form is there; the redirect is not.');
+    expect(brief).toContain('**Last said:** s1: The form is there; the redirect is not.');
     expect(brief).toContain('login.ts');
     expect(brief).toContain('1 of 13 tests failed');
     const log = repository.git('log', '--format=%s', 'orchestration/epics/feat-login').split('\n');
@@ -66,10 +66,18 @@ describe('an agent that runs by itself, with orch in its hooks', () => {
     call('SessionEnd', { reason: 'prompt_input_exit' });
     const next = makeAgent(repository, 'agent-2', { ORCH_EPIC: 'x' });
     const brief = next.call('SessionStart', { source: 'startup' }).hookSpecificOutput.additionalContext;
-    expect(brief).toContain('**Asked:** Make login redirect.');
-    expect(brief).toContain('**Last said:** The redirect is left.');
+    expect(brief).toContain('**Goal:** Make login redirect.');
+    expect(brief).toContain('**Last said:** s1: The redirect is left.');
     expect(brief).toContain('**Summed up:** The form.');
-    expect(brief.length).toBeLessThan(2_000);
+    expect(brief.length).toBeLessThan(7_000);
+  });
+
+  it('has a session from its first prompt on, even if that only says to go on', () => {
+    const repository = makeRepositoryWithCommit();
+    const { call } = makeAgent(repository, 'agent-1', { ORCH_EPIC: 'x' });
+    call('SessionStart', { source: 'startup' });
+    call('UserPromptSubmit', { prompt: 'go on' });
+    expect(statusOf(repository, 'x').session).toMatchObject({ number: 1, status: 'running' });
   });
 
   it('leaves nothing behind where nothing happened', () => {
@@ -102,7 +110,7 @@ describe('an agent that runs by itself, with orch in its hooks', () => {
     expect(call('SessionStart', { source: 'clear' }, 'agent-1-cleared')).toEqual({
       hookSpecificOutput: {
         hookEventName: 'SessionStart',
-        additionalContext: 'orch: this goes on recording for x.',
+        additionalContext: 'orch: recording continues for x.',
       },
     });
     call('UserPromptSubmit', { prompt: 'Go on' }, 'agent-1-cleared');
@@ -164,6 +172,17 @@ describe('an agent that runs by itself, with orch in its hooks', () => {
     expect(statusOf(repository, 'x').session).toMatchObject({ status: 'running', costUsd: 0.15 });
   });
 
+  it('is blocked from its first prompt on where the budget is used up, even if that asks for nothing', () => {
+    const repository = makeRepositoryWithCommit();
+    runOrch(repository, ['cost', 'budget', '1', '-e', 'x']);
+    runOrch(repository, ['record', 'cost', '1', '-e', 'x']);
+    const { call } = makeAgent(repository, 'agent-1', { ORCH_EPIC: 'x' });
+    call('SessionStart', { source: 'startup' });
+    const spent =
+      'orch: the budget of x is used up ($1.00 of $1.00). All is saved. To go on, a person runs: orch cost budget +10 -e x';
+    expect(call('UserPromptSubmit', { prompt: 'go on' })).toEqual({ decision: 'block', reason: spent });
+  });
+
   it('goes on in a new session when the one it was in was ended by hand', () => {
     const repository = makeRepositoryWithCommit();
     const { call, spend } = makeAgent(repository, 'agent-1', { ORCH_EPIC: 'x' });
@@ -211,13 +230,11 @@ describe('an agent that runs by itself, with orch in its hooks', () => {
     };
     const first = told('agent-1');
     expect(first.said).toMatch(
-      /^orch: epic-\w{6} \(made up; a branch would name it\), session 1, no budget\.$/,
+      /^orch: epic-\w{6} \(until your first request names it\), session 1, no budget\.$/,
     );
     const next = told('agent-2');
     expect(next.said).toBe(
-      first.said
-        .replace('made up; a branch would name it', 'the last one used on this branch')
-        .replace('1,', '2,'),
+      'orch: asked-of-agent-1 (the last one used on this branch), session 2, no budget.',
     );
     expect(next.brief).toContain('Asked of agent-1');
     repository.git('switch', '--quiet', '--create', 'feat/x');

@@ -42,8 +42,8 @@ describe('orch status and orch log', () => {
     expect(runOrch(repository, ['log', 'feat-login'], at(noon)).stdout).toBe(
       [
         's1  ‖ paused  30m  $4.10',
-        '  2  09:30  pause  +$4.10  Paused: 1 cost',
-        '  1  09:00  pause          Paused: 1 budget change',
+        '  2  09:30  pause  +$4.10  $4.10 spent',
+        '  1  09:00  pause          Budget set to $20.00',
         '',
       ].join('\n'),
     );
@@ -161,7 +161,9 @@ describe('a wrong config', () => {
 describe('orch brief', () => {
   it('is the same each time and in the tree, keeps its limit, and goes back to a checkpoint', () => {
     const repository = makeRepositoryWithCommit();
-    for (let index = 0; index < 4; index++) create(repository, `step ${index} ${'word '.repeat(60)}`);
+    create(repository, 'first');
+    for (let index = 0; index < 4; index++)
+      runOrch(repository, ['record', 'note', `step ${index} ${'word '.repeat(60)}`, '-e', 'x']);
     const read = (...args: string[]) => runOrch(repository, ['brief', '-e', 'x', ...args]);
     const { stdout } = read();
     expect(read().stdout).toBe(stdout);
@@ -175,9 +177,11 @@ describe('orch brief', () => {
       status: 2,
       hint: expect.stringMatching(/\d+ tokens/),
     });
-    expect(read('--checkpoint', '2').stdout).toMatch(
-      /^# Brief: x, session 1 → 2\n\*\*Ended:\*\* paused .* Checkpoint 2\./,
-    );
+    expect(read('--checkpoint', '1').stdout).toBe('# Brief: x, after session 1: nothing to report\n');
+    const second = read('--checkpoint', '2').stdout;
+    expect(second).toMatch(/^# Brief: x, after session 1\n\*\*State:\*\* .* · checkpoint 2\n/);
+    expect(second).toContain('step 0');
+    expect(second).not.toContain('step 1');
     expect(JSON.parse(read('--format', 'json').stdout)).toMatchObject({ sections: expect.any(Array) });
     expect(fail(repository, ['brief', '-e', 'x', '--checkpoint', '99'])).toMatchObject({
       status: 1,

@@ -45,8 +45,11 @@ const reasons: { readonly [what: string]: readonly [given: string, kept?: string
   'format placeholders': ['%H %n %x00 %(trailers) %C(red) {{}} \\n \\0'],
   'an option': ['--amend -x --'],
   quotes: [`"'\\"'`],
-  'a very long line': ['x'.repeat(10_000), `${'x'.repeat(4_093)}…`],
-  'a very long text of many bytes': ['😀\n'.repeat(2_000), `${'😀\n'.repeat(818)}…`],
+  'a very long line': ['x'.repeat(10_000), `${'x'.repeat(1_841)} … ${'x'.repeat(2_250)}`],
+  'a very long text of many bytes': [
+    '😀\n'.repeat(2_000),
+    `${'😀\n'.repeat(368)} …\n${'😀\n'.repeat(449)}😀`,
+  ],
 };
 
 const trailerNames = [

@@ -96,7 +96,7 @@ describe('orch start -- claude', () => {
     const claude = makeFakeAgent(repository, 'claude', ['spend 100000'], ['spend 200000'], ['spend 1000']);
     runOrch(repository, ['start', '-e', 'x', '--', claude.program, '-p', 'Begin']);
     const second = runOrch(repository, ['resume', '-e', 'x', '--', claude.program, '-p', 'Go on']);
-    expect(second.stderr).toContain('claude goes on with its conversation');
+    expect(second.stderr).toContain('claude continues its conversation');
     const [first = [], next] = claude.starts();
     expect(next).toEqual([`--resume=${conversationOf(first)}`, '-p', 'Go on']);
     expect(spentOn(repository, 'x')).toBe(4.5);
@@ -121,7 +121,7 @@ describe('orch start -- claude', () => {
     expect(rest).toEqual([`--session-id=${conversationOf(next)}`, '-p', 'Go on']);
     const brief = readFileSync(join(claude.stage, 'brief'), 'utf8');
     expect(brief).toMatch(/^orch recorded this about earlier work on x\. .*\n\n> # Brief: x/);
-    expect(brief).toContain('\n> **Decided:** Use tokens\n');
+    expect(brief).toContain('\n> **Decided:** Use tokens (s2)\n');
   });
 
   it.each([
@@ -164,7 +164,12 @@ describe('orch start -- claude', () => {
     runOrch(repository, ['resume', '-e', 'x', '--', claude.program, '-p', 'Go'], { env });
     expect(spentOn(repository, 'x')).toBe(6);
     expect(statusOf(repository, 'x').session).toMatchObject({ number: 2, status: 'paused' });
-    expect(readFileSync(join(claude.stage, 'hooks'), 'utf8')).toBe('');
+    // Each time the agent starts it is told of its tools, and nothing else.
+    const told = readFileSync(join(claude.stage, 'hooks'), 'utf8').trimEnd().split('\n');
+    expect(told.map((line) => JSON.parse(line).hookSpecificOutput.additionalContext)).toEqual([
+      expect.stringMatching(/^orch records this session\. [^\n]*$/),
+      expect.stringMatching(/^orch records this session\. [^\n]*$/),
+    ]);
   });
 
   it('adds up the agents a script runs one after the other, by their hooks alone', () => {

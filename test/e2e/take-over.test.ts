@@ -30,7 +30,7 @@ describe('a session that another clone took over', () => {
     await waitUntil(() => running.stderr().includes(takenOver));
     expect(runOrch(first, ['status']).stdout).toMatch(/● session s1 \w+, taken over by s2/);
     expect(runOrch(first, ['session', 'status']).stdout).toMatch(
-      /^taken over +by session 2, in another clone \(w-\w+\)$/m,
+      /^taken over +by session 2 on \S+ \(w-\w+\)$/m,
     );
     const paused = runOrch(first, ['pause', '-e', 'm']);
     expect(paused).toMatchObject({ status: 0, stderr: expect.stringContaining(takenOver) });

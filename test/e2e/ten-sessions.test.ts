@@ -70,7 +70,7 @@ describe('the brief after ten sessions', () => {
     const next = makeAgent(repository, '0000000a-1111-4222-8333-444444444444', env);
     const told = next.call('SessionStart', { source: 'startup' }).hookSpecificOutput.additionalContext;
     expect(told).toContain('> **Goal:** Add login with server sessions');
-    expect(told).toMatch(/not itself a request\.\n$/);
+    expect(told).toMatch(/not itself a request\.\n\norch records this session\. [^\n]*$/);
     expect(told.length).toBeLessThan(10_000);
     next.call('UserPromptSubmit', { prompt: 'finish the limiter now' });
 
@@ -78,7 +78,9 @@ describe('the brief after ten sessions', () => {
     const compacted = next.call('SessionStart', { source: 'compact' }).hookSpecificOutput.additionalContext;
     expect(compacted).toContain('> **Goal:** Add login with server sessions');
     expect(compacted).toContain('finish the limiter now');
-    expect(compacted).toMatch(/continue now\. Do not start over, and do not wait for instructions\.\n$/);
+    expect(compacted).toMatch(
+      /continue now\. Do not start over, and do not wait for instructions\.\n\norch records this session\. [^\n]*$/,
+    );
     next.call('Stop', { last_assistant_message: 'The limiter has a window.' });
     next.call('SessionEnd', { reason: 'other' });
 

@@ -67,6 +67,7 @@ it('the library exports exactly this', () => {
     'saveCheckpoint',
     'setBudget',
     'shouldCheckpoint',
+    'startBatch',
     'startSession',
     'sync',
     'transition',

@@ -157,7 +157,7 @@ describe('the house', () => {
     );
     expect(appenders.map(({ path }) => path).sort()).toEqual([
       'checkpoint/merge.ts',
-      'checkpoint/rename.ts',
+      'checkpoint/move.ts',
       'checkpoint/store.ts',
     ]);
   });

@@ -38,10 +38,16 @@ export function fitBrief(draft: BriefDraft, maxTokens: number = usualTokens): Br
     }
     return Math.ceil(size / 4);
   };
-  const finish = (lines: readonly string[], sections: readonly BriefSection[]): Brief => ({
+  const finish = (lines: readonly string[], sections: readonly FullSection[]): Brief => ({
     markdown: `${lines.join('\n')}\n`,
     tokens: measure(lines),
-    sections,
+    sections: sections.map(({ name, label, lead, items, leftOut }) => ({
+      name,
+      label,
+      lead,
+      items,
+      leftOut,
+    })),
   });
   const shown = draft.sections.map(({ items }) => new Set(items.keys()));
   const places = orderOfDropping(draft.sections);

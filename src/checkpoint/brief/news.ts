@@ -1,4 +1,5 @@
 import { lookUp } from '../../keyed.ts';
+import { readCurrent } from '../../state/current.ts';
 import type { Entry, List, State } from '../../state/lists.ts';
 import type { SessionId } from '../../types.ts';
 
@@ -10,11 +11,7 @@ const kept: ReadonlySet<string> = new Set(['clock', 'sessions', 'ledger']);
  * where nothing is known of it.
  */
 export function findNews(state: State, conversation: string): State | null {
-  const own = new Set(
-    Object.entries(state.messages).flatMap(
-      ([session, { value }]) => (value.conversation === conversation ? [session as SessionId] : []), // the keys of this list are session ids
-    ),
-  );
+  const own = findSessionsOf(state, conversation);
   const seen = [...own].map((session) => lookUp(state.sessions, session)?.value.seenAt ?? 0);
   if (own.size === 0) return null;
   const since = Math.max(...seen);
@@ -31,4 +28,17 @@ export function findNews(state: State, conversation: string): State | null {
         ],
   );
   return Object.fromEntries(lists) as State; // the same lists under the same names, some of them shorter
+}
+
+/** The sessions a conversation was in: those in which it said something, and those of the agent that has it now. */
+function findSessionsOf(state: State, conversation: string): Set<SessionId> {
+  const [at, by] = lookUp(state.current, 'agent')?.stamp ?? [];
+  const agent = readCurrent(state, 'agent');
+  const isLast = agent?.session === conversation;
+  const hasIt = Object.entries(state.sessions).filter(
+    ([, { value }]) =>
+      isLast && at !== undefined && value.agent === agent.name && value.writer === by && value.seenAt >= at,
+  );
+  const spoke = Object.entries(state.messages).filter(([, { value }]) => value.conversation === conversation);
+  return new Set([...hasIt, ...spoke].map(([session]) => session as SessionId)); // the keys of both lists
 }

@@ -65,7 +65,7 @@ export function mustBeBrief(document: CheckpointDocument, state: State): void {
       mustBeShowable(brief.markdown, 'the brief');
       must(!lineForged.test(brief.markdown), 'a text begins no line of the brief');
       must(brief.tokens <= (maxTokens ?? 4_000), `the brief has ${brief.tokens} tokens`);
-      for (const line of quoteBrief(brief.markdown, document.epicId).trimEnd().split('\n').slice(2))
+      for (const line of quoteBrief(brief.markdown, document.epicId).split('\n').slice(2, -3))
         must(/^>( |$)/.test(line), `the quoted brief has a line of its own: ${line}`);
     }
 }
