@@ -28,7 +28,7 @@ function readText(value: Json): string {
 
 /** One line of it, without the marks of Markdown that a title has no use for. */
 function quote(text: string, maxBytes = 140): string {
-  return cleanLine(text.replace(/^\s*(?:#{1,6}|[-*>])\s+/gm, '').replaceAll('**', ''), maxBytes);
+  return cleanLine(text.replace(/^[ \t]*(?:#{1,6}|[-*>])[ \t]+/gm, '').replaceAll('**', ''), maxBytes);
 }
 
 const recorded: { readonly [K in Fact['kind']]?: (fact: Extract<Fact, { kind: K }>) => string } = {
