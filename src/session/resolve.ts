@@ -83,10 +83,7 @@ export async function readAllViews(
   return { views, unreadable };
 }
 
-/**
- * Which epic a command means: the one named, else config's, that of the work's own name, the branch's, the last one
- * used here, the only one.
- */
+/** Which epic a command means: the one named, config's, the work's own, the branch's, the last used, the only one. */
 export async function resolveEpic(ports: ResolvePorts, question: EpicQuestion): Promise<EpicChoice> {
   const { given, environment, create } = question;
   if (given !== undefined) return { epic: parseEpicId(given), because: 'given' };
