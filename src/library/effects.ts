@@ -44,7 +44,7 @@ export type RunEffectsOptions = Pick<
 export async function runEffects(
   name: string,
   effects: readonly ProgramEffect[],
-  options: RunEffectsOptions,
+  options: RunEffectsOptions = {},
   where: Where = {},
 ): Promise<RunInfo> {
   const { attempts = 3, backoff = 1_000, ...given } = options;
