@@ -1,6 +1,6 @@
 import type { Json } from '../types.ts';
 import type { AgentEvent, HookCall } from './agent-event.ts';
-import { describeFailure, describeTool, type Fields, isObject } from './tool-call.ts';
+import { describeFailure, describeTool, type Fields, isObject, readMark } from './tool-call.ts';
 import { readNotification, readPermissionRequest } from './waiting-call.ts';
 
 const textOf = (value: Json | undefined): string | null => (typeof value === 'string' ? value : null);
@@ -40,15 +40,15 @@ function readEvent(input: Fields, cwd: string | null): AgentEvent {
     case 'UserPromptSubmit':
       return { kind: 'prompt', text: textOf(input.prompt) ?? '' };
     case 'PreToolUse':
-      return { kind: 'before_tool', mark: textOf(input.tool_use_id) };
+      return { kind: 'before_tool', mark: readMark(input.tool_use_id) };
     case 'PostToolUse':
       return {
         kind: 'tool',
         facts: describeTool(input, { cwd, conversation: textOf(input.session_id) ?? '' }),
-        mark: textOf(input.tool_use_id),
+        mark: readMark(input.tool_use_id),
       };
     case 'PostToolUseFailure':
-      return { kind: 'tool', facts: describeFailure(input.error), mark: textOf(input.tool_use_id) };
+      return { kind: 'tool', facts: describeFailure(input.error), mark: readMark(input.tool_use_id) };
     case 'PreCompact':
       return { kind: 'before_compact' };
     case 'PostCompact':

@@ -14,6 +14,12 @@ export const isObject = (value: Json | undefined): value is Fields =>
 
 const textOf = (value: Json | undefined): string | null => (typeof value === 'string' ? value : null);
 
+/** The agent's own name for a call of a tool. It is kept, so what does not look like one is none. */
+export function readMark(value: Json | undefined): string | null {
+  const mark = textOf(value);
+  return mark !== null && /^[\w.:-]{1,128}$/.test(mark) ? mark : null;
+}
+
 /** What the use of a tool tells, as facts. Paths are from the folder the agent was in. */
 export function describeTool(
   { tool_name, tool_input, tool_response }: Fields,

@@ -2,7 +2,7 @@ import { type Keyed, lookUp } from '../keyed.ts';
 import type { Fact } from '../state/facts.ts';
 import { readFrom } from '../system/files.ts';
 import type { Json, Millis } from '../types.ts';
-import { describeFailure, describeTool, type Fields, isObject } from './tool-call.ts';
+import { describeFailure, describeTool, type Fields, isObject, readMark } from './tool-call.ts';
 import { type FileMark, readNewLines } from './transcript-files.ts';
 
 /* What Claude Code's tools did, as its transcript tells it: hooks need not look at every call. */
@@ -76,12 +76,13 @@ function* readParts(bytes: Buffer, since: Millis): Generator<Call | Result> {
   if (!(Date.parse(String(line.timestamp)) >= since)) return;
   for (const part of message.content) {
     if (!isObject(part)) continue;
-    if (part.type === 'tool_use' && typeof part.id === 'string')
-      yield { kind: 'call', mark: part.id, name: part.name ?? null, input: part.input ?? null };
-    if (part.type === 'tool_result' && typeof part.tool_use_id === 'string')
+    const [asked, answered] = [readMark(part.id), readMark(part.tool_use_id)];
+    if (part.type === 'tool_use' && asked !== null)
+      yield { kind: 'call', mark: asked, name: part.name ?? null, input: part.input ?? null };
+    if (part.type === 'tool_result' && answered !== null)
       yield {
         kind: 'result',
-        mark: part.tool_use_id,
+        mark: answered,
         cwd: typeof line.cwd === 'string' ? line.cwd : null,
         conversation: typeof line.sessionId === 'string' ? line.sessionId : '',
         isError: part.is_error === true,

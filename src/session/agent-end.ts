@@ -29,7 +29,8 @@ export async function endAgent(
 
 /** Why an agent ended, in its own word for it: most of them say nothing to a person. */
 function describeEnd(reason: string | null): string {
-  if (reason === null || reason === 'other') return 'ended';
+  // Changed in any way, a secret in it would no longer be known as one: only plain words are taken.
+  if (reason === null || reason === 'other' || !/^[a-z ]{1,40}$|^[a-z_]{1,40}$/.test(reason)) return 'ended';
   if (reason === 'prompt_input_exit') return 'was closed';
   if (reason === 'logout') return 'ended: logged out';
   return `ended: ${reason.replaceAll('_', ' ')}`;
