@@ -8,20 +8,20 @@ import type { StorePorts } from './tip.ts';
 export type Name =
   | { readonly kind: 'latest'; readonly back: number }
   | { readonly kind: 'green' }
-  | { readonly kind: 'number'; readonly seq: number }
+  | { readonly kind: 'number'; readonly seq: number; readonly text: string }
   | { readonly kind: 'session'; readonly number: number }
   | { readonly kind: 'before'; readonly at: Millis }
   | { readonly kind: 'prefix'; readonly text: string };
 
 const agoUnits: Record<string, string> = { s: 'seconds', m: 'minutes', h: 'hours', d: 'days', w: 'weeks' };
 
-/** Reads a name: `58`, `latest`, `latest~2`, `green`, `s7`, `2h ago`, an id, or the beginning of one. */
+/** Reads a name: `58`, `latest`, `latest~2`, `green`, `s7`, `2h ago`, an id, a commit, or the beginning of either. */
 export function parseName(text: string, now: Millis): Name {
   const name = text.trim();
   const latest = /^latest(?:~(\d{1,9}))?$/.exec(name);
   if (latest) return { kind: 'latest', back: Number(latest[1] ?? 0) };
   if (name === 'green') return { kind: 'green' };
-  if (/^\d{1,15}$/.test(name)) return { kind: 'number', seq: Number(name) };
+  if (/^\d{1,15}$/.test(name)) return { kind: 'number', seq: Number(name), text: name };
   const session = /^s(\d{1,9})$/.exec(name);
   if (session) return { kind: 'session', number: Number(session[1]) };
   const ago = /^(\d{1,6})\s*(s|m|h|d|w)[a-z]*\s+ago$/.exec(name);
@@ -29,13 +29,18 @@ export function parseName(text: string, now: Millis): Name {
   if (ago && unit) return { kind: 'before', at: add(now, { [unit]: -Number(ago[1]) }).getTime() };
   if (/^(ckpt-[0-9a-z-]*|[a-z0-9]{4,64})$/.test(name)) return { kind: 'prefix', text: name };
   throw new OrchError('USAGE', `${JSON.stringify(text.slice(0, 80))} does not name a checkpoint`, {
-    hint: 'Use a number, latest, latest~2, green, s7, "2h ago", an id or the beginning of one',
+    hint: 'Use a number, latest, latest~2, green, s7, "2h ago", an id, a commit, or the beginning of one',
   });
 }
 
 /** Does a checkpoint's id begin like this, with or without its `ckpt-` and number? */
 function hasPrefix({ id }: Checkpoint, text: string): boolean {
   return id.startsWith(text) || (id.split('-')[2] ?? '').startsWith(text);
+}
+
+/** Does this name its commit, in full or by a beginning long enough to be meant as one? */
+function isCommit(commit: Found['commit'], text: string): boolean {
+  return /^[0-9a-f]{7,64}$/.test(text) && commit.oid.startsWith(text);
 }
 
 /** Is this the checkpoint that is meant? */
@@ -46,13 +51,13 @@ function matches(name: Name, { checkpoint, commit, index }: Found): boolean {
     case 'green':
       return checkpoint.gates === 'green';
     case 'number':
-      return checkpoint.seq === name.seq;
+      return checkpoint.seq === name.seq || isCommit(commit, name.text);
     case 'session':
       return checkpoint.sessionNumber === name.number;
     case 'before':
       return commit.authoredAt <= name.at;
     case 'prefix':
-      return hasPrefix(checkpoint, name.text);
+      return hasPrefix(checkpoint, name.text) || isCommit(commit, name.text);
   }
 }
 
@@ -105,10 +110,10 @@ function isSame(name: Name, a: Found, b: Found): boolean {
 }
 
 /** Can nothing older match as well? In an unmerged history numbers only fall. */
-function isAlone(name: Name, { checkpoint, merged }: Found): boolean {
+function isAlone(name: Name, { checkpoint, commit, merged }: Found): boolean {
   if (name.kind === 'latest' || name.kind === 'green' || name.kind === 'before') return true;
   if (merged) return false;
-  return name.kind !== 'prefix' || name.text === checkpoint.id;
+  return name.kind !== 'prefix' || name.text === checkpoint.id || name.text === commit.oid;
 }
 
 function notFound(epic: EpicId, text: string, name: Name): OrchError {

@@ -1,11 +1,13 @@
 import type { HookCall } from '../integration/agent-event.ts';
 import { readPrompt } from '../integration/prompt.ts';
+import { findFailure } from '../integration/provider-limit.ts';
 import { lookUp } from '../keyed.ts';
 import type { Fact } from '../state/facts.ts';
 import { compareStamps } from '../state/join.ts';
 import type { State } from '../state/lists.ts';
 import { hasEnded } from '../state/transition.ts';
 import { identifyProcess } from '../system/process.ts';
+import { cleanLine } from '../text.ts';
 import { formatUsd } from '../units.ts';
 import { hasBegun } from './agent-begin.ts';
 import { type AgentAnswer, type AgentPorts, type Around, nothingToSay } from './agent-call.ts';
@@ -74,7 +76,8 @@ export async function handleAgent(ports: AgentPorts, call: HookCall, around: Aro
         },
       );
     case 'failure': {
-      const text = `${call.agent} could not go on: ${event.error}`;
+      const said = findFailure(call.transcript ?? '')?.text ?? event.error.replaceAll('_', ' ');
+      const text = `${call.agent} ${couldNotGoOn}: ${cleanLine(said, 300)}`;
       return withLink(ports, call, around, link, [{ kind: 'note', id: `n-${ports.random.id(6)}`, text }]);
     }
   }
@@ -191,12 +194,31 @@ async function endAgent(
   if (hasBegun(ports, session)) await work(ports, link, await readView(ports, link.epic), []);
   if (around.session === session) return nothingToSay; // its supervisor ends it, and may go on with it
   if (hasBegun(ports, session)) {
-    const because = `${link.agent} ${describeEnd(reason)}`;
-    await endSession(ports, await targetOf(ports, link), 'pause', because, { isRoutine: true });
+    const failure = await findUntold(ports, link, reason);
+    const because = failure ? `${link.agent} failed: ${failure}` : `${link.agent} ${describeEnd(reason)}`;
+    const how = failure ? 'fail' : 'pause';
+    await endSession(ports, await targetOf(ports, link), how, because, failure ? {} : { isRoutine: true });
   }
   forgetSession(ports, link);
   return nothingToSay;
 }
+
+/**
+ * Why an agent that runs without a terminal could not do its work: no hook tells, its transcript does. One that told
+ * of a failure by its hook goes on until its user closes it.
+ */
+async function findUntold(ports: AgentPorts, link: AgentLink, reason: string | null): Promise<string | null> {
+  if (reason !== null && reason !== 'other') return null;
+  const failure = findFailure(link.transcripts.at(-1) ?? '');
+  if (failure === null) return null;
+  const { notes } = (await readView(ports, link.epic)).state;
+  const isTold = Object.values(notes).some(
+    ({ value }) => value.session === link.session && value.text.startsWith(`${link.agent} ${couldNotGoOn}`),
+  );
+  return isTold ? null : cleanLine(failure.text, 300);
+}
+
+const couldNotGoOn = 'could not continue';
 
 /** Why an agent ended, in its own word for it: most of them say nothing to a person. */
 function describeEnd(reason: string | null): string {

@@ -87,9 +87,9 @@ describe('orch baseline', () => {
     );
     const ran = runText(repository);
     expect(ran.status).toBe(3);
-    expect(ran.stderr).toMatch(/^error: loud, hang, bytes, nothing: red\n/);
+    expect(ran.stderr).toMatch(/^error: loud, hang, bytes: red\n/);
     expect(ran.stdout).toMatch(/⧖ hang timed out after [1-9]\d*(ms|s)\n/);
-    expect(ran.stdout).toContain('could not be started: no-such-program');
+    expect(ran.stdout).toContain('– nothing skipped: could not be started: no-such-program');
     expect(isAlive(Number(readFileSync(join(repository.home, 'forked'), 'utf8')))).toBe(false);
     const { gates } = show(repository, 'latest').document.state;
     expect(gates.loud?.value.output).toMatch(/^…[\s\S]*\n3000\nTHE REASON\n+exit status 1$/);
