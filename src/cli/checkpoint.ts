@@ -110,14 +110,22 @@ const verify: CommandSpec = {
     const data = { checked: found.checked, damaged: damaged.length };
     const of = `of ${found.checked} checkpoints`;
     if (damaged.length === 0)
-      throw new OrchError('FORMAT_UNSUPPORTED', `${newer.length} ${of} were written by a newer orch`, {
-        hint: 'Nothing is damaged. Update orch to read them.',
-        data: { ...data, newer: newer.length },
-      });
-    throw new OrchError('INTEGRITY', `${damaged.length} ${of} are damaged`, {
-      hint: 'The others can be used as always: a new checkpoint does without the damaged ones.',
-      data,
-    });
+      throw new OrchError(
+        'FORMAT_UNSUPPORTED',
+        `${newer.length} ${of} ${newer.length === 1 ? 'was' : 'were'} written by a newer orch`,
+        {
+          hint: 'Nothing is damaged. Update orch to read them.',
+          data: { ...data, newer: newer.length },
+        },
+      );
+    throw new OrchError(
+      'INTEGRITY',
+      `${damaged.length} ${of} ${damaged.length === 1 ? 'is' : 'are'} damaged`,
+      {
+        hint: 'The others can be used as always: a new checkpoint does without the damaged ones.',
+        data,
+      },
+    );
   },
 };
 

@@ -41,7 +41,7 @@ const epicsFolder = 'refs/orchestration/epics';
 /** Git alone says which there are, in a moment: a Node for every Tab would be felt. */
 const listing: { readonly [N in Named]: string } = {
   epic: `git for-each-ref --format='%(refname:lstrip=3)' ${epicsFolder} 2>/dev/null`,
-  checkpoint: `git log -50 --format=%s "$(git for-each-ref --count=1 --sort=-committerdate --format='%(refname)' "${epicsFolder}$in")" 2>/dev/null | sed -n 's/^ckpt \\([0-9]*\\):.*/\\1/p'; echo latest green`,
+  checkpoint: `git log -50 --format=%s "$(git for-each-ref --count=1 --sort=-committerdate --format='%(refname)' "${epicsFolder}$in" 2>/dev/null)" 2>/dev/null | sed -n 's/^ckpt \\([0-9]*\\):.*/\\1/p'; echo latest green`,
 };
 
 function formatBash(words: readonly Words[], specs: readonly Spec[]): string {
@@ -77,7 +77,7 @@ complete -F _orch orch`;
 
 const fishListing: { readonly [N in Named]: string } = {
   epic: `git for-each-ref --format='%(refname:lstrip=3)' ${epicsFolder} 2>/dev/null`,
-  checkpoint: `echo latest; echo green; git log -50 --format=%s (git for-each-ref --count=1 --sort=-committerdate --format='%(refname)' ${epicsFolder}) 2>/dev/null | string replace -rf '^ckpt (\\d+):.*' '$1'`,
+  checkpoint: `echo latest; echo green; git log -50 --format=%s (git for-each-ref --count=1 --sort=-committerdate --format='%(refname)' ${epicsFolder} 2>/dev/null) 2>/dev/null | string replace -rf '^ckpt (\\d+):.*' '$1'`,
 };
 
 function formatFish(words: readonly Words[]): string {

@@ -75,6 +75,19 @@ describe('orch baseline', () => {
     expect(orchJson(repository, ['checkpoint', 'verify'])).toMatchObject({ damaged: [] });
   });
 
+  it('skips a gate whose program is not installed, and is green or unknown by the others', () => {
+    const repository = makeRepositoryWithCommit();
+    const missing = { name: 'lint', run: 'no-such-linter --all' };
+    configure(repository, { name: 'test', run: 'true' }, missing);
+    const ran = runText(repository);
+    expect(ran.status).toBe(0);
+    expect(ran.stdout).toContain('– lint skipped: its program is not installed here\n');
+    expect(list(repository).checkpoints[0]?.gates).toBe('green');
+    configure(repository, missing);
+    expect(runText(repository).status).toBe(0);
+    expect(list(repository).checkpoints[0]?.gates).toBe('unknown');
+  });
+
   it('keeps of a gate that fails, hangs, prints bytes, forks or cannot be started what a reader needs', () => {
     const repository = makeRepositoryWithCommit();
     configure(
