@@ -21,8 +21,8 @@ export function readYaml(text: string): YamlText | { readonly problem: YamlProbl
   const placeAt = (offset: number) => findPlace(text, offset);
   const { tokens, tooDeepAt } = readTokens(text);
   if (tooDeepAt !== null) return { problem: { message: 'nested too deeply', ...placeAt(tooDeepAt) } };
-  // At another log level yaml would print warnings past us.
-  const composer = new Composer({ prettyErrors: false, logLevel: 'error' });
+  // At another log level yaml would print warnings past us. Tags such as !!binary and !!set stand for no plain value.
+  const composer = new Composer({ prettyErrors: false, logLevel: 'error', resolveKnownTags: false });
   const [document = new Document(null), another] = composer.compose(tokens, true, text.length);
   const [wrong] = [...document.errors, ...document.warnings];
   if (wrong) return { problem: { message: wordProblem(wrong, text), ...placeAt(wrong.pos[0]) } };

@@ -4,6 +4,7 @@ import { type Current, readCurrent } from '../state/current.ts';
 import type { Fact } from '../state/facts.ts';
 import { compareStamps } from '../state/join.ts';
 import type { State } from '../state/lists.ts';
+import { findDoneTask } from '../state/run.ts';
 import { cleanLine } from '../text.ts';
 import type { Json, Micros } from '../types.ts';
 import { count, formatUsd } from '../units.ts';
@@ -27,7 +28,7 @@ function readText(value: Json): string {
 
 /** One line of it, without the marks of Markdown that a title has no use for. */
 function quote(text: string, maxBytes = 140): string {
-  return cleanLine(text.replace(/^\s*(?:#{1,6}|[-*>])\s+/gm, '').replaceAll('**', ''), maxBytes);
+  return cleanLine(text.replace(/^[ \t]*(?:#{1,6}|[-*>])[ \t]+/gm, '').replaceAll('**', ''), maxBytes);
 }
 
 const recorded: { readonly [K in Fact['kind']]?: (fact: Extract<Fact, { kind: K }>) => string } = {
@@ -59,13 +60,12 @@ export function sayCommits({ commits: known }: State, { commits }: State): strin
   return last ? `${count(made.length, 'commit')}: ${quote(last.value.subject)}` : '';
 }
 
-/** The tasks of a plan. */
-export function sayTasks(facts: readonly Fact[]): string {
-  const named = (wanted: string) =>
-    facts.flatMap((fact) => (fact.kind === 'task' && fact.status === wanted ? [fact.id] : []));
-  const [failed, done] = [named('failed'), named('succeeded')];
+/** The tasks of a plan: one with effects is done when they are. */
+export function sayTasks(facts: readonly Fact[], { runs }: State): string {
+  const failed = facts.flatMap((fact) => (fact.kind === 'task' && fact.status === 'failed' ? [fact.id] : []));
   if (failed.length > 0) return `Task failed: ${failed.join(', ')}`;
-  return done.length > 0 ? `Task done: ${done.join(', ')}` : '';
+  const done = new Set(facts.flatMap((fact) => findDoneTask(runs, fact) ?? []));
+  return done.size > 0 ? `Task done: ${[...done].join(', ')}` : '';
 }
 
 /** What was approved and asked for, what is being worked on, and how the tests are. */

@@ -71,7 +71,7 @@ function sayStarted(events: readonly Event[]): string {
 /** At most two things that happened; empty where there is none worth a title. */
 function sayHappened(trigger: Trigger, events: readonly Event[], before: State, after: State): string {
   const facts = events.map(({ fact }) => fact);
-  const recorded = [...sayRecorded(facts), sayTasks(facts), ...sayCurrent(facts, after)];
+  const recorded = [...sayRecorded(facts), sayTasks(facts, after), ...sayCurrent(facts, after)];
   // Files and money at the start of a session are those it found.
   const found =
     trigger === 'session_start'

@@ -3,10 +3,13 @@ import { isOrchError } from '../errors.ts';
 import type { HookCall } from '../integration/agent-event.ts';
 import { parseHookCall } from '../integration/hook-call.ts';
 import { type Orch, openOrch } from '../orch.ts';
-import { handleAgent } from '../session/agent.ts';
+import { handleAgent, linkOf } from '../session/agent.ts';
 import type { AgentAnswer } from '../session/agent-call.ts';
+import { settleCalm } from '../session/agent-calm.ts';
+import { forgetCalm, keepUnsaid, readCalmName, takeUnsaid, wakeAgent } from '../session/calm-files.ts';
 import { forgetHookFaults, keepHookFault } from '../session/hook-faults.ts';
 import { findCaller } from '../system/process.ts';
+import type { SessionId } from '../types.ts';
 import { readSettings } from './environment.ts';
 import { writeTo } from './output.ts';
 
@@ -19,6 +22,7 @@ export async function run(argv: readonly string[], text: string = readFileSync(0
   // Claude Code is where its last command went, which may be anywhere.
   const beganIn = call.agent === 'claude' ? process.env.CLAUDE_PROJECT_DIR || undefined : undefined;
   const place = { cwd: call.cwd ?? process.cwd(), beganIn };
+  const name = call.agent === 'claude' ? readCalmName(process.env.CLAUDE_CODE_SESSION_ID) : null;
   let orch: Orch | null = null;
   try {
     const settings = readSettings(process.env);
@@ -26,20 +30,56 @@ export async function run(argv: readonly string[], text: string = readFileSync(0
     const agentPid = Number(process.env.CLAUDE_PID) || findCaller();
     const { session, epic } = settings;
     const answer = await handleAgent(orch, call, { session, epic, agentPid });
-    const said = format(call, answer);
-    if (said !== null) writeTo(1, `${JSON.stringify(said)}\n`);
-    // Under a supervisor hooks only record.
-    if (call.event.kind === 'stop' && answer.halt === null && session === undefined)
-      await (await import('./hook-gates.ts')).startGates(orch, call, settings.trusted);
+    if (name === null) say(call, answer);
+    else await settle(orch, call, answer, name, session);
+    // Under a supervisor hooks only record: it stops the agent itself.
+    if (session === undefined) await followUp(orch, call, answer, { agentPid, isTrusted: settings.trusted });
     await forgetHookFaults(orch, kindOf(call));
   } catch (error) {
     // Where a setting is wrong, nothing was opened yet; that the setting is wrong is kept all the same.
     orch ??= await openOrch(place).catch(() => null);
+    if (orch !== null) wakeAgent(orch, name);
     if (orch !== null) await keepFault(orch, call, error);
   } finally {
     orch?.close();
   }
   return 0;
+}
+
+/** What is to be done once the agent has its answer. */
+async function followUp(
+  orch: Orch,
+  call: HookCall,
+  { halt }: AgentAnswer,
+  { agentPid, isTrusted }: { readonly agentPid: number; readonly isTrusted: boolean },
+): Promise<void> {
+  if (halt !== null && call.agent === 'codex')
+    await (await import('./hook-halt.ts')).haltTurn(orch, call, { pid: agentPid, reason: halt });
+  if (halt === null && call.event.kind === 'stop')
+    await (await import('./hook-gates.ts')).startGates(orch, call, isTrusted);
+}
+
+function say(call: HookCall, answer: AgentAnswer): void {
+  const said = format(call, answer);
+  if (said !== null) writeTo(1, `${JSON.stringify(said)}\n`);
+}
+
+/** Answers, and decides whether the agent's next calls have to be looked at. Beside the agent nothing can be said. */
+async function settle(
+  orch: Orch,
+  call: HookCall,
+  answer: AgentAnswer,
+  name: string,
+  session: SessionId | undefined,
+): Promise<void> {
+  if (process.env.ORCH_ASIDE === '1') {
+    if (answer.message !== null) await keepUnsaid(orch, name, answer.message);
+  } else {
+    const messages = [takeUnsaid(orch, name), answer.message].filter((message) => message !== null);
+    say(call, { ...answer, message: messages.join(' ') || null });
+  }
+  if (call.event.kind === 'end') forgetCalm(orch, name);
+  else await settleCalm(orch, linkOf(orch, call, { session }), name, call.event.kind === 'prompt');
 }
 
 function kindOf({ agent, event }: HookCall) {

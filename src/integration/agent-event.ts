@@ -12,8 +12,8 @@ export type AgentEvent =
       readonly model: string | null;
     }
   | { readonly kind: 'prompt'; readonly text: string }
-  /** A tool was used; what that tells. */
-  | { readonly kind: 'tool'; readonly facts: readonly Fact[] }
+  /** A tool was used; what that tells, and the mark by which the transcript tells it too. */
+  | { readonly kind: 'tool'; readonly facts: readonly Fact[]; readonly mark: string | null }
   /** A tool is about to be used; by its mark, what the model said of it is found in the transcript. */
   | { readonly kind: 'before_tool'; readonly mark: string | null }
   | { readonly kind: 'before_compact' }
@@ -45,5 +45,7 @@ export type HookCall = {
   readonly cwd: string | null;
   /** The agent that this one started, where it is that one's call. */
   readonly helper: string | null;
+  /** The agent's own name for the turn, where it has one (Codex). */
+  readonly turn: string | null;
   readonly event: AgentEvent;
 };

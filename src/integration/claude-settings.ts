@@ -9,6 +9,7 @@ import {
   removeHooks,
   writeHooks,
 } from './agent-hooks.ts';
+import { unlessCalm } from './calm-line.ts';
 import { appendEntry, removeEntry, replaceNode, writeLike } from './json-edit.ts';
 import { findMember, isRecord, type JsonNode, readJson } from './json-text.ts';
 import {
@@ -121,8 +122,12 @@ function chooseHooks({ command, shared, version, isHookedElsewhere }: ClaudeOpti
   const args = ['hook', 'claude'];
   const line = shared ? guardForShell(args) : quoteForShell([...command, ...args]);
   const known = events.filter(([, since]) => since === null || isAtLeast(version, since));
-  return known.map(([event]) => [event, { type: 'command', command: line, timeout: usualTimeout }]);
+  const lineOf = (event: string) => (ofTools.includes(event) ? unlessCalm(line) : line);
+  return known.map(([event]) => [event, { type: 'command', command: lineOf(event), timeout: usualTimeout }]);
 }
+
+/** What happens at every tool call. */
+const ofTools: readonly string[] = ['PreToolUse', 'PostToolUse', 'PostToolUseFailure'];
 
 function isAtLeast(version: string | null, since: readonly number[]): boolean {
   const found = /(\d+)\.(\d+)\.(\d+)/

@@ -1,4 +1,5 @@
 import { basename } from 'node:path';
+import { readCalmLine } from './calm-line.ts';
 
 /** How orch is started: the program alone, or the one that runs it and its script. */
 export type OrchCommand = readonly string[];
@@ -19,13 +20,14 @@ export function guardForShell(args: readonly string[]): string {
 /** The arguments, where a line is one of orch's own and nothing else; null for everybody else's. */
 export function readOwnLine(line: unknown): readonly string[] | null {
   if (typeof line !== 'string') return null;
-  const guarded = /^command -v orch >\/dev\/null 2>&1 && (orch [^&|;<>]*) \|\| true$/.exec(line)?.[1];
-  return readOwnWords(splitPlainLine(guarded ?? line));
+  const inner = readCalmLine(line) ?? line;
+  const guarded = /^command -v orch >\/dev\/null 2>&1 && (orch [^&|;<>]*) \|\| true$/.exec(inner)?.[1];
+  return readOwnWords(splitPlainLine(guarded ?? inner));
 }
 
 /** The program that a line of orch's own starts, and its script; null where it takes orch from the path. */
 export function readOwnProgram(line: string): readonly string[] | null {
-  const words = splitPlainLine(line);
+  const words = splitPlainLine(readCalmLine(line) ?? line);
   const args = readOwnWords(words);
   const program = words && args ? words.slice(0, words.length - args.length) : [];
   return program.some((word) => /[\\/]/.test(word)) ? program : null;

@@ -83,7 +83,7 @@ export function readNewLines(
   path: string,
   mark: FileMark | null,
   restart: () => void,
-  onLine: (line: Buffer) => void,
+  onLine: (line: Buffer, offset: number) => void,
 ): FileReading {
   try {
     const fate = mark === null ? null : compare(path, mark);
@@ -110,7 +110,11 @@ function digestTail(bytes: Buffer): string {
   return hash('sha256', bytes).slice(0, 16);
 }
 
-function readLines(path: string, from: number, onLine: (line: Buffer) => void): FileMark | null {
+function readLines(
+  path: string,
+  from: number,
+  onLine: (line: Buffer, offset: number) => void,
+): FileMark | null {
   let inode: number | null = null;
   let offset = from;
   /** What was read behind the offset; empty, and only measured, where it is past all bounds. */
@@ -125,7 +129,8 @@ function readLines(path: string, from: number, onLine: (line: Buffer) => void): 
     for (let end = chunk.bytes.indexOf(newline); end >= 0; end = chunk.bytes.indexOf(newline, start)) {
       const length = partialLength + end - start;
       const last = chunk.bytes.subarray(start, end);
-      if (length <= longestLine) onLine(partial.length === 0 ? last : Buffer.concat([...partial, last]));
+      if (length <= longestLine)
+        onLine(partial.length === 0 ? last : Buffer.concat([...partial, last]), offset);
       offset += length + 1;
       partial = [];
       partialLength = 0;
@@ -136,7 +141,7 @@ function readLines(path: string, from: number, onLine: (line: Buffer) => void): 
     partial = partialLength <= longestLine ? [...partial, rest] : [];
   }
   // Without its newline a line may be whole nevertheless, and the last one an agent wrote before it was killed.
-  if (partial.length > 0) onLine(Buffer.concat(partial));
+  if (partial.length > 0) onLine(Buffer.concat(partial), offset);
   if (inode === null) return null;
   const start = Math.max(0, offset - tailLength);
   const tail = readFrom(path, start, offset - start);

@@ -4,6 +4,7 @@ import type { Wish } from '../plan/choice.ts';
 import type { RunInfo } from '../plan/describe.ts';
 import { loadPlan } from '../plan/load.ts';
 import type { RunEvent } from '../plan/progress.ts';
+import { chooseEffects } from '../plan/replan.ts';
 import { workOnPlan } from '../plan/run-plan.ts';
 import type { Plan } from '../plan/types.ts';
 import { using, type Where } from './where.ts';
@@ -22,6 +23,12 @@ export type RunPlanOptions = {
   readonly budget?: number | string;
   /** Though the run is another clone's. */
   readonly takeOver?: boolean;
+  /** Effects, by their ids, that were tried, not acknowledged and are different now: send them as they are now. */
+  readonly replan?: readonly string[];
+  /** The same: send them as they were planned. */
+  readonly asPlanned?: readonly string[];
+  /** Effects that are not acknowledged, and count as done because you say so. */
+  readonly done?: readonly string[];
   /** Ends the tasks that run; the run can be resumed. */
   readonly signal?: AbortSignal;
   readonly onEvent?: (event: RunEvent) => void;
@@ -39,6 +46,7 @@ export function runPlan(plan: string | Plan, options: RunPlanOptions, where: Whe
       plan: typeof plan === 'string' ? loadPlan(plan) : plan,
       path: typeof plan === 'string' ? resolve(plan) : null,
       wish,
+      choices: readChoices(options),
       epic: parseEpicId(epicId),
       jobs: options.jobs ?? 1,
       budget: budget === undefined ? null : String(budget),
@@ -50,4 +58,8 @@ export function runPlan(plan: string | Plan, options: RunPlanOptions, where: Whe
     });
     return outcome.run;
   });
+}
+
+function readChoices({ replan = [], asPlanned = [], done = [] }: RunPlanOptions) {
+  return chooseEffects({ replan, as_planned: asPlanned, done });
 }

@@ -5,6 +5,7 @@ import type { SyncPreview } from '../checkpoint/sync-preview.ts';
 import { openSyncRemote } from '../checkpoint/sync-remote.ts';
 import { parseEpicId } from '../ids.ts';
 import type { Orch } from '../orch.ts';
+import { wakeAgents } from '../session/calm-files.ts';
 import { listUnsaved, type Unsaved } from '../session/unsaved.ts';
 import type { Millis } from '../types.ts';
 import { using, type Where } from './where.ts';
@@ -45,8 +46,13 @@ export function sync(
     const opened = await open(orch, remote, options);
     const mayPublish = async (publication: Publication, name: string) =>
       (await options.mayPublish?.(publication, name)) ?? false;
-    const result = await syncWith(orch, opened, { ...(await readWish(orch, options)), mayPublish });
-    return { ...result, pending: await listUnsaved(orch) };
+    try {
+      const result = await syncWith(orch, opened, { ...(await readWish(orch, options)), mayPublish });
+      return { ...result, pending: await listUnsaved(orch) };
+    } finally {
+      // Another clone may have spent, or lowered a budget.
+      wakeAgents(orch, null);
+    }
   });
 }
 

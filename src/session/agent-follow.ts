@@ -16,10 +16,12 @@ import { statIfThere } from '../system/files.ts';
 import type { AgentSessionId, Millis } from '../types.ts';
 import { type AgentLink, emptyLink, readLink, removeLink, writeLink } from './agent-link.ts';
 import { joinConversation, meterSession } from './agent-meter.ts';
+import { nameTasks, noHook, withTold } from './agent-told.ts';
+import { readView } from './context.ts';
 import { type AgentPlan, agentFact, findTranscript, writeCommand } from './conversation.ts';
 import { decideWait } from './limit-wait.ts';
 import { isNews, metersOf } from './meters.ts';
-import type { SessionPorts, Target } from './record.ts';
+import { record, type SessionPorts, type Target } from './record.ts';
 import { settleConversation } from './recover.ts';
 
 /** How a command goes on after its end. */
@@ -39,6 +41,8 @@ export type Follower = {
   findFailure(exit: Exit): ProviderFailure | null;
   /** How it goes on, where it ended only because its provider lets it do no more for now. */
   planAgain(exit: Exit, state: State): Again | null;
+  /** Records what the agents' tools did, as far as no hook has: the agents are gone. */
+  recordRest(): Promise<void>;
   close(): void;
 };
 
@@ -99,6 +103,14 @@ export async function followAgents(
       const next = writeCommand(argv, { ...plan, session, goesOn: true, isAdded: true }, null);
       // A prompt that came by stdin is gone, and there is no place for the conversation either.
       return next.argv.some((word) => word.endsWith(session ?? '')) ? { at, argv: next.argv } : null;
+    },
+    async recordRest() {
+      const link = readLink(ports.home, target.session);
+      if (link === null) return;
+      await withTold(ports, link, noHook, async (told) => {
+        const { state } = await readView(ports, target.epic);
+        if (told.length > 0) await record(ports, target, nameTasks(told, state));
+      });
     },
     close: () => removeLink(ports.disk, ports.home, target.session),
   };

@@ -21,6 +21,7 @@ import { isUsage } from '../state/fact-check.ts';
 import type { Random } from '../system/clock.ts';
 import { type Disk, listFolder, readTextIfThere, removeIfThere, writeAtomically } from '../system/files.ts';
 import type { EpicId, Millis, SessionId } from '../types.ts';
+import { forgetCalm } from './calm-files.ts';
 import type { EpicChoice } from './resolve.ts';
 import { isOthers } from './writer.ts';
 
@@ -39,6 +40,8 @@ export type AgentLink = {
   readonly before: Keyed<Usage>;
   /** When the conversations joined whose transcripts were not there yet, by transcript. Missing in older links. */
   readonly begins?: Keyed<Millis>;
+  /** When each transcript joined: what tools did before is another session's. Missing in older links. */
+  readonly joined?: Keyed<Millis>;
   /** What the agent last said, in its status line, that it has cost. */
   readonly figure?: LiveFigure;
   /** Was the agent told what it has to know when it was started? */
@@ -66,6 +69,11 @@ export function meterCache(home: string, session: SessionId): string {
   return join(folderOf(home), nameFile(session, '.meter'));
 }
 
+/** Where it is kept how far what the agents' tools did was read. */
+export function toldPath(home: string, session: SessionId): string {
+  return join(folderOf(home), nameFile(session, '.told'));
+}
+
 /** Where it is kept that a session's agent waits for its user. */
 export function waitingPath(home: string, session: SessionId): string {
   return join(folderOf(home), nameFile(session, '.waiting'));
@@ -81,8 +89,10 @@ export async function writeLink(disk: Disk, home: string, random: Random, link: 
 }
 
 export function removeLink(disk: Disk, home: string, session: SessionId): void {
+  for (const name of readLink(home, session)?.agentSessions ?? []) forgetCalm({ disk, home }, name);
   removeIfThere(disk, pathOf(home, session));
   removeIfThere(disk, waitingPath(home, session));
+  removeIfThere(disk, toldPath(home, session));
   removeCached(disk, meterCache(home, session));
 }
 
@@ -96,6 +106,7 @@ const isLink = withFields<AgentLink>({
   transcripts: listOf(text),
   before: mapOf(isUsage),
   begins: optional(mapOf(time)),
+  joined: optional(mapOf(time)),
   figure: optional(
     withFields<LiveFigure>({
       agentSession: text,

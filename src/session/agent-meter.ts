@@ -66,6 +66,7 @@ export async function joinConversation(
     agentSessions: isKnown ? link.agentSessions : [...link.agentSessions, session],
     transcripts: [...link.transcripts, ...added],
     before: isNew ? link.before : await addWhatIsThere(ports, link, state, added),
+    joined: { ...link.joined, ...Object.fromEntries(added.map((path) => [path, now])) },
     begins: { ...link.begins, ...Object.fromEntries(added.filter(isEmpty).map((path) => [path, now])) },
   };
   await writeLink(ports.disk, ports.home, ports.random, joined);

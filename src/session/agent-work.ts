@@ -1,11 +1,10 @@
 import { isOn } from '../checkpoint/policy.ts';
-import { lookUp } from '../keyed.ts';
 import type { Fact } from '../state/facts.ts';
-import type { State } from '../state/lists.ts';
 import { beginHooked, hasBegun } from './agent-begin.ts';
 import type { AgentPorts } from './agent-call.ts';
 import type { AgentLink } from './agent-link.ts';
 import { type Awaited, awaitCost, explainFullContext, readAgent, warnOfUnpriced } from './agent-reading.ts';
+import { nameTasks, withTold } from './agent-told.ts';
 import type { EpicView } from './context.ts';
 import { meteredFacts } from './import.ts';
 import { readLive } from './live.ts';
@@ -25,21 +24,36 @@ export type Worked = {
   readonly full: string | null;
 };
 
-/** Records facts and what was used up meanwhile, and says what to make of it. */
+/** What is asked of a look at an agent besides. */
+export type Wanted = Awaited & {
+  readonly ask?: Ask | null;
+  /** The mark of the tool that the facts are of: its transcript tells them too. */
+  readonly told?: string | null;
+  /** Does the session begin now, whatever there is to record? */
+  readonly begins?: boolean;
+};
+
+/** Records facts, what the agent's tools did and what was used up meanwhile, and says what to make of it. */
 export async function work(
   ports: AgentPorts,
   link: AgentLink,
   view: EpicView,
   facts: readonly Fact[],
-  {
-    ask = null,
-    begins = false,
-    ...awaited
-  }: Awaited & { readonly ask?: Ask | null; readonly begins?: boolean } = {},
+  { told = null, ...wanted }: Wanted = {},
 ): Promise<Worked> {
-  await awaitCost(ports, link, view.state, awaited);
+  await awaitCost(ports, link, view.state, wanted);
+  return withTold(ports, link, { mark: told, facts }, (all) => recordAll(ports, link, view, all, wanted));
+}
+
+async function recordAll(
+  ports: AgentPorts,
+  link: AgentLink,
+  view: EpicView,
+  facts: readonly Fact[],
+  { ask = null, begins = false }: Wanted,
+): Promise<Worked> {
   const { used, context } = await readAgent(ports, link, view.state);
-  const happened = [...facts.map((fact) => completed(fact, view.state)), ...used];
+  const happened = [...nameTasks(facts, view.state), ...used];
   // How full its window is makes no session of one in which nothing happened.
   const all = happened.length > 0 || hasBegun(ports, link.session) ? [...happened, ...context] : [];
   if (happened.length > 0) all.push(...meteredFacts(view.state, link.agentSessions));
@@ -69,10 +83,4 @@ async function recordWork(
   if (hasBegun(ports, link.session)) return record(ports, target, all, wanted);
   if (all.length === 0 && !isFirst) return null; // nothing has happened in it yet
   return beginHooked(ports, target, all);
-}
-
-/** An agent names a task once, and later only says what became of it. */
-function completed(fact: Fact, state: State): Fact {
-  if (fact.kind !== 'issue' || fact.title !== null) return fact;
-  return { ...fact, title: lookUp(state.issues, fact.id)?.value.title ?? null };
 }

@@ -1,25 +1,22 @@
 import type { HookCall } from '../integration/agent-event.ts';
 import { readPrompt } from '../integration/prompt.ts';
-import { findFailure } from '../integration/provider-limit.ts';
 import { lookUp } from '../keyed.ts';
 import type { Fact } from '../state/facts.ts';
 import { compareStamps } from '../state/join.ts';
 import type { State } from '../state/lists.ts';
 import { hasEnded } from '../state/transition.ts';
 import { identifyProcess } from '../system/process.ts';
-import { cleanLine } from '../text.ts';
 import { formatUsd } from '../units.ts';
-import { hasBegun } from './agent-begin.ts';
 import { type AgentAnswer, type AgentPorts, type Around, nothingToSay } from './agent-call.ts';
-import { type AgentLink, findLink, readLink, removeLink } from './agent-link.ts';
-import { attachLink, chooseEpic, describeStart, openLink, startAgent } from './agent-start.ts';
+import { describeFailure, forgetSession } from './agent-end.ts';
+import { type AgentLink, findLink, readLink } from './agent-link.ts';
+import { followWork, leaveWork, nameNew } from './agent-place.ts';
+import { attachLink, describeStart, openLink, startAgent } from './agent-start.ts';
+import { placeFiles } from './agent-told.ts';
 import { noteWaiting } from './agent-waiting.ts';
-import { targetOf, type Worked, work } from './agent-work.ts';
+import { targetOf, type Wanted, type Worked, work } from './agent-work.ts';
 import { readView } from './context.ts';
-import { findFile } from './file-path.ts';
-import { endSession } from './lifecycle.ts';
-import { checkLive, readLive, removeLive, writeLive } from './live.ts';
-import { findBranch } from './resolve.ts';
+import { checkLive, readLive, writeLive } from './live.ts';
 import { describeMoney } from './status.ts';
 
 /** Takes what an agent tells of itself: records it, meters it, and says whether it may go on. */
@@ -33,16 +30,19 @@ export async function handleAgent(ports: AgentPorts, call: HookCall, around: Aro
     case 'waiting':
       return nothingToSay;
     case 'end':
-      return link ? endAgent(ports, link, around, event.reason) : nothingToSay;
+      return link ? leaveWork(ports, around, link, event.reason) : nothingToSay;
     case 'prompt': {
-      const stays = link && (await followBranch(ports, around, link));
-      const { link: current, view } = await currentLink(ports, call, around, stays);
+      const stays = link && (await followWork(ports, around, link, event.text));
+      const opened = await currentLink(ports, call, around, stays);
+      const current = await nameNew(ports, around, opened.link, event.text);
+      const view = current === opened.link ? opened.view : await readView(ports, current.epic);
       // Its session begins even if it was only told to go on: what the turn costs must have a place.
       const facts = asking(view.state, call.agentSession, event.text);
       const worked = await work(ports, current, view, facts, { begins: true });
       // A full window blocks no prompt: what makes room in it, and what the user asks then, must come through.
       const said = answer({ ...worked, full: null }, current);
-      if (current.session === link?.session || around.session) return said;
+      const isAsTold = current.session === link?.session && current.epic === link.epic;
+      if (isAsTold || around.session) return said;
       // What is asked now goes elsewhere than the user was told at the start.
       const start = describeStart(view, await targetOf(ports, current), current);
       const message = [start, said.message ?? ''].join(' ').trim();
@@ -55,7 +55,14 @@ export async function handleAgent(ports: AgentPorts, call: HookCall, around: Aro
         : nothingToSay;
     }
     case 'tool':
-      return withLink(ports, call, around, link, placeFiles(ports, call, event.facts));
+      return withLink(
+        ports,
+        call,
+        around,
+        link,
+        placeFiles([ports.repository.worktree], call.cwd, event.facts),
+        { told: event.mark },
+      );
     case 'helper_stop':
       // What it cost is seen at once; whether the session may go on is said before the next tool.
       if (link) await withLink(ports, call, around, link, []);
@@ -76,28 +83,21 @@ export async function handleAgent(ports: AgentPorts, call: HookCall, around: Aro
         },
       );
     case 'failure': {
-      const said = findFailure(call.transcript ?? '')?.text ?? event.error.replaceAll('_', ' ');
-      const text = `${call.agent} ${couldNotGoOn}: ${cleanLine(said, 300)}`;
+      const text = describeFailure(call, event.error);
       return withLink(ports, call, around, link, [{ kind: 'note', id: `n-${ports.random.id(6)}`, text }]);
     }
   }
 }
 
 /** Under a supervisor there is no other session than its own, whichever one the conversation had before. */
-function linkOf({ home }: AgentPorts, { agentSession }: HookCall, { session }: Around): AgentLink | null {
+export function linkOf(
+  { home }: Pick<AgentPorts, 'home'>,
+  { agentSession }: HookCall,
+  { session }: Pick<Around, 'session'>,
+): AgentLink | null {
   if (session === undefined) return findLink(home, agentSession);
   const link = readLink(home, session);
   return link?.agentSessions.includes(agentSession) ? link : null;
-}
-
-/** An agent says where files are from the folder it is in; of others than the repository's nothing is kept. */
-function placeFiles({ repository }: AgentPorts, { cwd }: HookCall, facts: readonly Fact[]): Fact[] {
-  const { worktree } = repository;
-  return facts.flatMap((fact): Fact[] => {
-    if (fact.kind !== 'file') return [fact];
-    const path = worktree && findFile(fact.path, cwd ?? worktree, worktree);
-    return path ? [{ ...fact, path }] : [];
-  });
 }
 
 function saying(key: string, text: string | null, more: { readonly conversation?: string } = {}): Fact[] {
@@ -122,7 +122,7 @@ async function withLink(
   around: Around,
   known: AgentLink | null,
   facts: readonly Fact[],
-  more: Parameters<typeof work>[4] = {},
+  more: Wanted = {},
 ): Promise<AgentAnswer> {
   const { link, view } = await currentLink(ports, call, around, known);
   return answer(await work(ports, link, view, facts, more), link);
@@ -157,16 +157,6 @@ async function beginLink(ports: AgentPorts, call: HookCall, around: Around): Pro
   return attached ? attached.link : (await openLink(ports, call, around)).link;
 }
 
-/** The link that stays: where the user went to another branch, nothing more is billed to the one before. */
-async function followBranch(ports: AgentPorts, around: Around, link: AgentLink): Promise<AgentLink | null> {
-  const isGuessed = ['branch', 'last used', 'made up'].includes(link.because) && !around.session;
-  // Who only looks at a commit, on no branch, has not gone over to another line of work.
-  if (!isGuessed || (await findBranch(ports)) === null) return link;
-  if ((await chooseEpic(ports, around, link)).epic === link.epic) return link;
-  await endAgent(ports, link, around, 'another branch');
-  return null;
-}
-
 /** What came of it, for the agent: past the budget it must not go on, nor with a full window where the user wants that. */
 function answer(worked: Worked, { epic }: AgentLink): AgentAnswer {
   const { warn, stop } = worked.verdict;
@@ -180,55 +170,4 @@ function answer(worked: Worked, { epic }: AgentLink): AgentAnswer {
   const spent = `${formatUsd(stop.spent)} of ${formatUsd(stop.limit)}`;
   const halt = `orch: the budget of ${epic} is used up (${spent}). All is saved. To go on, a person runs: orch cost budget +10 -e ${epic}`;
   return { ...nothingToSay, message, halt };
-}
-
-/** The agent is gone. Clearing its context is not its end: it goes on in a moment under another name. */
-async function endAgent(
-  ports: AgentPorts,
-  link: AgentLink,
-  around: Around,
-  reason: string | null,
-): Promise<AgentAnswer> {
-  if (reason === 'clear') return nothingToSay;
-  const { session } = link;
-  if (hasBegun(ports, session)) await work(ports, link, await readView(ports, link.epic), []);
-  if (around.session === session) return nothingToSay; // its supervisor ends it, and may go on with it
-  if (hasBegun(ports, session)) {
-    const failure = await findUntold(ports, link, reason);
-    const because = failure ? `${link.agent} failed: ${failure}` : `${link.agent} ${describeEnd(reason)}`;
-    const how = failure ? 'fail' : 'pause';
-    await endSession(ports, await targetOf(ports, link), how, because, failure ? {} : { isRoutine: true });
-  }
-  forgetSession(ports, link);
-  return nothingToSay;
-}
-
-/**
- * Why an agent that runs without a terminal could not do its work: no hook tells, its transcript does. One that told
- * of a failure by its hook goes on until its user closes it.
- */
-async function findUntold(ports: AgentPorts, link: AgentLink, reason: string | null): Promise<string | null> {
-  if (reason !== null && reason !== 'other') return null;
-  const failure = findFailure(link.transcripts.at(-1) ?? '');
-  if (failure === null) return null;
-  const { notes } = (await readView(ports, link.epic)).state;
-  const isTold = Object.values(notes).some(
-    ({ value }) => value.session === link.session && value.text.startsWith(`${link.agent} ${couldNotGoOn}`),
-  );
-  return isTold ? null : cleanLine(failure.text, 300);
-}
-
-const couldNotGoOn = 'could not continue';
-
-/** Why an agent ended, in its own word for it: most of them say nothing to a person. */
-function describeEnd(reason: string | null): string {
-  if (reason === null || reason === 'other') return 'ended';
-  if (reason === 'prompt_input_exit') return 'was closed';
-  if (reason === 'logout') return 'ended: logged out';
-  return `ended: ${reason.replaceAll('_', ' ')}`;
-}
-
-function forgetSession({ disk, home }: AgentPorts, { session }: AgentLink): void {
-  removeLive(disk, home, session);
-  removeLink(disk, home, session);
 }

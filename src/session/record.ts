@@ -4,13 +4,16 @@ import { decide, type Verdict } from '../checkpoint/policy.ts';
 import { refuseSameButForCase, type Stored } from '../checkpoint/store.ts';
 import type { Tip } from '../checkpoint/tip.ts';
 import { epicRef } from '../checkpoint/tree.ts';
+import { spentIn } from '../cost/money.ts';
 import { onlyRecorded } from '../errors.ts';
 import { lookUp } from '../keyed.ts';
+import { budgetOf } from '../state/current.ts';
 import { type Event, type Fact, journalOf } from '../state/facts.ts';
 import type { State } from '../state/lists.ts';
 import { hasEnded, isLifecycle } from '../state/transition.ts';
-import type { SessionId } from '../types.ts';
+import type { EpicId, SessionId } from '../types.ts';
 import { chargeAbove } from './above.ts';
+import { wakeAgents } from './calm-files.ts';
 import { cleanFacts, refuseSecretName } from './clean.ts';
 import { type EpicView, readView, viewFrom } from './context.ts';
 import { journalFolder } from './journal.ts';
@@ -40,6 +43,7 @@ export async function record(
   const recorded = clean.length > 0 ? await append(ports, session, before, clean) : [];
   let view = viewFrom(ports, epic, before.tip);
   await chargeAbove(ports, session, view.state, clean, append.bind(null, ports));
+  wakeWhereClose(ports, epic, clean, view.state);
   const verdict = decide(settings.policy, { ...view, seen: before.state }, ports.clock.now());
   if (verdict.stop !== null && isRunning(view.state, session)) {
     const reason = verdict.checkpoint?.reason ?? null;
@@ -71,6 +75,7 @@ export async function recordInNew(
     const { durable, verdict } = await beginOn(tip);
     await durable;
     const { pending, state } = viewFrom(ports, epic, tip);
+    wakeWhereClose(ports, epic, clean, state);
     await chargeAbove(ports, session, state, clean, append.bind(null, ports));
     return { session, events: pending.filter(isOwn), state, verdict, stored: null };
   }
@@ -91,6 +96,7 @@ export async function recordInNew(
     });
     if (stored === null) throw new Error('a draft was made, and no checkpoint of it');
     const state = withHeldBudget(ports.home, epic, stored.document.state);
+    wakeWhereClose(ports, epic, clean, state);
     await chargeAbove(ports, session, state, clean, append.bind(null, ports));
     return { session, events, state, verdict, stored };
   } catch (error) {
@@ -101,6 +107,15 @@ export async function recordInNew(
     const { state } = await readView(ports, epic);
     return { session, events, state, verdict, stored: null };
   }
+}
+
+/** Agents on the epic may not have been looked at since it had no budget, was far from it, or had another session. */
+function wakeWhereClose(ports: SessionPorts, epic: EpicId, facts: readonly Fact[], state: State): void {
+  const limit = budgetOf(state);
+  const isClose = limit !== null && spentIn(state.ledger) >= limit * 0.75;
+  const isNews = (fact: Fact) => setsBudget(fact) || isLifecycle(fact);
+  if (facts.some(isNews) || (isClose && facts.some(({ kind }) => kind === 'cost' || kind === 'meter')))
+    wakeAgents(ports, epic);
 }
 
 /** A caller that is told to try again would have it counted twice. */

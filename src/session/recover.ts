@@ -1,4 +1,6 @@
 import type { Stored } from '../checkpoint/store.ts';
+import type { Fact } from '../state/facts.ts';
+import type { State } from '../state/lists.ts';
 import { removeIfThere } from '../system/files.ts';
 import { describeLeft } from '../system/process-table.ts';
 import type { EpicId, Millis, SessionId } from '../types.ts';
@@ -54,19 +56,21 @@ export async function recoverInterrupted(
         : { found: 0, left: [] };
     // What they recorded on their way out is brought in too.
     const view = await readView(ports, epic);
-    const events = view.pending.filter(({ session }) => session === id).length;
-    const reason = `Session ${value.number} was interrupted; ${describeRecovered({ events })}${describeLeft(leftovers.left)}`;
+    const pending = view.pending.filter(({ session }) => session === id).length;
     // The files may have changed since it died; a snapshot of them now would not be what it left.
     const target = { epic, session: id, settings: { ...settings, snapshot: false } };
     const header = { epic, session: id, writer: value.writer };
     if (!view.journals.some(({ session }) => session === id)) await beginAgain(ports, header);
-    // Its agent may have gone on for a moment after the last look.
+    let events = pending;
+    const end = async (told: readonly Fact[], used: readonly Fact[]) => {
+      events = pending + told.length;
+      const reason = `Session ${value.number} was interrupted; ${describeRecovered({ events })}${describeLeft(leftovers.left)}`;
+      const facts: Fact[] = [...told, ...used, { kind: 'session_recovered', reason }];
+      return record(ports, target, facts, { trigger: 'recovery', reason });
+    };
+    // Its agent may have gone on after the last look.
     const link = readLink(ports.home, id);
-    const used = link ? await (await import('./agent-meter.ts')).readMeters(ports, link, view.state) : [];
-    const { stored } = await record(ports, target, [...used, { kind: 'session_recovered', reason }], {
-      trigger: 'recovery',
-      reason,
-    });
+    const { stored } = link ? await readRest(ports, link, view.state, end) : await end([], []);
     removeLink(ports.disk, ports.home, id);
     const { number, seenAt } = value;
     recovered.push({ session: id, number, seenAt, events, leftovers, checkpoint: stored });
@@ -104,6 +108,21 @@ export async function settleConversation(
     removeLink(ports.disk, ports.home, link.session);
   }
   return { link: null, recovered };
+}
+
+/** Reads what an agent did and used that is not recorded yet; `end` records it. */
+async function readRest<T>(
+  ports: SessionPorts,
+  link: AgentLink,
+  state: State,
+  end: (told: readonly Fact[], used: readonly Fact[]) => Promise<T>,
+): Promise<T> {
+  const [{ readMeters }, { nameTasks, noHook, withTold }] = await Promise.all([
+    import('./agent-meter.ts'),
+    import('./agent-told.ts'),
+  ]);
+  const used = await readMeters(ports, link, state);
+  return withTold(ports, link, noHook, (told) => end(nameTasks(told, state), used));
 }
 
 /** A checkpoint can be faster than the journal it read; a power loss then leaves a session without a readable one. */

@@ -30,7 +30,7 @@ export type WatchOptions = {
   /** Does Ctrl+C reach the command by itself, because it has the terminal? */
   readonly hasTerminal: boolean;
   /** Reads what agents write of themselves. */
-  readonly follower: Pick<Follower, 'readFacts' | 'findFailure' | 'planAgain'> | null;
+  readonly follower: Pick<Follower, 'readFacts' | 'findFailure' | 'planAgain' | 'recordRest'> | null;
   /** Finds the files that changed without anybody telling. */
   readonly readChanges?: Sources['readChanges'];
   /** Begun before the work is: from then on what is recorded can be tampered with. */
@@ -93,6 +93,9 @@ export function makeWatch(ports: SessionPorts, target: Target, options: WatchOpt
     },
     async lookLast(why) {
       if (why.kind === 'taken_over') return why;
+      await options.follower?.recordRest().catch((error) => {
+        options.onEvent({ kind: 'fault', message: error instanceof Error ? error.message : String(error) });
+      });
       const halt = await look(true);
       if (halt && !['budget', 'blind'].includes(why.kind)) return reasonOf(halt);
       const failure = why.kind === 'exit' ? options.follower?.findFailure(why.exit) : null;

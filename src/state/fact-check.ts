@@ -146,6 +146,8 @@ const kinds: { readonly [K in Fact['kind']]: Checks<OfKind<K>> } = {
     reason: orNull(text),
     digest: text,
     what: text,
+    content: optional(text),
+    tried: optional(oneOf('no', 'here', 'elsewhere')),
   },
 };
 

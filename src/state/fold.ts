@@ -105,7 +105,10 @@ function runAfter(part: RunPart, fact: Extract<Fact, { run: string }>, at: Milli
     }
     case 'effect': {
       const { kind: _, run: __, id, ...record } = fact;
-      return { ...part, effects: { ...part.effects, [id]: { ...record, at } } };
+      // What it sends is said once, when it is planned.
+      const content = record.content ?? lookUp(part.effects, id)?.content;
+      const effect = { ...record, ...(content !== undefined && { content }), at };
+      return { ...part, effects: { ...part.effects, [id]: effect } };
     }
   }
 }

@@ -179,7 +179,7 @@ describe('a run with effects', () => {
         expect(new Set(again.filter((key) => earlier.includes(key))).size).toBeLessThanOrEqual(1);
       }
       // It died before anything was sent, between any two effects, and after the last.
-      const seen = phase === 'planning' ? [''] : ['/one', '/one /two', '/one /two /three'];
+      const seen = phase === 'planning' ? [''] : ['', '/one', '/one /two', '/one /two /three'];
       expect([...new Set(deaths)]).toEqual(seen);
     },
     process.env.CRASH_STEP ? 900_000 : undefined,

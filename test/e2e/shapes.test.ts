@@ -236,12 +236,21 @@ describe('the JSON of', () => {
     expect(read('plan.yaml')).toEqual({
       run: {
         ...head,
-        tasks: [{ id: 'string', number: 'number', status: 'string', attempts: 'number' }],
+        tasks: [{ id: 'string', number: 'number', name: 'string', status: 'string', attempts: 'number' }],
         effects: [{ id: 'string', key: 'string', status: 'string' }],
       },
     });
     expect(read('--list')).toEqual({ epicId: 'string', runs: [head] });
-    const task = { id: 'string', number: 'number', needs: [], when: 'string', files: [], artifacts: [] };
+    const task = {
+      id: 'string',
+      number: 'number',
+      name: 'string',
+      needs: [],
+      when: 'string',
+      files: [],
+      artifacts: [],
+      waits: [],
+    };
     expect(read('plan.yaml', '--dry-run')).toEqual({
       plan: {
         name: 'string',

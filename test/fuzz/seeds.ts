@@ -25,6 +25,16 @@ const forged = (object: string, more: string) =>
   String(samples[0]).replace(`"${object}":{`, `"${object}":{${more},`);
 
 export const seeds: readonly Seed[] = [
+  {
+    target: 'spec checkpoint',
+    found: 'bytes in a YAML text were written back as a text',
+    input: `checkpoint:\n  branch: main\n  last_batch: 2\n  last_commit: "${'1'.repeat(40)}"\n  tasks: {completed: [], in_progress: [], pending: []}\n  deferred_issues: []\n  mine: !!binary \n`,
+  },
+  {
+    target: 'ORCHESTRATION.yaml',
+    found: 'braces that do not begin in the first column were taken for a lost line',
+    input: '  {toString: 1, valueOf: 1}',
+  },
   { target: 'document', found: 'a number that no JSON can hold', input: '{"format":1,"costUsd":1e999}' },
 
   {
@@ -121,6 +131,11 @@ export const seeds: readonly Seed[] = [
   },
   { target: 'ORCHESTRATION.yaml', found: 'nothing but mistakes', input: `${flood(']')}\na: 1\n` },
   { target: 'test output', found: 'lines without end', input: `Tests ${flood(' ')}\n${flood('\n')}` },
+  {
+    target: 'redaction',
+    found: 'a connection string could be parted in many ways, and all were tried',
+    input: `jdbc:mysql://h/db?user=a&pas${'sql://h/db?user=a&pas'.repeat(45)}`,
+  },
   {
     target: 'redaction',
     found: 'a password in an address right behind another',

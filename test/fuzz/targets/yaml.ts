@@ -130,7 +130,7 @@ function mustKeepRest(before: string, after: string, edited: RegExp): void {
   for (const line of withoutEnd(before)) {
     if (edited.test(line) || line.trim() === '') continue;
     // Where the whole file is in braces, a section comes right behind the first.
-    const rest = line.startsWith('{') ? line.slice(1) : null;
+    const rest = /^ *\{/.test(line) ? line.trimStart().slice(1) : null;
     const found = lines.findIndex(
       (other, index) => index >= at && (other === line || (rest !== null && other.endsWith(rest))),
     );
