@@ -216,7 +216,7 @@ function wrongCall(error: CommanderError, argv: readonly string[], hint: string)
     return new OrchError('USAGE', `unknown command '${word}': did you mean orch ${known}?`, { hint });
   const [, extra] = wordsOf(argv);
   if (error.code === 'commander.excessArguments' && extra && isEpicId(extra) && namesEpic.has(word))
-    return new OrchError('USAGE', `orch ${word} takes no argument, such as ${extra}`, {
+    return new OrchError('USAGE', `orch ${word} takes no argument: ${extra}`, {
       hint: `To name an epic: orch ${word} --epic ${extra}`,
     });
   if (error.code === 'commander.help') return new OrchError('USAGE', 'a command is missing', { hint });

@@ -52,7 +52,7 @@ describe('orch status', () => {
     second.call('PermissionRequest', { tool_name: 'ExitPlanMode', tool_input: { plan: 'Move it' } });
     expect(statesOf(repository)[0]).toBe('? claude s2 has a plan to approve');
     second.call('Stop', { last_assistant_message: 'Done.' });
-    expect(statesOf(repository)[0]).toMatch(/^● claude s2 idle \w+$/);
+    expect(statesOf(repository)[0]).toMatch(/^● claude s2 idle( \ds)?$/);
   });
 
   it('shows until when an agent is limited, and that it is idle after that', () => {
