@@ -76,11 +76,11 @@ const list: CommandSpec = {
       const listed = await listOrTell(context, orch, epicId, run === undefined ? limit : undefined);
       const { total, damaged } = listed;
       const ofRun = run === undefined ? null : await readSessionsOf(orch, epicId, run);
-      const checkpoints = listed.checkpoints
-        .filter(({ sessionId }) => ofRun === null || ofRun.has(sessionId))
-        .slice(0, limit);
+      const all = listed.checkpoints.filter(({ sessionId }) => ofRun === null || ofRun.has(sessionId));
+      const checkpoints = all.slice(0, limit);
       const found = { epicId, checkpoints, total, ...(damaged && { damaged }) };
-      out.print(json ? JSON.stringify(found) : showList(out, found, orch.clock.now()));
+      const shown = ofRun === null ? found : { ...found, total: all.length };
+      out.print(json ? JSON.stringify(found) : showList(out, shown, orch.clock.now()));
     });
     return 0;
   },

@@ -38,7 +38,7 @@ export function namedEpic(call: Call): string | undefined {
 
 const reasons: { readonly [B in EpicChoice['because']]?: string } = {
   config: 'from the config',
-  name: 'by the name of the work; --epic names another',
+  name: 'named after this plan or spec; choose another with --epic',
   branch: 'from the branch',
   'last used': 'the last one used on this branch',
   'only one': 'the only one',

@@ -19,7 +19,7 @@ export async function requireGreen(
     throw notGreen(
       'there are no gates here, so nothing says that it is ready',
       [],
-      'Set up gates: orch init',
+      'Name some in .orchestration/config.yaml (gates:), or run the plan without --require-green',
     );
   if (!settings.trusted && !isApproved(orch.home, gates))
     throw notGreen(

@@ -161,7 +161,7 @@ async function runPlan(context: Context, orch: Orch, call: Call, wanted: Wanted)
       },
       onEvent: show.onEvent,
     }).catch(async (error: unknown) => {
-      if (hasCode(error, 'SESSION_NOT_FOUND')) throw await explainNoRun(context, orch, plan, error);
+      if (hasCode(error, 'SESSION_NOT_FOUND')) throw await explainNoRun(context, orch, wanted, error);
       throw hasBegun ? explainBreak(error, goOn) : explainRefusal(error, settings.session);
     });
     show.close();
@@ -217,11 +217,12 @@ function describeFailure(
   if (why.kind === 'taken_over')
     return fail('SESSION_ACTIVE', 'It continues in the session that took it over');
   const blocked = [...effects.values()].find((effect) => effect.status === 'blocked');
-  // One that waits for a choice names the options itself.
-  if (blocked && !blocked.reason?.includes('--replan'))
+  if (blocked?.reason?.includes('--replan'))
+    return fail('TASK_FAILED', `Add the option that applies to: ${goOn}`);
+  if (blocked)
     return fail(
       'TASK_FAILED',
-      `Fix it, then resume: ${goOn}; if you change the effect, add --replan ${blocked.id}`,
+      `Fix it, then resume: ${goOn} (if you change the effect, add --replan ${blocked.id})`,
     );
   if (status === 'failed' || status === 'blocked') return fail('TASK_FAILED', `Fix it, then resume: ${goOn}`);
   if (why.kind === 'budget') return fail('BUDGET_EXCEEDED', `Continue with more: ${goOn} --budget +10`);

@@ -1,5 +1,4 @@
 import { resolve } from 'node:path';
-import { parseEpicId } from '../ids.ts';
 import type { Wish } from '../plan/choice.ts';
 import type { RunInfo } from '../plan/describe.ts';
 import { loadPlan } from '../plan/load.ts';
@@ -7,13 +6,15 @@ import type { RunEvent } from '../plan/progress.ts';
 import { chooseEffects } from '../plan/replan.ts';
 import { workOnPlan } from '../plan/run-plan.ts';
 import type { Plan } from '../plan/types.ts';
+import { resolveEpic } from '../session/resolve.ts';
 import { using, type Where } from './where.ts';
 
 export type RunPlanOptions = {
-  readonly epicId: string;
-  /** Go on with the newest run of the plan. */
+  /** The plan's own name by default. */
+  readonly epicId?: string;
+  /** Continue the newest run of the plan. */
   readonly resume?: boolean;
-  /** Go on behind this task, by its number or id, as a new run. */
+  /** Continue after this task, by its number or id, as a new run. */
   readonly resumeStep?: string | number;
   /** Start over, though a run is unfinished. */
   readonly fresh?: boolean;
@@ -35,19 +36,25 @@ export type RunPlanOptions = {
 };
 
 /** Runs a plan, from its file or made by a program, and says what became of it. What fails is in the answer. */
-export function runPlan(plan: string | Plan, options: RunPlanOptions, where: Where = {}): Promise<RunInfo> {
+export async function runPlan(
+  plan: string | Plan,
+  options: RunPlanOptions = {},
+  where: Where = {},
+): Promise<RunInfo> {
   const { epicId, resume, resumeStep, fresh, budget } = options;
   const wish: Wish =
     resumeStep !== undefined
       ? { kind: 'step', step: String(resumeStep) }
       : { kind: fresh ? 'fresh' : resume ? 'resume' : 'plain' };
   return using(where, async (orch) => {
+    const loaded = typeof plan === 'string' ? loadPlan(plan) : plan;
+    const { epic } = await resolveEpic(orch, { given: epicId, name: loaded.name, create: true });
     const outcome = await workOnPlan(orch, {
-      plan: typeof plan === 'string' ? loadPlan(plan) : plan,
+      plan: loaded,
       path: typeof plan === 'string' ? resolve(plan) : null,
       wish,
       choices: readChoices(options),
-      epic: parseEpicId(epicId),
+      epic,
       jobs: options.jobs ?? 1,
       budget: budget === undefined ? null : String(budget),
       takeOver: options.takeOver ?? false,

@@ -45,15 +45,20 @@ function sayTouched({ batch }: Situation['position'], changed: readonly string[]
   return touched.length > 0 ? `, and ${touched.slice(0, 5).join(', ')} of this batch changed` : '';
 }
 
-/** Tasks that are completed although nothing changed for them, while others of their batch did their part. */
-export function findUnchanged(tasks: readonly SpecTask[]): Difference[] {
+/** `T003 (src/auth/session.py), T004`: tasks with the files they name. */
+export function nameTasks(tasks: readonly SpecTask[]): string {
+  return tasks.map(({ id, files }) => `${id}${files.length > 0 ? ` (${files.join(', ')})` : ''}`).join(', ');
+}
+
+/** Tasks for which nothing changed, while others of their batch did their part: left open, or completed all the same. */
+export function findUnchanged(tasks: readonly SpecTask[], isLeft: boolean): Difference[] {
   if (tasks.length === 0) return [];
-  const names = tasks.map(({ id, files }) => `${id}${files.length > 0 ? ` (${files.join(', ')})` : ''}`);
+  const ids = tasks.map(({ id }) => id).join(' ');
   return [
     {
       kind: 'unchanged',
-      message: `nothing changed for ${names.join(', ')}`,
-      hint: 'Look whether that was done',
+      message: `nothing changed for ${nameTasks(tasks)}${isLeft ? ', so it is left open' : ''}`,
+      hint: isLeft ? `If it is done, name it: orch batch complete ${ids} --anyway` : 'Check that it was done',
       blocks: false,
     },
   ];

@@ -1,6 +1,7 @@
 import { OrchError } from '../errors.ts';
 import { listUncommitted } from '../git/user-commit.ts';
 import type { SpecTask } from '../integration/spec.ts';
+import { nameTasks } from './batch-differences.ts';
 import { findIdle, type Work } from './batch-evidence.ts';
 import type { Since } from './batch-since.ts';
 import type { BatchPorts, Situation } from './batch-situation.ts';
@@ -23,9 +24,8 @@ export async function findUndone(
 }
 
 export function nothingChanged({ position }: Situation, tasks: readonly SpecTask[]): OrchError {
-  const names = tasks.map(({ id, files }) => `${id}${files.length > 0 ? ` (${files.join(', ')})` : ''}`);
   const since = position.lastBatch === 0 ? 'the spec began' : `batch ${position.lastBatch}`;
-  return new OrchError('USAGE', `nothing changed for ${names.join(', ')} since ${since}`, {
+  return new OrchError('USAGE', `nothing changed for ${nameTasks(tasks)} since ${since}`, {
     hint: 'Nothing was completed. Do the work first; if it needs no change, add --anyway',
     data: { tasks: tasks.map(({ id }) => id) },
   });

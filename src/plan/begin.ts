@@ -121,7 +121,7 @@ function chooseFor(
 }
 
 /** The file a run's plan is in, where that is there, and another than the one that is asked for. */
-function findNamesake(
+export function findNamesake(
   { file, worktree }: Pick<RunRequest, 'file' | 'worktree'>,
   run: KnownRun | null,
 ): string | null {

@@ -97,11 +97,15 @@ function stopped(plan: Plan, run: KnownRun, { now }: Around): OrchError {
   );
 }
 
+/** The effects of a run that were acknowledged, by their ids. */
+export function listDoneEffects({ effects }: KnownRun): string[] {
+  return Object.entries(effects).flatMap(([id, { status }]) => (status === 'acknowledged' ? [id] : []));
+}
+
 /** To start over would do once more what a failed run has done to the world. */
 function refuseRepeat({ name }: Plan, run: KnownRun): void {
-  const done = Object.entries(run.effects).filter(([, { status }]) => status === 'acknowledged');
-  if (done.length === 0) return;
-  const ids = done.map(([id]) => id);
+  const ids = listDoneEffects(run);
+  if (ids.length === 0) return;
   throw new OrchError(
     'RESUME_NEEDED',
     `${name}: ${run.id} ${run.head.status === 'blocked' ? 'is blocked' : 'failed'}, and had done ${ids.slice(0, 8).join(', ')}${ids.length > 8 ? ` and ${ids.length - 8} more` : ''} by then`,

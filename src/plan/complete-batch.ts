@@ -108,15 +108,18 @@ async function tryToWrite(
 ): Promise<(Written & { readonly isWhole: boolean }) | null> {
   const committed = await readCommitted(ports, situation);
   const known = committed ?? completedOf(situation.spec.tasks);
-  const { newly, already } = chooseTasks(situation, known, request.tasks);
+  const { newly: chosen, already } = chooseTasks(situation, known, request.tasks);
   const since = await readSince(ports, situation);
   const differences = findDifferences(situation, since);
-  if (newly.length > 0 && !request.anyway) refuseDifferences(differences);
-  refuseSevere(request.found, view.state.issues, newly.length > 0);
-  const idle = newly.length === 0 ? [] : await findUndone(ports, situation, since, newly);
-  if (newly.length > 0 && idle.length === newly.length && !request.anyway)
+  if (chosen.length > 0 && !request.anyway) refuseDifferences(differences);
+  refuseSevere(request.found, view.state.issues, chosen.length > 0);
+  const idle = chosen.length === 0 ? [] : await findUndone(ports, situation, since, chosen);
+  if (chosen.length > 0 && idle.length === chosen.length && !request.anyway)
     throw nothingChanged(situation, idle);
-  const worked = newly.filter((task) => !idle.includes(task));
+  const worked = chosen.filter((task) => !idle.includes(task));
+  // Whoever names a task, or insists, says that it is done.
+  const isLeft = request.tasks === null && !request.anyway;
+  const newly = isLeft ? worked : chosen;
   const work = worked.length === 0 ? null : ((await request.commitWork?.(situation, worked)) ?? null);
   const now = work ? { ...situation, head: { ...situation.head, commit: work.oid } } : situation;
   if (newly.length > 0) {
@@ -143,7 +146,7 @@ async function tryToWrite(
   const left = isSame
     ? differences
     : differences.filter(({ kind }) => ['base', 'drift', 'order'].includes(kind));
-  const all = [...left, ...findUnchanged(idle)];
+  const all = [...left, ...findUnchanged(idle, isLeft)];
   return { situation: after, newly, already, uncommitted, number, deferred, differences: all, work, isWhole };
 }
 

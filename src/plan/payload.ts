@@ -46,9 +46,9 @@ export function readPlanned(
   const { content, digest } = kept;
   if (content === undefined) return 'what it was to send was too long to be kept';
   if (!isWholePayload(kept)) return 'something that looks like a secret was taken out of what was kept of it';
+  if (!isOwn(content)) return 'it was planned by another clone';
   if (effect.deed.kind === 'function')
     return { ...effect, deed: { ...effect.deed, content: JSON.parse(content) as Json }, digest };
-  if (!isOwn(content)) return 'it was planned by another clone';
   return { ...effect, deed: JSON.parse(content) as Deed, digest }; // this clone wrote it
 }
 

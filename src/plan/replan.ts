@@ -78,7 +78,9 @@ export function planAgain(effect: Effect, known: KnownEffect, { choice, isElsewh
       return { kind: 'new', tried: 'here', change: `effect ${id} is sent as it is now, under a new key` };
     if (choice === null) return { kind: 'hold', why: askWhich(effect, known), tried };
   }
-  const planned = isSame ? effect : readPlanned(effect, known, isOwn);
+  // A program that takes a run over says by that whose plans it trusts; it does with them what it would do anyway.
+  const isTrusted = (content: string) => isOwn(content) || (isElsewhere && deed.kind === 'function');
+  const planned = isSame ? effect : readPlanned(effect, known, isTrusted);
   if (typeof planned === 'string') return { kind: 'hold', why: `${planned}. ${sayHow(effect)}`, tried };
   if (tried === 'elsewhere' && effect.check === null && deed.kind !== 'request')
     return { kind: 'hold', why: askWhether(effect), tried };

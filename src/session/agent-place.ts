@@ -31,6 +31,15 @@ export async function followWork(
   return (await nameBegun(ports, around, link, prompt)) ? null : link;
 }
 
+/** A turn is over in which the agent made a branch for its work: true where all of it is under that from now on. */
+export async function followOwnBranch(ports: AgentPorts, around: Around, link: AgentLink): Promise<boolean> {
+  const next = hasBegun(ports, link.session) ? await findNext(ports, around, link) : null;
+  if (!next?.isOwn) return false;
+  await endAgent(ports, link, around, 'another branch');
+  await takeAlong(ports, link, next.epic);
+  return true;
+}
+
 /** The agent is gone. The work of one that made a branch for it is found under that from now on. */
 export async function leaveWork(
   ports: AgentPorts,

@@ -10,7 +10,7 @@ import { formatUsd } from '../units.ts';
 import { type AgentAnswer, type AgentPorts, type Around, nothingToSay } from './agent-call.ts';
 import { describeFailure, forgetSession } from './agent-end.ts';
 import { type AgentLink, findLink, readLink } from './agent-link.ts';
-import { followWork, leaveWork, nameNew } from './agent-place.ts';
+import { followOwnBranch, followWork, leaveWork, nameNew } from './agent-place.ts';
 import { attachLink, describeStart, openLink, startAgent } from './agent-start.ts';
 import { placeFiles } from './agent-told.ts';
 import { noteWaiting } from './agent-waiting.ts';
@@ -71,17 +71,14 @@ export async function handleAgent(ports: AgentPorts, call: HookCall, around: Aro
       return withLink(ports, call, around, link, [], { ask: { trigger: 'pre_compact', reason: null } });
     case 'after_compact':
       return withLink(ports, call, around, link, saying('compactSummary', event.summary));
-    case 'stop':
-      return withLink(
-        ports,
-        call,
-        around,
-        link,
-        saying('lastMessage', event.lastMessage, { conversation: call.agentSession }),
-        {
-          answer: event.lastMessage,
-        },
-      );
+    case 'stop': {
+      const facts = saying('lastMessage', event.lastMessage, { conversation: call.agentSession });
+      const said = await withLink(ports, call, around, link, facts, { answer: event.lastMessage });
+      const current = said.halt === null ? linkOf(ports, call, around) : null;
+      // The next turn is in the epic of the branch that this one made.
+      if (current && (await followOwnBranch(ports, around, current))) await openLink(ports, call, around);
+      return said;
+    }
     case 'failure': {
       const text = describeFailure(call, event.error);
       return withLink(ports, call, around, link, [{ kind: 'note', id: `n-${ports.random.id(6)}`, text }]);

@@ -83,10 +83,7 @@ export async function readAllViews(
   return { views, unreadable };
 }
 
-/**
- * Which epic a command means: the one named, else config's, that of the work's own name, the branch's, the last one
- * used here, the only one.
- */
+/** Which epic a command means: the one named, config's, the work's own, the branch's, the last used, the only one. */
 export async function resolveEpic(ports: ResolvePorts, question: EpicQuestion): Promise<EpicChoice> {
   const { given, environment, create } = question;
   if (given !== undefined) return { epic: parseEpicId(given), because: 'given' };
@@ -104,11 +101,9 @@ export async function resolveEpic(ports: ResolvePorts, question: EpicQuestion): 
   if (last && epics.includes(last)) return { epic: last, because: 'last used' };
   const [only] = epics;
   if (only !== undefined && epics.length === 1) return { epic: only, because: 'only one' };
-  if (create) {
-    const asked = question.request && (await nameAfterRequest(question.request, ports.redact, epics));
-    if (asked) return { epic: asked, because: 'request' };
-    return { epic: parseEpicId(`epic-${ports.random.id(6)}`), because: 'made up' };
-  }
+  const asked = create ? await nameAfterRequest(question.request ?? '', ports.redact, epics) : null;
+  if (asked) return { epic: asked, because: 'request' };
+  if (create) return { epic: parseEpicId(`epic-${ports.random.id(6)}`), because: 'made up' };
   if (epics.length === 0) {
     throw new OrchError('EPIC_NOT_FOUND', 'there are no epics in this repository yet', {
       hint: 'Make the first checkpoint with: orch checkpoint create --epic my-feature',

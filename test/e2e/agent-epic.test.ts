@@ -162,6 +162,26 @@ describe('an agent that makes a branch for its work', () => {
     expect(epicsOf(repository)[0]?.budget.spentUsd).toBe(4.5);
   });
 
+  it('has it there as soon as its turn is over', () => {
+    const repository = makeRepositoryWithCommit();
+    const { call, spend } = makeAgent(repository, 'agent-1');
+    call('SessionStart', { source: 'startup' });
+    call('UserPromptSubmit', { prompt: 'Make login redirect' });
+    repository.git('switch', '--quiet', '--create', 'feat/login');
+    spend(100_000);
+    expect(call('Stop', { last_assistant_message: 'It redirects.' })).toBe(null);
+    expect(epicsOf(repository)).toMatchObject([
+      { epicId: 'feat-login', session: { number: 2, status: 'running' }, budget: { spentUsd: 1.5 } },
+    ]);
+    expect(call('UserPromptSubmit', { prompt: 'Now the tests' })).toBe(null);
+    call('SessionEnd', { reason: 'other' });
+    const { sessions } = orchJson<{ sessions: object[] }>(repository, ['session', 'list']);
+    expect(sessions).toMatchObject([
+      { number: 2, epicId: 'feat-login', status: 'paused' },
+      { number: 1, epicId: 'feat-login', status: 'paused', costUsd: 1.5 },
+    ]);
+  });
+
   it('leaves it there when it ends, and the next one on the branch goes on from it', () => {
     const repository = makeRepositoryWithCommit();
     const { call, spend } = makeAsked(repository);
@@ -227,6 +247,10 @@ it('a second agent in the folder is told of the first, and status shows both', (
   expect(context.split('\n').at(-1)).toBe(
     'orch: another agent is working in this folder: claude (session 1 of make-login-redirect). Changes you did not make may be its work; do not undo them.',
   );
+  const rows = runOrch(repository, ['status'])
+    .stdout.split('\n')
+    .filter((row) => row.includes('claude s'));
+  expect(rows).toEqual([expect.stringContaining('claude s1'), expect.stringContaining('claude s2')]);
   // Compacted, it still knows; and one in another folder is not told at all.
   const linked = join(repository.home, 'linked');
   repository.git('worktree', 'add', '--quiet', '-b', 'feat/b', linked);

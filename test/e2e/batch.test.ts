@@ -179,8 +179,11 @@ describe('orch batch', () => {
     for (const id of ['T002', 'T003'] as const) workOn(repository, id, files[id]);
     write(repository.folder, last.T005);
     const partly = runOrch(repository, ['batch', 'complete']);
-    expect(partly.stderr).toContain('▲ nothing changed for T004 (src/auth/logout.py)\n');
-    expect(partly.stdout).toContain('◆ ');
+    expect(partly.stderr).toContain(
+      '▲ nothing changed for T004 (src/auth/logout.py), so it is left open\n  If it is done, name it: orch batch complete T004 --anyway\n',
+    );
+    expect(partly.stdout).toContain('✓ T005 completed (batch 4 of 4)');
+    expect(runOrch(repository, ['batch', 'next']).stdout).toContain('1 of 2 done: T004');
   });
 
   it('marks what is begun (batch start), in tasks.yaml, checkpoint.yaml and the epic', () => {
@@ -190,7 +193,7 @@ describe('orch batch', () => {
       '● T001 in progress: tasks.yaml updated\nbatch 1 of 4: T001 Add user model (src/auth/user.py), in progress\n',
     );
     expect(begun.stderr).toBe(
-      'epic auth-system (by the name of the work; --epic names another)\nWhen done: orch batch complete T001\n',
+      'epic auth-system (named after this plan or spec; choose another with --epic)\nWhen done: orch batch complete T001\n',
     );
     expect(readSpecFile(repository, 'tasks.yaml')).toBe(
       tasksYaml.replace('status: pending # soon', 'status: in_progress # soon'),

@@ -1,4 +1,6 @@
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { runPlan } from '../../src/index.ts';
 import { orchJson, runOrch } from '../support/orch.ts';
 import { makePlanned } from '../support/plans.ts';
 
@@ -16,7 +18,7 @@ describe('the epic of a run', () => {
     const ran = runOrch(repository, ['run', 'plan.yaml']);
     expect(ran.status).toBe(3);
     expect(ran.stderr).toMatch(
-      /^epic pipeline \(by the name of the work; --epic names another\)\npipeline: run-\w+ on pipeline, /,
+      /^epic pipeline \(named after this plan or spec; choose another with --epic\)\npipeline: run-\w+ on pipeline, /,
     );
   });
 
@@ -25,6 +27,8 @@ describe('the epic of a run', () => {
     expect(runOrch(repository, ['run', 'plan.yaml', '-e', 'pipe']).status).toBe(75);
     const plain = runOrch(repository, ['run', 'plan.yaml']);
     expect(plain.status).toBe(75);
+    const json = runOrch(repository, ['run', 'plan.yaml', '--json']);
+    expect(JSON.parse(json.stdout).run).toMatchObject({ epicId: 'pipe', status: 'resume_needed' });
     expect(plain.stderr).toBe(
       'error: pipeline has an unfinished run on epic pipe\n       Continue it: --resume -e pipe. Start over on pipeline: --fresh.\n',
     );
@@ -37,6 +41,25 @@ describe('the epic of a run', () => {
     expect(resumed.stderr).toMatch(
       /^pipeline has an unfinished run on epic pipe\npipeline: run-\w+ on pipe, /,
     );
+  });
+
+  it('is found by --resume for a failed run too; one of another plan of that name is not meant', () => {
+    const repository = makePlanned(failing);
+    expect(runOrch(repository, ['run', 'plan.yaml', '-e', 'pipe']).status).toBe(3);
+    repository.write('other.yaml', failing);
+    expect(runOrch(repository, ['run', 'other.yaml', '--resume']).stderr).toContain(
+      'there is no run of pipeline on pipeline to resume\n',
+    );
+    repository.write('ready', '');
+    expect(runOrch(repository, ['run', 'plan.yaml', '--resume']).stderr).toMatch(/run-\w+ on pipe, /);
+  });
+
+  it('is the name of the plan for programs, too', async () => {
+    const { folder: cwd } = makePlanned(failing.replace('test -e ready || exit 1', 'true'));
+    expect(await runPlan(join(cwd, 'plan.yaml'), {}, { cwd })).toMatchObject({
+      epicId: 'pipeline',
+      status: 'succeeded',
+    });
   });
 
   it('is asked for where several have an unfinished run', () => {
