@@ -35,7 +35,7 @@ const couldNotContinue = 'could not continue';
 
 /** What stopped an agent's turn: in the words its transcript has, else by the name the hook gives it. */
 export function describeFailure({ agent, transcript }: HookCall, error: string): string {
-  const said = findFailure(transcript ?? '')?.text ?? error.replaceAll('_', ' ');
+  const said = findFailure(transcript ?? '')?.text ?? sayWord(error);
   return `${agent} ${couldNotContinue}: ${cleanLine(said, 300)}`;
 }
 
@@ -55,12 +55,17 @@ async function findUntold(ports: AgentPorts, link: AgentLink, reason: string | n
   return isTold ? null : cleanLine(failure.text, 300);
 }
 
+/** An agent's own word for something; whatever else it sends stays as it is, so that a secret in it is still found. */
+function sayWord(text: string): string {
+  return /^[a-z_]{1,40}$/.test(text) ? text.replaceAll('_', ' ') : text;
+}
+
 /** Why an agent ended, in its own word for it: most of them say nothing to a person. */
 function describeEnd(reason: string | null): string {
   if (reason === null || reason === 'other') return 'ended';
   if (reason === 'prompt_input_exit') return 'was closed';
   if (reason === 'logout') return 'ended: logged out';
-  return `ended: ${reason.replaceAll('_', ' ')}`;
+  return `ended: ${sayWord(reason)}`;
 }
 
 export function forgetSession({ disk, home }: AgentPorts, { session }: AgentLink): void {
