@@ -10,7 +10,7 @@ import { readTip, type StorePorts } from './tip.ts';
 export type Name =
   | { readonly kind: 'latest'; readonly back: number }
   | { readonly kind: 'green' }
-  | { readonly kind: 'number'; readonly seq: number }
+  | { readonly kind: 'number'; readonly seq: number; readonly text: string }
   | { readonly kind: 'session'; readonly number: number }
   | { readonly kind: 'run'; readonly run: string }
   | { readonly kind: 'before'; readonly at: Millis }
@@ -18,13 +18,16 @@ export type Name =
 
 const agoUnits: Record<string, string> = { s: 'seconds', m: 'minutes', h: 'hours', d: 'days', w: 'weeks' };
 
-/** Reads a name: `58`, `latest`, `latest~2`, `green`, `s7`, `2h ago`, a run's id, an id, or the beginning of one. */
+/**
+ * Reads a name: `58`, `latest`, `latest~2`, `green`, `s7`, `2h ago`, a run's id, an id, a commit, or the beginning of
+ * either.
+ */
 export function parseName(text: string, now: Millis): Name {
   const name = text.trim();
   const latest = /^latest(?:~(\d{1,9}))?$/.exec(name);
   if (latest) return { kind: 'latest', back: Number(latest[1] ?? 0) };
   if (name === 'green') return { kind: 'green' };
-  if (/^\d{1,15}$/.test(name)) return { kind: 'number', seq: Number(name) };
+  if (/^\d{1,15}$/.test(name)) return { kind: 'number', seq: Number(name), text: name };
   const session = /^s(\d{1,9})$/.exec(name);
   if (session) return { kind: 'session', number: Number(session[1]) };
   if (isRunId(name)) return { kind: 'run', run: name };
@@ -33,13 +36,18 @@ export function parseName(text: string, now: Millis): Name {
   if (ago && unit) return { kind: 'before', at: add(now, { [unit]: -Number(ago[1]) }).getTime() };
   if (/^(ckpt-[0-9a-z-]*|[a-z0-9]{4,64})$/.test(name)) return { kind: 'prefix', text: name };
   throw new OrchError('USAGE', `${JSON.stringify(text.slice(0, 80))} does not name a checkpoint`, {
-    hint: 'Use a number, latest, latest~2, green, s7, "2h ago", the id of a run, an id or the beginning of one',
+    hint: 'Use a number, latest, latest~2, green, s7, "2h ago", the id of a run, an id, a commit, or the beginning of one',
   });
 }
 
 /** Does a checkpoint's id begin like this, with or without its `ckpt-` and number? */
 function hasPrefix({ id }: Checkpoint, text: string): boolean {
   return id.startsWith(text) || (id.split('-')[2] ?? '').startsWith(text);
+}
+
+/** Does this name its commit, in full or by a beginning long enough to be meant as one? */
+function isCommit(commit: Found['commit'], text: string): boolean {
+  return /^[0-9a-f]{7,64}$/.test(text) && commit.oid.startsWith(text);
 }
 
 /** Is this the checkpoint that is meant? */
@@ -54,7 +62,7 @@ function matches(
     case 'green':
       return checkpoint.gates === 'green';
     case 'number':
-      return checkpoint.seq === name.seq;
+      return checkpoint.seq === name.seq || isCommit(commit, name.text);
     case 'session':
       return checkpoint.sessionNumber === name.number;
     case 'run':
@@ -62,7 +70,7 @@ function matches(
     case 'before':
       return commit.authoredAt <= name.at;
     case 'prefix':
-      return hasPrefix(checkpoint, name.text);
+      return hasPrefix(checkpoint, name.text) || isCommit(commit, name.text);
   }
 }
 
@@ -126,10 +134,10 @@ function isSame(name: Name, a: Found, b: Found): boolean {
 }
 
 /** Can nothing older match as well? In an unmerged history numbers only fall. */
-function isAlone(name: Name, { checkpoint, merged }: Found): boolean {
+function isAlone(name: Name, { checkpoint, commit, merged }: Found): boolean {
   if (['latest', 'green', 'before', 'run'].includes(name.kind)) return true;
   if (merged) return false;
-  return name.kind !== 'prefix' || name.text === checkpoint.id;
+  return name.kind !== 'prefix' || name.text === checkpoint.id || name.text === commit.oid;
 }
 
 function notFound(epic: EpicId, text: string, name: Name): OrchError {

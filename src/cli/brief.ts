@@ -13,7 +13,7 @@ export const briefSpec: CommandSpec = {
     epicOption(),
     { flags: '--format <kind>', description: 'md or json', initial: 'md' },
     { flags: '--max-tokens <n>', description: 'what matters least is left out' },
-    { flags: '--checkpoint <name>', description: 'as it was at this checkpoint' },
+    { flags: '--checkpoint <name>', description: 'as it was at this checkpoint', names: 'checkpoint' },
   ],
   examples: ['orch brief', 'orch brief -e feat-login --max-tokens 500', 'orch brief --format json'],
   run: (context, call) =>

@@ -137,13 +137,19 @@ function showNotes<T extends Pick<Attempt, 'text' | 'why'>>(
   return `\n${out.paint('bold', title)}\n${lines.join('\n')}`;
 }
 
+/** Is it of a later orch? Then nothing is wrong with it. */
+export function isNewer({ code }: { readonly code: string }): boolean {
+  return code === 'FORMAT_UNSUPPORTED';
+}
+
 export function showVerification(out: Output, { checked, damaged, remarks }: Verification): string {
   if (damaged.length === 0) {
     const whole = `${out.paint('green', '✓')} ${count(checked, 'checkpoint')} read, all as they were written`;
     return [whole, ...showRemarks(remarks)].join('\n');
   }
-  const lines = damaged.map(({ epicId, id, commit, problem }) => {
-    return `${out.paint('red', '✗')} ${epicId} ${id ?? commit.slice(0, 12)}\n  ${flatten(problem)}`;
+  const lines = damaged.map(({ epicId, id, commit, problem, code }) => {
+    const mark = isNewer({ code }) ? out.paint('yellow', '! newer:') : out.paint('red', '✗ damaged:');
+    return `${mark} ${epicId} ${id ?? commit.slice(0, 12)}\n  ${flatten(problem)}`;
   });
   return lines.join('\n');
 }

@@ -4,6 +4,7 @@ import { isRunId } from '../ids.ts';
 import { loadCheckpoint, verifyCheckpoints } from '../library/checkpoints.ts';
 import { recordIn } from '../session/here.ts';
 import {
+  isNewer,
   parseLimit,
   showCheckpoint,
   showList,
@@ -50,7 +51,7 @@ const create: CommandSpec = {
 const list: CommandSpec = {
   name: 'list',
   description: "List an epic's checkpoints, newest first.",
-  argument: { name: 'epic', description: 'the epic' },
+  argument: { name: 'epic', description: 'the epic', names: 'epic' },
   options: [
     epicOption('the epic'),
     { flags: '-n, --limit <n>', description: 'how many at the most', initial: '20' },
@@ -90,7 +91,9 @@ const show: CommandSpec = {
   description: 'Show a checkpoint and what the epic knew then.',
   argument: {
     name: 'name',
-    description: 'number, latest (the default), latest~2, green, s7, "2h ago", a run, an id or its beginning',
+    description:
+      'number, latest (the default), latest~2, green, s7, "2h ago", a run, an id, a commit, or the beginning of one',
+    names: 'checkpoint',
   },
   options: [epicOption('the epic')],
   examples: ['orch checkpoint show', 'orch checkpoint show 58 --epic feat-login --json'],
@@ -116,12 +119,30 @@ const verify: CommandSpec = {
   examples: ['orch checkpoint verify', 'orch checkpoint verify --epic feat-login --json'],
   run: async ({ out, json, withOrch }, call) => {
     const found = await withOrch((orch) => verifyCheckpoints(textOf(call, 'epic') ?? null, orch));
-    out.print(json ? JSON.stringify(found) : showVerification(out, found));
+    const newer = found.damaged.filter(isNewer);
+    const damaged = found.damaged.filter((each) => !isNewer(each));
+    const shown = { ...found, damaged, ...(newer.length > 0 && { newer }) };
+    out.print(json ? JSON.stringify(shown) : showVerification(out, found));
     if (found.damaged.length === 0) return 0;
-    throw new OrchError('INTEGRITY', `${found.damaged.length} of ${found.checked} checkpoints are damaged`, {
-      hint: 'The others can be used as always: a new checkpoint does without the damaged ones.',
-      data: { checked: found.checked, damaged: found.damaged.length },
-    });
+    const data = { checked: found.checked, damaged: damaged.length };
+    const of = `of ${found.checked} checkpoints`;
+    if (damaged.length === 0)
+      throw new OrchError(
+        'FORMAT_UNSUPPORTED',
+        `${newer.length} ${of} ${newer.length === 1 ? 'was' : 'were'} written by a newer orch`,
+        {
+          hint: 'Nothing is damaged. Update orch to read them.',
+          data: { ...data, newer: newer.length },
+        },
+      );
+    throw new OrchError(
+      'INTEGRITY',
+      `${damaged.length} ${of} ${damaged.length === 1 ? 'is' : 'are'} damaged`,
+      {
+        hint: 'The others can be used as always: a new checkpoint does without the damaged ones.',
+        data,
+      },
+    );
   },
 };
 

@@ -23,6 +23,7 @@ import { type Call, type OptionSpec, textOf } from './spec.ts';
 export const epicOption = (description = 'the epic'): OptionSpec => ({
   flags: '-e, --epic <id>',
   description,
+  names: 'epic',
 });
 
 /** The epic that is named, be it as an argument or as an option. */

@@ -13,7 +13,8 @@ export const diffSpec: CommandSpec = {
     name: 'checkpoints',
     several: true,
     description:
-      'one or two: number, latest (the default), latest~2, green, s7 (alone: what session 7 did), "2h ago", an id; behind --: paths',
+      'one or two: number, latest (the default), latest~2, green, s7 (alone: what session 7 did), "2h ago", an id, a commit; behind --: paths',
+    names: 'checkpoint',
   },
   takesPaths: true,
   options: [
@@ -32,7 +33,9 @@ export const restoreSpec: CommandSpec = {
     'Bring the code of a checkpoint into the working tree. Shows what changes, and asks; what is there now is saved first, and --undo brings it back. HEAD, branches and index stay as they are; ignored files stay, unless the checkpoint has one of that name.',
   argument: {
     name: 'name',
-    description: 'number, latest, latest~2, green, s7, "2h ago", a run, an id or its beginning',
+    description:
+      'number, latest, latest~2, green, s7, "2h ago", a run, an id, a commit, or the beginning of one',
+    names: 'checkpoint',
   },
   takesPaths: true,
   options: [

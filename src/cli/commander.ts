@@ -189,6 +189,9 @@ function findMisspelled(
   });
 }
 
+/** The commands whose epic is an option, though people give it as an argument. */
+const namesEpic = new Set(['pause', 'complete', 'list', 'brief']);
+
 /** What people type who know other tools. */
 const otherWords: { readonly [word: string]: string } = {
   stop: 'pause',
@@ -211,6 +214,11 @@ function wrongCall(error: CommanderError, argv: readonly string[], hint: string)
   const known = error.code === 'commander.unknownCommand' ? lookUp(otherWords, word) : undefined;
   if (known !== undefined)
     return new OrchError('USAGE', `unknown command '${word}': did you mean orch ${known}?`, { hint });
+  const [, extra] = wordsOf(argv);
+  if (error.code === 'commander.excessArguments' && extra && isEpicId(extra) && namesEpic.has(word))
+    return new OrchError('USAGE', `orch ${word} takes no argument: ${extra}`, {
+      hint: `To name an epic: orch ${word} --epic ${extra}`,
+    });
   if (error.code === 'commander.help') return new OrchError('USAGE', 'a command is missing', { hint });
   const message = error.message
     .replace(/^error: /, '')

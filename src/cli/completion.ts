@@ -1,4 +1,4 @@
-import { type CommandSpec, globalOptions, isGroup, parseFlags, type Spec } from './spec.ts';
+import { type CommandSpec, globalOptions, isGroup, type Named, parseFlags, type Spec } from './spec.ts';
 
 const shells = ['bash', 'zsh', 'fish'] as const;
 
@@ -7,6 +7,8 @@ type Words = {
   readonly path: readonly string[];
   readonly commands: readonly string[];
   readonly options: readonly string[];
+  /** What its argument names. */
+  readonly names: Named | null;
 };
 
 const everywhere = [...globalOptions.flatMap((option) => parseFlags(option).names), '-h', '--help'];
@@ -18,42 +20,79 @@ function collectWords(specs: readonly Spec[], path: readonly string[] = []): Wor
     const here = [...path, spec.name];
     if (isGroup(spec)) return collectWords(spec.commands, here);
     const options = [...spec.options.flatMap((option) => parseFlags(option).names), ...everywhere];
-    return [{ path: here, commands: spec.argument?.choices ?? [], options }];
+    const { choices = [], names = null } = spec.argument ?? {};
+    return [{ path: here, commands: choices, options, names }];
   });
-  return [{ path, commands: names, options: everywhere }, ...below];
+  return [{ path, commands: names, options: everywhere, names: null }, ...below];
 }
 
-function formatBash(words: readonly Words[]): string {
+/** What the options of all commands name, by how they are written: an option has one meaning everywhere. */
+function collectNaming(specs: readonly Spec[], wanted: Named): string[] {
+  const all = specs
+    .flatMap((spec) => (isGroup(spec) ? spec.commands : [spec]))
+    .flatMap(({ options }) => options);
+  return [
+    ...new Set(all.filter(({ names }) => names === wanted).flatMap((option) => parseFlags(option).names)),
+  ];
+}
+
+const epicsFolder = 'refs/orchestration/epics';
+
+/** Git alone says which there are, in a moment: a Node for every Tab would be felt. */
+const listing: { readonly [N in Named]: string } = {
+  epic: `git for-each-ref --format='%(refname:lstrip=3)' ${epicsFolder} 2>/dev/null`,
+  checkpoint: `git log -50 --format=%s "$(git for-each-ref --count=1 --sort=-committerdate --format='%(refname)' "${epicsFolder}$in" 2>/dev/null)" 2>/dev/null | sed -n 's/^ckpt \\([0-9]*\\):.*/\\1/p'; echo latest green`,
+};
+
+function formatBash(words: readonly Words[], specs: readonly Spec[]): string {
   const cases = words.map(
-    ({ path, commands, options }) =>
-      `    "${path.join(' ')}") words="${[...commands, ...options].join(' ')}" ;;`,
+    ({ path, commands, options, names }) =>
+      `    "${path.join(' ')}") words="${[...commands, ...options].join(' ')}"${names ? `; named=${names}` : ''} ;;`,
   );
   const paths = words.flatMap(({ path }) => (path.length > 0 ? [`"${path.join(' ')}"`] : []));
   return `_orch() {
-  local current path="" word words=""
+  local current before="" path="" word words="" named="" in=""
   current="\${COMP_WORDS[COMP_CWORD]}"
   for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
     # Only words that lead to a command count; the others are options, their values, and arguments.
     case "\${path:+$path }$word" in ${paths.join('|')}) path="\${path:+$path }$word" ;; esac
+    case "$before" in ${collectNaming(specs, 'epic').join('|')}) in="/$word" ;; esac
+    before="$word"
   done
   case "$path" in
 ${cases.join('\n')}
+  esac
+  case "$before" in
+    ${collectNaming(specs, 'epic').join('|')}) words=""; named=epic ;;
+    ${collectNaming(specs, 'checkpoint').join('|')}) words=""; named=checkpoint ;;
+  esac
+  case "$named" in
+    epic) words="$words $(${listing.epic})" ;;
+    checkpoint) words="$words $(${listing.checkpoint})" ;;
   esac
   COMPREPLY=($(compgen -W "$words" -- "$current"))
 }
 complete -F _orch orch`;
 }
 
+const fishListing: { readonly [N in Named]: string } = {
+  epic: `git for-each-ref --format='%(refname:lstrip=3)' ${epicsFolder} 2>/dev/null`,
+  checkpoint: `echo latest; echo green; git log -50 --format=%s (git for-each-ref --count=1 --sort=-committerdate --format='%(refname)' ${epicsFolder} 2>/dev/null) 2>/dev/null | string replace -rf '^ckpt (\\d+):.*' '$1'`,
+};
+
 function formatFish(words: readonly Words[]): string {
   return words
-    .flatMap(({ path, commands, options }) => {
+    .flatMap(({ path, commands, options, names }) => {
       const seen = path.map((word) => `__fish_seen_subcommand_from ${word}`).join('; and ');
       const condition = seen || '__fish_use_subcommand';
       const long = options
         .filter((option) => option.startsWith('--'))
-        .map((option) => `-l ${option.slice(2)}`);
-      const names = commands.length > 0 ? [`-f -a '${commands.join(' ')}'`] : [];
-      return [...names, ...long].map((what) => `complete -c orch -n '${condition}' ${what}`);
+        .map((option) =>
+          option === '--epic' ? `-l epic -x -a "(${fishListing.epic})"` : `-l ${option.slice(2)}`,
+        );
+      const known = commands.length > 0 ? [`-f -a '${commands.join(' ')}'`] : [];
+      const offered = names ? [`-f -a "(${fishListing[names]})"`] : [];
+      return [...known, ...offered, ...long].map((what) => `complete -c orch -n '${condition}' ${what}`);
     })
     .join('\n');
 }
@@ -70,7 +109,7 @@ export function makeCompletion(specs: () => readonly Spec[]): CommandSpec {
     run: async ({ out, json }, { argument: shell }) => {
       const words = collectWords(specs());
       const before = shell === 'zsh' ? 'autoload -U +X bashcompinit && bashcompinit\n' : '';
-      const script = shell === 'fish' ? formatFish(words) : `${before}${formatBash(words)}`;
+      const script = shell === 'fish' ? formatFish(words) : `${before}${formatBash(words, specs())}`;
       out.print(json ? JSON.stringify({ shell, script }) : script);
       return 0;
     },

@@ -18,7 +18,7 @@ export const logSpec: CommandSpec = {
   name: 'log',
   summary: 'the sessions of an epic, with what happened in each',
   description: "Show an epic's sessions, with what happened in each.",
-  argument: { name: 'epic', description: 'the epic' },
+  argument: { name: 'epic', description: 'the epic', names: 'epic' },
   options: [
     epicOption(),
     { flags: '-n, --limit <n>', description: 'how many checkpoints at the most', initial: '20' },

@@ -1,7 +1,15 @@
 import type { Context } from './run.ts';
 
 /** An option: `-e, --epic <id>`; without a `<value>` it is a switch. */
-export type OptionSpec = { readonly flags: string; readonly description: string; readonly initial?: string };
+export type OptionSpec = {
+  readonly flags: string;
+  readonly description: string;
+  readonly initial?: string;
+  readonly names?: Named;
+};
+
+/** What a value names: a shell offers those there are. */
+export type Named = 'epic' | 'checkpoint';
 
 /** What was typed after a command: its argument, and its options by their long names. */
 export type Call = {
@@ -25,6 +33,7 @@ export type CommandSpec = {
     readonly several?: true;
     readonly description: string;
     readonly choices?: readonly string[];
+    readonly names?: Named;
   };
   readonly options: readonly OptionSpec[];
   /** Is everything behind `--` a command to run? */

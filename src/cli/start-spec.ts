@@ -14,7 +14,7 @@ const common: readonly OptionSpec[] = [
   { flags: '--complete', description: 'call the work done when the command ends well' },
   { flags: '--take-over', description: 'though another session may still run elsewhere' },
   { flags: '--result <file>', description: 'write how it ended as JSON' },
-  { flags: '--checkpoint <name>', description: 'go on from an older checkpoint' },
+  { flags: '--checkpoint <name>', description: 'go on from an older checkpoint', names: 'checkpoint' },
 ];
 
 /** `session start`, and its short form. What it takes to run it is loaded when it is run. */

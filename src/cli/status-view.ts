@@ -6,7 +6,7 @@ import { type Fate, findTakeover, type KnownSession, shownFate } from '../sessio
 import type { UnreadableEpic } from '../session/resolve.ts';
 import { type EpicStatus, listElsewhere, mainSession } from '../session/status.ts';
 import { isArchived } from '../state/naming.ts';
-import { cutColumns } from '../text.ts';
+import { columnsOf, cutColumns } from '../text.ts';
 import type { Millis } from '../types.ts';
 import { formatAge } from '../units.ts';
 import { type Standpoint, suggestNext } from './next.ts';
@@ -20,13 +20,9 @@ import {
   showAmounts,
   showMoney,
   showState,
-  showTier,
   showWhen,
 } from './session-view.ts';
 import { describeTime } from './start-view.ts';
-
-/** Below this many columns there is no room for bars. */
-const narrow = 72;
 
 export type Shown = {
   readonly views: readonly EpicView[];
@@ -55,8 +51,8 @@ export function showEpics({ out, cwd }: Context, orch: Orch, { views, epics, unr
     const cells = [
       epicId,
       first.state,
-      out.columns < narrow ? showAmounts(budget) : showMoney(budget),
-      ...(hasContext ? [context && isShown(epic) ? showTier(context) : '–'] : []),
+      showMoney(budget),
+      ...(hasContext ? [context && isShown(epic) ? `${Math.floor(context.fill * 100)}%` : '–'] : []),
       !checkpoint || checkpoint.gates === 'unknown' ? '–' : checkpoint.gates,
       checkpoint ? `${checkpoint.seq}  ${showWhen(checkpoint.timestamp, now)}` : 'nothing saved yet',
     ];
@@ -68,7 +64,8 @@ export function showEpics({ out, cwd }: Context, orch: Orch, { views, epics, unr
     rows.push({ cells: [epicId, state, '–'], fate: null, epic: null });
   }
   const header = ['EPIC', 'STATE', 'SPENT', ...(hasContext ? ['CONTEXT'] : []), 'GATES', 'LAST'];
-  const table = [header, ...rows.map(({ cells }) => cells)];
+  const whole = [header, ...rows.map(({ cells }) => cells)];
+  const table = widthOf(whole) <= out.columns ? whole : whole.map(withoutBar(epics));
   const [head = '', ...lines] = formatTable(table, paintRows(out, rows, hasContext), out.columns).split('\n');
   return [
     out.paint('dim', head),
@@ -76,6 +73,20 @@ export function showEpics({ out, cwd }: Context, orch: Orch, { views, epics, unr
     ...suggest(out, views, epics, { cwd, worktree: orch.repository.worktree }),
   ].join('\n');
 }
+
+/** How many columns a table takes where nothing of it is cut. */
+function widthOf(table: readonly (readonly string[])[]): number {
+  const widths = table[0]?.map((_, at) => Math.max(...table.map((cells) => columnsOf(cells[at] ?? ''))));
+  return (widths ?? []).reduce((sum, width) => sum + width + 2, -2);
+}
+
+/** Where there is little room, the bars are what is missed least. */
+const withoutBar =
+  (epics: readonly EpicStatus[]) =>
+  ([epicId = '', state = '', money = '', ...rest]: readonly string[]): string[] => {
+    const budget = epics.find((epic) => epic.epicId === epicId)?.budget;
+    return [epicId, state, budget && money === showMoney(budget) ? showAmounts(budget) : money, ...rest];
+  };
 
 /** A cell is painted by what it says: cut or padded, it is still found in its row. */
 function paintRows(out: Output, rows: readonly Row[], hasContext: boolean): Column[] {
@@ -85,7 +96,8 @@ function paintRows(out: Output, rows: readonly Row[], hasContext: boolean): Colu
     return fate === 'waiting' ? out.paint('yellow', text) : paintFate(out, fate, text);
   };
   const paintMoney = (text: string) => {
-    const budget = rows.find(({ cells }) => cells[2] === text)?.epic?.budget;
+    const isOf = (budget: EpicStatus['budget']) => [showMoney(budget), showAmounts(budget)].includes(text);
+    const budget = rows.find(({ epic }) => epic && isOf(epic.budget))?.epic?.budget;
     const isCalm = budget === undefined || budget.level === 'none' || budget.level === 'ok';
     return isCalm ? text : out.paint(budgetColour(budget), text);
   };
@@ -109,9 +121,10 @@ function listStates(view: EpicView, { agents }: EpicStatus, home: string, now: M
   const atWork = listAtWork(view, home);
   const others = listElsewhere(view, home).map(({ value }) => `s${value.number}`);
   const elsewhere = others.length > 0 ? `, ${others.slice(0, 3).join(', ')} elsewhere` : '';
-  return [main, ...atWork.filter(({ id }) => id !== main.id)].map((session, place) => {
+  const all = [main, ...atWork.filter(({ id }) => id !== main.id)];
+  return all.map((session, place) => {
     const agent = agents.find(({ sessionId }) => sessionId === session.id) ?? null;
-    const state = sayState(view, session, agent, { now, isMain: place === 0 });
+    const state = sayState(view, session, agent, { now, isAlone: all.length === 1 });
     const fate = agent?.waiting && agent.waiting.for !== 'input' ? 'waiting' : shownFate(session);
     return { state: place === 0 ? `${state}${sayBeside(view, session) ?? elsewhere}` : state, fate };
   });
@@ -136,15 +149,16 @@ function sayState(
   view: EpicView,
   session: KnownSession,
   agent: AgentAtWork | null,
-  { now, isMain }: { readonly now: Millis; readonly isMain: boolean },
+  { now, isAlone }: { readonly now: Millis; readonly isAlone: boolean },
 ): string {
   const { value, fate } = session;
   const name = `${value.agent === null ? '' : `${flatten(value.agent)} `}s${value.number}`;
   if (fate === 'elsewhere' && value.host !== undefined) return `○ running on ${nameMachine(view, value)}`;
-  if (agent?.status === 'interrupted') return isMain ? markOf('interrupted') : `✗ ${name} interrupted`;
+  if (agent?.status === 'interrupted') return isAlone ? markOf('interrupted') : `✗ ${name} interrupted`;
   if (!agent?.waiting) return showState(session, now);
   const { for: what, since, until } = agent.waiting;
-  if (what === 'input') return `● ${name} idle ${formatAge(Math.max(0, now - Date.parse(since)))}`;
+  const age = formatAge(Math.max(0, now - Date.parse(since)));
+  if (what === 'input') return `● ${name} idle${age === 'now' ? '' : ` ${age}`}`;
   if (what === 'limit')
     return `… ${name} ${until ? `limited until ${describeTime(Date.parse(until), now)}` : waitingWords.limit}`;
   return `? ${name} ${waitingWords[what]}`;

@@ -1,14 +1,16 @@
 import { readFileSync } from 'node:fs';
+import { describeCommit } from '../checkpoint/list.ts';
 import { isOrchError } from '../errors.ts';
 import { readChainedStatusLine } from '../integration/claude-settings.ts';
 import { parseStatusCall, type StatusCall } from '../integration/status-call.ts';
 import { type Orch, openOrch } from '../orch.ts';
 import { type AgentStatus, readAgentStatus, recordContext, tellsCost } from '../session/agent-status.ts';
+import { costOf } from '../session/fate.ts';
 import { describeMoney } from '../session/status.ts';
 import type { Millis } from '../types.ts';
 import { readSettings } from './environment.ts';
 import { writeTo } from './output.ts';
-import { showStatusLine } from './statusline-view.ts';
+import { type StatusLine, showStatusLine } from './statusline-view.ts';
 
 /* Called many times a minute. Whatever goes wrong here, the user's own line is shown and the agent is not disturbed. */
 
@@ -73,7 +75,7 @@ async function look(call: StatusCall): Promise<Ours | null> {
         opened.close();
       }
     };
-    return { line: describe(opened, status), finish };
+    return { line: describe(opened, status, call), finish };
   } catch (error) {
     keepFault(orch, error);
     orch?.close();
@@ -81,12 +83,25 @@ async function look(call: StatusCall): Promise<Ours | null> {
   }
 }
 
-function describe(orch: Orch, { link, view, number, context }: AgentStatus): string {
+function describe(
+  orch: Orch,
+  { link, view, number, context, uncounted }: AgentStatus,
+  call: StatusCall,
+): string {
   const savedAt = view.saved?.commit.authoredAt ?? null;
-  const age = savedAt === null ? null : Math.max(0, orch.clock.now() - savedAt);
   const columns = Number(process.env.COLUMNS) || 80;
-  const { epic } = link;
-  return showStatusLine({ epic, number, budget: describeMoney(view.state), context, age }, columns);
+  const { epic, session } = link;
+  const { state, saved } = view;
+  const line: StatusLine = {
+    epic,
+    number,
+    session: costOf(state, session) + uncounted,
+    budget: describeMoney(state, uncounted),
+    gates: saved ? (describeCommit(saved.commit)?.gates ?? 'unknown') : 'unknown',
+    percent: call.usedPercent ?? (context && context.fill * 100),
+    age: savedAt === null ? null : Math.max(0, orch.clock.now() - savedAt),
+  };
+  return showStatusLine(line, columns);
 }
 
 /** Outside of a repository there is nothing to do, and nowhere to say so. */

@@ -59,6 +59,11 @@ export function parseBudget(text: string, spent: Micros): Micros | null {
     });
   }
   if (total < spent) throw refuse(total, spent);
+  if (total === 0)
+    throw new OrchError('BUDGET_REFUSED', 'a budget of $0 would stop every agent before its first request', {
+      hint: 'Give an amount such as 5, or none for no limit. To stop an agent now: orch pause',
+      data: { limitUsd: 0, spentUsd: toUsd(spent) },
+    });
   return total;
 }
 

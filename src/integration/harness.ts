@@ -126,6 +126,8 @@ function judge(end: RunEnd, { timeout }: Gate): { status: GateOutcome['status'];
   switch (end.how) {
     case 'exited':
       if (end.status === 0) return { status: 'passed', remark: null };
+      // A shell's way to say that there is no such program: that says nothing of the code.
+      if (end.status === 127) return { status: 'skipped', remark: 'its program is not installed here' };
       return { status: 'failed', remark: `exit status ${end.status}` };
     case 'signalled':
       return { status: 'failed', remark: `ended by ${end.signal}` };
@@ -137,7 +139,7 @@ function judge(end: RunEnd, { timeout }: Gate): { status: GateOutcome['status'];
     case 'aborted':
       return { status: 'skipped', remark: `interrupted${describeLeft(end.left)}` };
     case 'not_started':
-      return { status: 'failed', remark: `could not be started: ${end.reason}` };
+      return { status: 'skipped', remark: `could not be started: ${end.reason}` };
   }
 }
 

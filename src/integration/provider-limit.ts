@@ -11,11 +11,24 @@ export type ProviderLimit = {
 /** The last word of a conversation is in these bytes, whatever else is written behind it. */
 const tailLength = 512 * 1024;
 
+/** What a provider answered instead of the model, as the last word of a conversation. */
+export type ProviderFailure = {
+  /** In the agent's words. */
+  readonly text: string;
+  /** Where it lets the agent do no more for now. */
+  readonly limit: ProviderLimit | null;
+};
+
 /** Reads whether an agent's conversation ended at its provider's limit: nothing the model said came after it. */
 export function findLimit(path: string): ProviderLimit | null {
+  return findFailure(path)?.limit ?? null;
+}
+
+/** Reads whether an agent's conversation ended with a failure of its provider's, and which. */
+export function findFailure(path: string): ProviderFailure | null {
   const size = statIfThere(path)?.size ?? 0;
   const tail = readFrom(path, Math.max(0, size - tailLength), tailLength)?.bytes.toString('utf8') ?? '';
-  let limit: ProviderLimit | null = null;
+  let failure: ProviderFailure | null = null;
   let resetsAt: Millis | null = null;
   for (const text of tail.split('\n')) {
     const line = parse(text);
@@ -23,9 +36,9 @@ export function findLimit(path: string): ProviderLimit | null {
     const payload = asFields(line.payload);
     if (payload?.type === 'token_count') resetsAt = readCodexReset(payload) ?? resetsAt;
     const word = line.type === 'assistant' ? readClaude(line) : readCodex(line, payload, resetsAt);
-    if (word !== 'nothing') limit = word;
+    if (word !== 'nothing') failure = word;
   }
-  return limit;
+  return failure;
 }
 
 function parse(text: string): Fields | null {
@@ -36,13 +49,17 @@ function parse(text: string): Fields | null {
   }
 }
 
-/** A limit, another word of the agent's (null), or nothing of interest. */
-type LastWord = ProviderLimit | null | 'nothing';
+/** A failure, another word of the agent's (null), or nothing of interest. */
+type LastWord = ProviderFailure | null | 'nothing';
 
 function readClaude(line: Fields): LastWord {
-  if (line.isApiErrorMessage !== true || line.error !== 'rate_limit') return null;
+  if (line.isApiErrorMessage !== true) return null;
+  const content = asFields(line.message)?.content;
+  const said = Array.isArray(content) ? content.map((block) => asFields(block)?.text) : [content];
+  const text = said.filter((part) => typeof part === 'string').join(' ');
   const quota = asFields(line.quotaLimits) ?? asFields(asFields(line.apiErrorParams)?.rate_limit_info);
-  return { resetsAt: fromSeconds(quota?.resetsAt) };
+  const limit = line.error === 'rate_limit' ? { resetsAt: fromSeconds(quota?.resetsAt) } : null;
+  return { text: text || (asName(line.error) ?? 'its provider refused'), limit };
 }
 
 function readCodex(line: Fields, payload: Fields | null, resetsAt: Millis | null): LastWord {
@@ -53,7 +70,8 @@ function readCodex(line: Fields, payload: Fields | null, resetsAt: Millis | null
   const info = error.codex_error_info;
   const isUsage = asName(info) === 'usage_limit_exceeded';
   const statuses = Object.values(asFields(info) ?? {}).map((each) => asFields(each)?.http_status_code);
-  return isUsage || statuses.includes(429) ? { resetsAt } : null;
+  const limit = isUsage || statuses.includes(429) ? { resetsAt } : null;
+  return { text: asName(error.message) ?? asName(info) ?? 'its provider refused', limit };
 }
 
 /** Of the windows a plan has, those that are used up count; the last of them to begin anew. */

@@ -10,6 +10,8 @@ export type StatusCall = {
   readonly project: string | null;
   /** What the conversation has cost in all, by its own account; null where it does not tell. */
   readonly cost: Micros | null;
+  /** How full its window is by its own account, 0 to 100; null where it does not tell. */
+  readonly usedPercent: number | null;
   /** Null before its first answer. */
   readonly context: ContextReading | null;
 };
@@ -34,8 +36,13 @@ export function parseStatusCall(text: string): StatusCall | null {
     cwd: asName(workspace?.current_dir) ?? asName(call.cwd),
     project: asName(workspace?.project_dir),
     cost: nanos === null ? null : Math.round(nanos / 1_000),
+    usedPercent: readPercent(window?.used_percentage),
     context: tokens === 0 ? null : { tokens, model, window: size },
   };
+}
+
+function readPercent(value: unknown): number | null {
+  return typeof value === 'number' && value >= 0 && value <= 1_000 ? value : null;
 }
 
 function parse(text: string): unknown {

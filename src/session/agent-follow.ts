@@ -7,7 +7,7 @@ import {
   type Rollout,
   readRollout,
 } from '../integration/agent-files.ts';
-import { findLimit } from '../integration/provider-limit.ts';
+import { findFailure, type ProviderFailure } from '../integration/provider-limit.ts';
 import { readCurrent } from '../state/current.ts';
 import type { Fact } from '../state/facts.ts';
 import type { State } from '../state/lists.ts';
@@ -37,8 +37,8 @@ export type Follower = {
   readonly briefText: string | null;
   /** What their files say, meters that read the same included. */
   readFacts(state: State): Promise<Fact[]>;
-  /** Did it end only because its provider lets it do no more for now? */
-  isAtLimit(exit: Exit): boolean;
+  /** Did it end because its provider refused to go on? */
+  findFailure(exit: Exit): ProviderFailure | null;
   /** How it goes on, where it ended only because its provider lets it do no more for now. */
   planAgain(exit: Exit, state: State): Again | null;
   /** Records what the agents' tools did, as far as no hook has: the agents are gone. */
@@ -68,10 +68,10 @@ export async function followAgents(
   let session = plan?.session ?? null;
   let [known, waits, usedBefore] = [0, 0, 0];
 
-  const limitOf = ({ status }: Exit) => {
+  const failureOf = ({ status }: Exit) => {
     if (plan === null || session === null || status === 0) return null;
     const transcript = findTranscript(plan.agent, plan.homes, plan.cwd, session);
-    return transcript === null ? null : findLimit(transcript);
+    return transcript === null ? null : findFailure(transcript);
   };
 
   return {
@@ -88,10 +88,10 @@ export async function followAgents(
       known = link.agentSessions.length;
       return [...facts, ...(plan ? describeAgent(plan, session, used, current) : [])];
     },
-    isAtLimit: (exit) => limitOf(exit) !== null,
+    findFailure: failureOf,
     planAgain(exit, current) {
-      const limit = waitsAtLimit ? limitOf(exit) : null;
-      if (limit === null || plan === null || session === null) return null;
+      const limit = waitsAtLimit ? failureOf(exit)?.limit : null;
+      if (!limit || plan === null || session === null) return null;
       const used = sumOutput(current, target);
       if (used > usedBefore) waits = 0;
       usedBefore = used;

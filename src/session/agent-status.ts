@@ -2,6 +2,7 @@ import { type ContextWindow, measureContext } from '../cost/context.ts';
 import type { StatusCall } from '../integration/status-call.ts';
 import { lookUp } from '../keyed.ts';
 import { statIfThere } from '../system/files.ts';
+import type { Micros } from '../types.ts';
 import type { AgentPorts } from './agent-call.ts';
 import { type AgentLink, findLink } from './agent-link.ts';
 import { knownContext } from './agent-reading.ts';
@@ -17,6 +18,8 @@ export type AgentStatus = {
   /** Null until something has happened in it. */
   readonly number: number | null;
   readonly context: ContextWindow | null;
+  /** What the agent says to have spent beyond what is counted: its files lag behind. */
+  readonly uncounted: Micros;
 };
 
 /** Looks up the session an agent works in; null where it has none. */
@@ -36,7 +39,11 @@ export async function readAgentStatus(ports: AgentPorts, call: StatusCall): Prom
       ? known
       : null;
   const number = lookUp(view.state.sessions, link.session)?.value.number ?? null;
-  return { link, view, number, context };
+  return { link, view, number, context, uncounted: findUncounted(link, call) };
+}
+
+function findUncounted({ figure }: AgentLink, { cost, agentSession }: StatusCall): Micros {
+  return cost !== null && figure?.agentSession === agentSession ? Math.max(0, cost - figure.last) : 0;
 }
 
 /** Does the agent say of its cost what it has not said before? */

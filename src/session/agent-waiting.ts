@@ -1,6 +1,8 @@
+import { dirname } from 'node:path';
 import { oneOf, optional, orNull, readChecked, text, time, withFields } from '../checks.ts';
 import type { HookCall, WaitingFor } from '../integration/agent-event.ts';
-import { readTextIfThere, removeIfThere, writeAtomically } from '../system/files.ts';
+import { findLimit } from '../integration/provider-limit.ts';
+import { makeFolder, readTextIfThere, removeIfThere, writeAtomically } from '../system/files.ts';
 import { cleanLine } from '../text.ts';
 import type { Millis, SessionId } from '../types.ts';
 import type { AgentPorts } from './agent-call.ts';
@@ -47,10 +49,14 @@ function readKept(home: string, session: SessionId): Kept | null {
 export async function noteWaiting(
   ports: AgentPorts,
   session: SessionId,
-  { event, helper }: HookCall,
+  { event, helper, transcript }: HookCall,
 ): Promise<void> {
   const path = waitingPath(ports.home, session);
   const before = readKept(ports.home, session);
+  if (event.kind === 'failure') {
+    const limit = transcript === null ? null : findLimit(transcript);
+    return limit ? noteLimit(ports, session, limit.resetsAt) : write(ports, session, waitsForInput(helper));
+  }
   if (event.kind !== 'waiting' && event.kind !== 'stop') {
     // What another agent of the session does meanwhile answers no question; a prompt of the user does.
     const isAnswered = event.kind === 'prompt' || before?.helper === helper;
@@ -58,12 +64,37 @@ export async function noteWaiting(
     return;
   }
   if (event.kind === 'waiting' && event.isReminder && before) return;
-  const asked = event.kind === 'waiting' ? event : { for: 'input' as const, detail: null };
-  const kept: Kept = {
-    for: asked.for,
-    detail: asked.detail && cleanLine(await ports.redact(asked.detail), maxDetailBytes),
-    at: ports.clock.now(),
-    helper,
-  };
-  await writeAtomically(ports.disk, path, Buffer.from(`${JSON.stringify(kept)}\n`), ports.random.id(8));
+  const asked = event.kind === 'waiting' ? event : waitsForInput(helper);
+  const detail = asked.detail && cleanLine(await ports.redact(asked.detail), maxDetailBytes);
+  await write(ports, session, { for: asked.for, detail, helper });
+}
+
+function waitsForInput(helper: string | null): Omit<Kept, 'at'> {
+  return { for: 'input', detail: null, helper };
+}
+
+/** Keeps that an agent's provider lets it do no more for now, and until when, where that is known. */
+export async function noteLimit(
+  ports: WaitingPorts,
+  session: SessionId,
+  until: Millis | null,
+): Promise<void> {
+  await write(ports, session, { for: 'limit', detail: null, helper: null, until });
+}
+
+/** The agent works again. */
+export function clearWaiting({ disk, home }: Pick<WaitingPorts, 'disk' | 'home'>, session: SessionId): void {
+  removeIfThere(disk, waitingPath(home, session));
+}
+
+type WaitingPorts = Pick<AgentPorts, 'disk' | 'home' | 'random' | 'clock'>;
+
+async function write(
+  { disk, home, random, clock }: WaitingPorts,
+  session: SessionId,
+  waiting: Omit<Kept, 'at'>,
+): Promise<void> {
+  const bytes = Buffer.from(`${JSON.stringify({ ...waiting, at: clock.now() })}\n`);
+  await makeFolder(disk, dirname(waitingPath(home, session)));
+  await writeAtomically(disk, waitingPath(home, session), bytes, random.id(8));
 }

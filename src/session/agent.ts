@@ -8,7 +8,7 @@ import { hasEnded } from '../state/transition.ts';
 import { identifyProcess } from '../system/process.ts';
 import { formatUsd } from '../units.ts';
 import { type AgentAnswer, type AgentPorts, type Around, nothingToSay } from './agent-call.ts';
-import { forgetSession } from './agent-end.ts';
+import { describeFailure, forgetSession } from './agent-end.ts';
 import { type AgentLink, findLink, readLink } from './agent-link.ts';
 import { followOwnBranch, followWork, leaveWork, nameNew } from './agent-place.ts';
 import { attachLink, describeStart, openLink, startAgent } from './agent-start.ts';
@@ -80,7 +80,7 @@ export async function handleAgent(ports: AgentPorts, call: HookCall, around: Aro
       return said;
     }
     case 'failure': {
-      const text = `${call.agent} could not go on: ${event.error}`;
+      const text = describeFailure(call, event.error);
       return withLink(ports, call, around, link, [{ kind: 'note', id: `n-${ports.random.id(6)}`, text }]);
     }
   }

@@ -1,4 +1,5 @@
 import { basename, join } from 'node:path';
+import { asFields } from '../cost/fields.ts';
 import { addUsage, noUsage, subtractUsage, type Usage } from '../cost/ledger.ts';
 import { hash } from '../digest.ts';
 import { OrchError } from '../errors.ts';
@@ -36,7 +37,10 @@ export function importTranscripts(
   place: Place,
   files: readonly string[],
 ): Promise<Imported> {
-  for (const file of files) refuseMissing(file);
+  for (const file of files) {
+    refuseMissing(file);
+    refuseForeign(file);
+  }
   // The epic's name may be longer than a file's, and one lock is not to be taken for another.
   const name = hash('sha256', place.epic).slice(0, 16);
   return withLock(ports, join(ports.home, 'locks', `import-${name}.lock`), async () => {
@@ -99,4 +103,29 @@ export function meteredFacts(state: State, agentSessions: readonly string[]): Fa
   const fresh = agentSessions.filter((id) => !known.includes(id));
   if (fresh.length === 0) return [];
   return [{ kind: 'current_set', key: 'meteredAgents', value: [...known, ...fresh].slice(-mostMetered) }];
+}
+
+/** A transcript has said what it is long before this. */
+const headBytes = 1024 * 1024;
+
+/** A file in which no line is a message or an event of an agent holds nothing to count, and was given by mistake. */
+function refuseForeign(file: string): void {
+  const head = readFrom(file, 0, headBytes)?.bytes.toString('utf8') ?? '';
+  if (head.split('\n').some(isAgentLine)) return;
+  const what =
+    head.trim() === '' ? 'is empty' : 'is not a transcript: no line in it is of Claude Code or Codex';
+  throw new OrchError('USAGE', `${file} ${what}`, {
+    hint: 'Transcripts are the .jsonl files below ~/.claude/projects and ~/.codex/sessions',
+    data: { file },
+  });
+}
+
+/** Agents write one object a line, and each says what it is. */
+function isAgentLine(line: string): boolean {
+  try {
+    const { type, message, usage } = asFields(JSON.parse(line)) ?? {};
+    return typeof type === 'string' || asFields(message) !== null || asFields(usage) !== null;
+  } catch {
+    return false; // no JSON, or a line that is cut
+  }
 }

@@ -6,7 +6,7 @@ import { estimateOf, spentIn } from '../cost/money.ts';
 import { budgetOf, readCurrent } from '../state/current.ts';
 import { compareStamps } from '../state/join.ts';
 import type { State } from '../state/lists.ts';
-import type { EpicId, Millis } from '../types.ts';
+import type { EpicId, Micros, Millis } from '../types.ts';
 import { type AgentAtWork, describeAtWork } from './at-work.ts';
 import type { EpicView } from './context.ts';
 import {
@@ -37,8 +37,10 @@ export type EpicStatus = {
 
 type OpenQuestion = { readonly id: string; readonly text: string };
 
-export function describeMoney(state: State): Budget {
-  return describeBudget(spentIn(state.ledger), budgetOf(state), estimateOf(totalUsage(state.ledger)));
+/** What an epic may spend and has spent; `uncounted` is what an agent says beyond what is recorded. */
+export function describeMoney(state: State, uncounted: Micros = 0): Budget {
+  const estimate = estimateOf(totalUsage(state.ledger));
+  return describeBudget(spentIn(state.ledger) + uncounted, budgetOf(state), estimate);
 }
 
 /** The session that is meant where none is named. */

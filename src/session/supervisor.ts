@@ -1,3 +1,4 @@
+import { basename } from 'node:path';
 import { sleep } from '../system/clock.ts';
 import type { Exit } from '../system/command.ts';
 import { makeFolder, removeIfThere, writeAtomically } from '../system/files.ts';
@@ -6,6 +7,7 @@ import { describeLeft } from '../system/process-table.ts';
 import type { Environment } from '../system/spawn.ts';
 import type { EndStep } from '../system/tree.ts';
 import type { Millis } from '../types.ts';
+import { clearWaiting, noteLimit } from './agent-waiting.ts';
 import { readView } from './context.ts';
 import { journalFolder } from './journal.ts';
 import { type Ending, endSession } from './lifecycle.ts';
@@ -85,7 +87,9 @@ export async function supervise(
       command = null;
       news.onPause();
       options.onEvent({ kind: 'waiting', until: again.at });
+      await noteLimit(ports, target.session, again.at);
       const interruption = await watch.untilTime(again.at);
+      clearWaiting(ports, target.session);
       if (!interruption) command = await run(ports, target, { ...options.command, argv: again.argv }, news);
       why = interruption ?? (await watch.untilOver());
     }
@@ -201,7 +205,7 @@ async function conclude(
       return outcome;
     }
     case 'exit': {
-      const name = command?.argv[0] ?? 'the command';
+      const name = basename(command?.argv[0] ?? 'the command');
       if (why.exit.status === 0) return end(completes ? 'complete' : 'pause', `${name} ended ok`, true);
       return end('fail', `${name} ${describeFailure(why)}`);
     }

@@ -1,7 +1,9 @@
 import type { Stop } from '../checkpoint/policy.ts';
+import type { ProviderFailure } from '../integration/provider-limit.ts';
 import { sleep } from '../system/clock.ts';
 import type { Exit } from '../system/command.ts';
 import type { SignalWatch } from '../system/signals.ts';
+import { cleanLine } from '../text.ts';
 import type { Millis } from '../types.ts';
 import type { Again, Follower } from './agent-follow.ts';
 import { readView } from './context.ts';
@@ -13,8 +15,8 @@ import type { SessionPorts, Target } from './record.ts';
 
 /** Why a session under supervision comes to its end. */
 export type Reason =
-  /** `isAtLimit`: its provider let it do no more, and nobody waits for that. */
-  | { readonly kind: 'exit'; readonly exit: Exit; readonly isAtLimit?: boolean }
+  /** `failure`: its provider refused, and nobody waits until it does not. */
+  | { readonly kind: 'exit'; readonly exit: Exit; readonly failure?: ProviderFailure }
   | { readonly kind: 'signal'; readonly signal: NodeJS.Signals }
   /** `saved` is the number of the checkpoint that was there before anything was stopped. */
   | { readonly kind: 'budget'; readonly stop: Stop; readonly saved: number | null }
@@ -28,7 +30,7 @@ export type WatchOptions = {
   /** Does Ctrl+C reach the command by itself, because it has the terminal? */
   readonly hasTerminal: boolean;
   /** Reads what agents write of themselves. */
-  readonly follower: Pick<Follower, 'readFacts' | 'isAtLimit' | 'planAgain' | 'recordRest'> | null;
+  readonly follower: Pick<Follower, 'readFacts' | 'findFailure' | 'planAgain' | 'recordRest'> | null;
   /** Finds the files that changed without anybody telling. */
   readonly readChanges?: Sources['readChanges'];
   /** Begun before the work is: from then on what is recorded can be tampered with. */
@@ -96,15 +98,17 @@ export function makeWatch(ports: SessionPorts, target: Target, options: WatchOpt
       });
       const halt = await look(true);
       if (halt && !['budget', 'blind'].includes(why.kind)) return reasonOf(halt);
-      return why.kind === 'exit' && options.follower?.isAtLimit(why.exit) ? { ...why, isAtLimit: true } : why;
+      const failure = why.kind === 'exit' ? options.follower?.findFailure(why.exit) : null;
+      return why.kind === 'exit' && failure ? { ...why, failure } : why;
     },
   };
 }
 
 /** `ended with status 1`: how a command that failed did so. */
-export function describeFailure({ exit, isAtLimit }: Reason & { kind: 'exit' }): string {
+export function describeFailure({ exit, failure }: Reason & { kind: 'exit' }): string {
   const how = exit.signal ? `was ended by ${exit.signal}` : `ended with status ${exit.status}`;
-  return isAtLimit ? `${how}, at its provider's limit` : how;
+  if (!failure) return how;
+  return `${how}${failure.limit ? ", at its provider's limit" : ''}: ${cleanLine(failure.text, 300)}`;
 }
 
 function findReason(

@@ -134,9 +134,7 @@ describe.skipIf(!claudeProgram || !hasTmux)('Claude Code in a terminal, with orc
     expect(statusOf(repository, 'hotfix').budget.spentUsd).toBeCloseTo(priceOf(model.given.slice(1)), 6);
     expect(spent(repository)).toBe(before);
     await terminal.type('the third thing');
-    await comes('the limit', () =>
-      noted(repository, 'hotfix').includes('claude could not go on: rate_limit'),
-    );
+    await comes('the limit', () => noted(repository, 'hotfix').includes('claude could not continue: '));
     expect(statusOf(repository, 'hotfix').session).toMatchObject({ number: 1, status: 'running' });
   });
 

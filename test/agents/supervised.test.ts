@@ -124,8 +124,11 @@ describe.skipIf(!claudeProgram)('orch start -- claude', () => {
     const { repository, model, options } = await stage(() => [refusal, { text: 'Went on.' }]);
     // Only a subscription has limits that say when they end.
     const env = { ANTHROPIC_API_KEY: '', CLAUDE_CODE_OAUTH_TOKEN: 'x' };
-    const ran = await startOrchClaude(repository, ['start', '-e', 'x'], 'say xylophone', { ...options, env })
-      .ended;
+    const orch = startOrchClaude(repository, ['start', '-e', 'x'], 'say xylophone', { ...options, env });
+    const states = () => runOrch(repository, ['status']).stdout;
+    await until(() => states().includes('… claude s1 limited until '), states);
+    const ran = await orch.ended;
+    expect(states()).not.toContain('limited');
     expect(ran.stderr).toContain('its provider lets it do no more for now');
     expect(ran.status).toBe(0);
     expect(resultOf(ran.stdout).result).toBe('Went on.');

@@ -75,6 +75,19 @@ describe('orch baseline', () => {
     expect(orchJson(repository, ['checkpoint', 'verify'])).toMatchObject({ damaged: [] });
   });
 
+  it('skips a gate whose program is not installed, and is green or unknown by the others', () => {
+    const repository = makeRepositoryWithCommit();
+    const missing = { name: 'lint', run: 'no-such-linter --all' };
+    configure(repository, { name: 'test', run: 'true' }, missing);
+    const ran = runText(repository);
+    expect(ran.status).toBe(0);
+    expect(ran.stdout).toContain('– lint skipped: its program is not installed here\n');
+    expect(list(repository).checkpoints[0]?.gates).toBe('green');
+    configure(repository, missing);
+    expect(runText(repository).status).toBe(0);
+    expect(list(repository).checkpoints[0]?.gates).toBe('unknown');
+  });
+
   it('keeps of a gate that fails, hangs, prints bytes, forks or cannot be started what a reader needs', () => {
     const repository = makeRepositoryWithCommit();
     configure(
@@ -87,9 +100,9 @@ describe('orch baseline', () => {
     );
     const ran = runText(repository);
     expect(ran.status).toBe(3);
-    expect(ran.stderr).toMatch(/^error: loud, hang, bytes, nothing: red\n/);
+    expect(ran.stderr).toMatch(/^error: loud, hang, bytes: red\n/);
     expect(ran.stdout).toMatch(/⧖ hang timed out after [1-9]\d*(ms|s)\n/);
-    expect(ran.stdout).toContain('could not be started: no-such-program');
+    expect(ran.stdout).toContain('– nothing skipped: could not be started: no-such-program');
     expect(isAlive(Number(readFileSync(join(repository.home, 'forked'), 'utf8')))).toBe(false);
     const { gates } = show(repository, 'latest').document.state;
     expect(gates.loud?.value.output).toMatch(/^…[\s\S]*\n3000\nTHE REASON\n+exit status 1$/);

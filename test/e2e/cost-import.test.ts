@@ -140,3 +140,19 @@ describe('importing transcripts', () => {
     expect(orchJson(repository, ['status'])).toEqual({ epics: [], faults: [] });
   });
 });
+
+it.each([
+  ['notes.txt', 'hello\nthere\n', 'is not a transcript'],
+  ['other.jsonl', '{"a":1}\n', 'is not a transcript'],
+  ['empty.jsonl', '\n', 'is empty'],
+])('says that %s is no transcript, and counts nothing', (name, content, problem) => {
+  const { repository, path } = makeTranscripts();
+  writeFileSync(path(name), content);
+  const ran = runOrch(repository, ['cost', 'import', path('a.jsonl'), path(name), '-e', 'x', '--json']);
+  expect(ran).toMatchObject({ status: 2, stdout: '' });
+  expect(errorOf(ran)).toMatchObject({
+    code: 'USAGE',
+    message: expect.stringContaining(`${name} ${problem}`),
+  });
+  expect(repository.git('for-each-ref', 'refs/orchestration')).toBe('');
+});

@@ -101,6 +101,12 @@ describe('I10: a wrong call', () => {
     expect(stderr).toContain('orch start --epic feat-x');
   });
 
+  it('an epic behind a command that takes it as an option is answered with that', () => {
+    const { status, stderr } = runOrch(makeRepositoryWithCommit(), ['pause', 'feat-x']);
+    expect(status).toBe(2);
+    expect(stderr).toContain('To name an epic: orch pause --epic feat-x\n');
+  });
+
   it('pause, complete and list have a short form', () => {
     const repository = makeRepositoryWithCommit();
     orchJson(repository, ['start', '-e', 'x', '--background', '--no-baseline']);

@@ -76,7 +76,14 @@ describe.each(engines)('a document of a newer format (%s)', (engine) => {
     expect(show(repository, 'latest~1', { env }).document.reason).toBe('one');
     const { status, found } = verify(repository, { env });
     expect({ status, checked: found.checked }).toEqual({ status: 6, checked: 2 });
-    expect(found.damaged).toMatchObject([{ commit: made, id: two.id, code: 'FORMAT_UNSUPPORTED' }]);
+    expect(found).toMatchObject({
+      damaged: [],
+      newer: [{ commit: made, id: two.id, code: 'FORMAT_UNSUPPORTED' }],
+    });
+    const told = runOrch(repository, ['checkpoint', 'verify'], { env });
+    expect(told.stdout).toContain(`! newer: x ${two.id}\n`);
+    expect(told.stderr).toContain('1 of 2 checkpoints was written by a newer orch');
+    expect(`${told.stdout}${told.stderr}`.replace('Nothing is damaged.', '')).not.toContain('damaged');
   });
 
   it('is not written over either where a damaged one stands on it', async () => {

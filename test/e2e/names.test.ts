@@ -44,6 +44,16 @@ describe('a checkpoint is named', () => {
     expect(show(repository, ' latest ').document.reason).toBe('13:00');
   });
 
+  it('by its commit, or the beginning of it', async () => {
+    const repository = await makeFour();
+    const { commit, id } = show(repository, '2').checkpoint;
+    for (const name of [commit, commit.slice(0, 7), commit.slice(0, 12)])
+      expect(show(repository, name).checkpoint.id).toBe(id);
+    expect(fail(repository, ['checkpoint', 'show', commit.slice(0, 6), '-e', 'x']).code).toBe(
+      'CHECKPOINT_NOT_FOUND',
+    );
+  });
+
   it('by its id, or the beginning of it, or of its random part', async () => {
     const repository = await makeFour();
     const { id } = show(repository, '3').checkpoint;

@@ -88,6 +88,15 @@ describe('--budget', () => {
     expect(() => parseBudget(text, 1)).toThrow(expect.objectContaining({ code: 'USAGE' }));
   });
 
+  it.each(['0', '0.00', '+0'])('%j is refused with an explanation where nothing is spent yet', (text) => {
+    expect(() => parseBudget(text, 0)).toThrow(
+      expect.objectContaining({
+        code: 'BUDGET_REFUSED',
+        message: 'a budget of $0 would stop every agent before its first request',
+      }),
+    );
+  });
+
   it('below what is spent is refused, with a way on that works', () => {
     expect(() => parseBudget('4.099999', 4_100_000)).toThrow(
       expect.objectContaining({

@@ -8,7 +8,7 @@ const now = Date.parse('2026-11-16T12:00:00Z');
 
 describe('the name of a checkpoint', () => {
   it.each([
-    ['58', { kind: 'number', seq: 58 }],
+    ['58', { kind: 'number', seq: 58, text: '58' }],
     ['latest', { kind: 'latest', back: 0 }],
     ['latest~2', { kind: 'latest', back: 2 }],
     ['green', { kind: 'green' }],

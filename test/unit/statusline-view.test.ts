@@ -1,7 +1,6 @@
 import { expect, it } from 'vitest';
 import { type StatusLine, showStatusLine } from '../../src/cli/statusline-view.ts';
 import { describeBudget } from '../../src/cost/budget.ts';
-import { measureContext } from '../../src/cost/context.ts';
 import { parseEpicId } from '../../src/ids.ts';
 import { parseStatusCall } from '../../src/integration/status-call.ts';
 import { readFixture } from '../support/fixtures.ts';
@@ -9,25 +8,44 @@ import { readFixture } from '../support/fixtures.ts';
 const line: StatusLine = {
   epic: parseEpicId('feat-login'),
   number: 7,
+  session: 960_000,
   budget: describeBudget(4_100_000, 20_000_000),
-  context: measureContext({ tokens: 150_000, model: null, window: 200_000 }, 'a', 'auto', null),
+  gates: 'red',
+  percent: 83.4,
   age: 120_000,
 };
+const beginning = { number: null, session: 0, gates: 'unknown' as const, percent: null, age: null };
 
 it.each<[string, Partial<StatusLine>, number, string]>([
-  ['all of it', {}, 80, 'feat-login s7 · $4.10/$20.00 █░░░░░░ 20% · WARNING 75% · saved 2m ago'],
-  ['no bar where it does not fit', {}, 60, 'feat-login s7 · $4.10/$20.00 20% · WARNING 75% · saved 2m ago'],
+  [
+    'all of it',
+    {},
+    120,
+    'feat-login s7 · session $0.96 · $4.10/$20.00 █░░░░░░ 20% · gates red · context 83 % · saved 2m ago',
+  ],
+  [
+    'no bar where it does not fit',
+    {},
+    95,
+    'feat-login s7 · session $0.96 · $4.10/$20.00 20% · gates red · context 83 % · saved 2m ago',
+  ],
+  [
+    'nothing of the last checkpoint where that does not fit either',
+    {},
+    80,
+    'feat-login s7 · session $0.96 · $4.10/$20.00 20% · gates red · context 83 %',
+  ],
   [
     'what there is, at the beginning',
-    { number: null, budget: describeBudget(0, null), context: null, age: null },
+    { ...beginning, budget: describeBudget(0, null) },
     80,
     'feat-login · $0.00 · nothing saved',
   ],
   [
-    'a checkpoint of now',
-    { age: 10, context: null, number: 1 },
-    40,
-    'feat-login s1 · $4.10/$20.00 20% · saved now',
+    'the money once, where one session spent it all',
+    { session: 4_100_000, age: 10 },
+    120,
+    'feat-login s7 · $4.10/$20.00 █░░░░░░ 20% · gates red · context 83 % · saved now',
   ],
 ])('shows %s', (_, part, columns, expected) => {
   expect(showStatusLine({ ...line, ...part }, columns)).toBe(expected);
@@ -39,6 +57,7 @@ it('understands what Claude Code tells', () => {
     cost: 485_286,
     cwd: '/repo',
     project: '/repo',
+    usedPercent: 75,
     context: { tokens: 150_000, model: 'claude-sonnet-4-5', window: 200_000 },
   });
   expect(parseStatusCall(readFixture('claude/statusline/empty.json'))?.context).toBeNull();
@@ -56,6 +75,7 @@ it.each(['{"session_id":"a"}', '{"session_id":"a","context_window":7,"model":[],
       cost: null,
       cwd: null,
       project: null,
+      usedPercent: null,
       context: null,
     });
   },

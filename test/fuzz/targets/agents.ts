@@ -59,9 +59,13 @@ const status: Target = {
     const context = measureContext(call.context, call.agentSession, 'auto', null);
     must(Number.isFinite(context.fill) && context.fill >= 0, `a fill of ${context.fill}`);
     must(Number.isSafeInteger(context.tokens), `${context.tokens} tokens`);
+    const percent = call.usedPercent ?? context.fill * 100;
     const budget = { spentUsd: 1, limitUsd: 2, percent: 50, level: 'ok' } as never; // of no matter here
     mustBeShowable(
-      showStatusLine({ epic: parseEpicId('x'), number: 1, budget, context, age: 1 }, 80),
+      showStatusLine(
+        { epic: parseEpicId('x'), number: 1, session: 1, budget, gates: 'red', percent, age: 1 },
+        80,
+      ),
       'the status line',
     );
     return 'accepted';
