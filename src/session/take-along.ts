@@ -1,4 +1,5 @@
-import { prepareRename } from '../checkpoint/rename.ts';
+import { parseTrackedRef, remotesPrefix } from '../checkpoint/remote-refs.ts';
+import { epicRef } from '../checkpoint/tree.ts';
 import { hasCode } from '../errors.ts';
 import { branchMadeAt } from '../git/refs.ts';
 import { readCurrent } from '../state/current.ts';
@@ -7,8 +8,8 @@ import type { EpicId, Millis } from '../types.ts';
 import type { AgentPorts } from './agent-call.ts';
 import type { AgentLink } from './agent-link.ts';
 import { readView } from './context.ts';
-import { setJournalsAside } from './delete.ts';
 import { checkLive, listLive } from './live.ts';
+import { moveWhole } from './rename.ts';
 import { listAllEpics } from './resolve.ts';
 
 /* What an agent did before the work had a name of its own goes along when it gets one: history, costs, budget. */
@@ -42,6 +43,12 @@ export async function isOnlyOf(
   );
 }
 
+/** May others know it by its name? Then they would have to be told. */
+async function isShared({ git }: AgentPorts, epic: EpicId): Promise<boolean> {
+  const tracked = [...(await git.listRefs(remotesPrefix)).keys()];
+  return tracked.some((ref) => parseTrackedRef(ref) === epicRef(epic));
+}
+
 /**
  * Gives the epic of an agent whose session has just ended another name; false where it stays as it is. A crash leaves
  * it under the one name or the other, whole.
@@ -50,12 +57,10 @@ export async function takeAlong(ports: AgentPorts, link: AgentLink, to: EpicId):
   const { epic } = link;
   const { state, pending } = await readView(ports, epic);
   const isTaken = (await listAllEpics(ports)).includes(to);
-  if (isTaken || pending.length > 0 || !(await isOnlyOf(ports, link, state))) return false;
-  const rename = await prepareRename(ports, epic, to);
-  if (rename === null) return false;
-  await setJournalsAside(ports, epic, state);
+  if (isTaken || (await isShared(ports, epic)) || pending.length > 0 || !(await isOnlyOf(ports, link, state)))
+    return false;
   try {
-    await rename();
+    await moveWhole(ports, epic, to);
     return true;
   } catch (error) {
     if (!hasCode(error, 'REF_CONFLICT')) throw error;
