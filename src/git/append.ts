@@ -36,7 +36,7 @@ export async function append(
 }
 
 /** The commits alone, on disk: no ref leads to them yet. */
-export async function writeCommits(
+async function writeCommits(
   git: GitEngine,
   to: { readonly parents: readonly Oid[]; readonly base: Oid | null },
   drafts: readonly CommitDraft[],
