@@ -67,7 +67,7 @@ async function settle(
     say(call, { ...answer, message: messages.join(' ') || null });
   }
   if (call.event.kind === 'end') forgetCalm(orch, name);
-  else await settleCalm(orch, linkOf(orch, call, { session }), name, call.event.kind === 'prompt');
+  else await settleCalm(orch, linkOf(orch, call, { session }), name);
 }
 
 function kindOf({ agent, event }: HookCall) {
