@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { runCommand } from './commands.js';
-import { compare, measure } from './measure.js';
+import { compare, measure, median } from './measure.js';
 import { environment, makeFolder, makeRepository, orchBin, removeFolder } from './scratch.js';
 import { loadStandIn } from './stand-in.js';
 
@@ -26,7 +26,7 @@ export async function run() {
     process.stderr.write('hooks: SKIPPED, Claude Code is not installed: node test/agents/install.mjs\n');
     return [];
   }
-  const { startAnthropicModel } = await loadStandIn();
+  const { startAnthropicModel, endTest } = await loadStandIn();
   const model = await startAnthropicModel();
   /** When the model was asked, in the run that is under way. */
   let asked = [];
@@ -70,16 +70,38 @@ export async function run() {
     },
     { rounds, warmUp: 1 },
   );
-  const note = (name) => {
-    const added = compare(toolTimes[name], toolTimes.idle);
-    return { perTool: added.ours - added.theirs };
-  };
-  return ['none', 'far', 'near'].map((name) => ({
-    name,
-    ...note(name),
-    times: compare(times[name], times.idle),
-    bare: compare(times[name], times.bare),
-  }));
+  await endTest();
+  return [
+    describeRun('no budget', 'none', times, toolTimes, bars),
+    describeRun('a budget far away', 'far', times, toolTimes, bars),
+    describeRun('a budget that is near', 'near', times, toolTimes, {}),
+  ].flat();
+}
+
+/** At most so many times as long as with hooks that do nothing, and so many milliseconds more for each tool. */
+const bars = { run: 1.5, tool: 15 };
+
+function describeRun(what, name, times, toolTimes, { run: bar, tool }) {
+  const bare = compare(times[name], times.bare);
+  const { ours, theirs } = compare(toolTimes[name], toolTimes.idle);
+  const differences = toolTimes[name].map((value, round) => value - toolTimes.idle[round]);
+  return [
+    {
+      what: `claude -p with ${tools} tools, ${what}`,
+      against: 'hooks that do nothing',
+      ...compare(times[name], times.idle),
+      ...(bar && { bar }),
+      note: `${bare.ratio.toFixed(2)} times as long as without hooks (${bare.theirs.toFixed(0)} ms)`,
+    },
+    {
+      what: `each of its tools, ${what}`,
+      against: 'hooks that do nothing',
+      ours,
+      theirs,
+      difference: median(differences),
+      ...(tool && { bar: tool }),
+    },
+  ];
 }
 
 function hookNothing(folder) {
