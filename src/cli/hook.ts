@@ -23,15 +23,16 @@ export async function run(argv: readonly string[], text: string = readFileSync(0
   const beganIn = call.agent === 'claude' ? process.env.CLAUDE_PROJECT_DIR || undefined : undefined;
   const place = { cwd: call.cwd ?? process.cwd(), beganIn };
   const name = call.agent === 'claude' ? readCalmName(process.env.CLAUDE_CODE_SESSION_ID) : null;
+  const isAside = process.env.ORCH_ASIDE === '1';
   let orch: Orch | null = null;
   try {
     const settings = readSettings(process.env);
     orch = await openOrch({ ...settings, ...place });
     const agentPid = Number(process.env.CLAUDE_PID) || findCaller();
     const { session, epic } = settings;
-    const answer = await handleAgent(orch, call, { session, epic, agentPid });
+    const answer = await handleAgent(orch, isAside ? lookOnly(call) : call, { session, epic, agentPid });
     if (name === null) say(call, answer);
-    else await settle(orch, call, answer, name, session);
+    else await settle(orch, call, answer, { name, isAside, session });
     // Under a supervisor hooks only record.
     if (call.event.kind === 'stop' && answer.halt === null && session === undefined)
       await (await import('./hook-gates.ts')).startGates(orch, call, settings.trusted);
@@ -47,6 +48,11 @@ export async function run(argv: readonly string[], text: string = readFileSync(0
   return 0;
 }
 
+/** Beside an agent only what there is to see is recorded: it may have ended meanwhile, and begins nothing. */
+function lookOnly(call: HookCall): HookCall {
+  return { ...call, event: { kind: 'before_tool', mark: null } };
+}
+
 function say(call: HookCall, answer: AgentAnswer): void {
   const said = format(call, answer);
   if (said !== null) writeTo(1, `${JSON.stringify(said)}\n`);
@@ -57,10 +63,9 @@ async function settle(
   orch: Orch,
   call: HookCall,
   answer: AgentAnswer,
-  name: string,
-  session: SessionId | undefined,
+  { name, isAside, session }: { name: string; isAside: boolean; session: SessionId | undefined },
 ): Promise<void> {
-  if (process.env.ORCH_ASIDE === '1') {
+  if (isAside) {
     if (answer.message !== null) await keepUnsaid(orch, name, answer.message);
   } else {
     const messages = [takeUnsaid(orch, name), answer.message].filter((message) => message !== null);

@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFile
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { makeCalmAgent } from '../support/calm-agent.ts';
+import { wrote } from '../support/hooked-agent.ts';
 import { orchJson, runOrch } from '../support/orch.ts';
 import { makeRepositoryWithCommit, type TestRepository } from '../support/repository.ts';
 import { writeConfig } from '../support/supervised.ts';
@@ -125,6 +126,29 @@ describe('tool calls of an agent without a budget', () => {
     await expect.poll(() => spentOn(repository), { timeout: 20_000 }).toBe(0.015);
     agent.edit('c.ts');
     expect(agent.started()).toEqual(['PreToolUse']);
+  });
+
+  it('begin nothing where the look beside the agent comes after its end', () => {
+    const repository = makeRepositoryWithCommit();
+    const agent = makeCalmAgent(repository);
+    agent.begin();
+    agent.edit('a.ts');
+    agent.run('Stop', { last_assistant_message: 'Done.' });
+    agent.run('SessionEnd', { reason: 'other' });
+    const sessions = orchJson(repository, ['session', 'list']);
+    agent.run('PostToolUse', wrote(repository, 'b.ts'), { ORCH_ASIDE: '1' });
+    expect(orchJson(repository, ['session', 'list'])).toEqual(sessions);
+    expect(readdirSync(join(repository.folder, '.git', 'orchestration', 'calm'))).toEqual([]);
+  });
+
+  it('of helpers start no orch either while the agent itself waits for a prompt', () => {
+    const repository = makeRepositoryWithCommit();
+    const agent = makeCalmAgent(repository);
+    agent.begin();
+    agent.run('Stop', { last_assistant_message: 'A helper is at it.' });
+    agent.started();
+    agent.edit('a.ts');
+    expect(agent.started()).toEqual([]);
   });
 
   it('tell the user at the next call what a look beside the agent found', async () => {

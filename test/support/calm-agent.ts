@@ -29,7 +29,7 @@ export function makeCalmAgent(repository: TestRepository, id = 'conversation-1',
   });
   const plain = quoteForShell([program, 'hook', 'claude']);
   const agent = processOfItsOwn();
-  const run = (event: string, fields: object = {}) => {
+  const run = (event: string, fields: object = {}, env: Record<string, string> = {}) => {
     const input = {
       session_id: id,
       transcript_path: transcript,
@@ -46,6 +46,7 @@ export function makeCalmAgent(repository: TestRepository, id = 'conversation-1',
         ORCH_EPIC: epic,
         STARTED_LOG: log,
         STARTED_BY: event,
+        ...env,
       }),
       input: JSON.stringify(input),
       encoding: 'utf8',
