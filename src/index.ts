@@ -29,6 +29,8 @@ export {
   completeBatch,
   nextBatch,
   type SpecOptions,
+  type StartedBatch,
+  startBatch,
 } from './library/batches.ts';
 export * from './library/checkpoints.ts';
 export { type ProgramEffect, type RunEffectsOptions, runEffects } from './library/effects.ts';

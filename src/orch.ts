@@ -12,6 +12,7 @@ import { type SessionSettings, settingsOf } from './session/settings.ts';
 import { identifyWriter, readOwnRows, renewWriter } from './session/writer.ts';
 import { type Clock, type Random, realClock, realRandom } from './system/clock.ts';
 import { type Disk, realDisk, statIfThere } from './system/files.ts';
+import { hostName } from './system/process.ts';
 import type { EpicId, WriterId } from './types.ts';
 
 export type { Claim };
@@ -26,6 +27,8 @@ export type OrchOptions = {
   readonly trusted?: boolean;
   /** Pins the writer id, for machines that are made anew for every run. */
   readonly writer?: WriterId;
+  /** What this machine is called where sessions are shown; empty to keep its name out of the history. */
+  readonly host?: string;
   /** How sessions are kept, where it is not as the repository's config says. */
   readonly settings?: Partial<SessionSettings>;
   /** Told of what went on behind the scenes. */
@@ -135,6 +138,7 @@ export async function openOrch(options: OrchOptions = {}): Promise<Orch> {
     redact,
     findSecret,
     worktree: repository.worktree,
+    host: options.host ?? hostName(),
     takeSnapshot: canSnapshot
       ? async (request) => {
           const { takeSnapshot } = await import('./git/snapshot.ts');

@@ -34,6 +34,8 @@ export type Draft = {
   readonly writer: WriterId;
   readonly trigger: Trigger;
   readonly reason: string | null;
+  /** Is the reason only how a session began or ended? */
+  readonly isRoutine?: true | undefined;
   readonly events: readonly Event[];
   readonly at: Millis;
   /** How many documents stay in the tree. */
@@ -95,7 +97,7 @@ export function composeCheckpoints(
       timestamp: formatInstant(draft.at),
       trigger: draft.trigger,
       reason,
-      summary: summarize(draft.trigger, reason, events),
+      summary: summarize({ ...draft, reason }, events, before, folded),
       gitCommit: draft.head.commit,
       branch: draft.head.branch,
       snapshot: draft.snapshot?.commit ?? null,

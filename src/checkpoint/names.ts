@@ -1,8 +1,10 @@
 import { add } from 'date-fns/add';
 import { hasCode, OrchError } from '../errors.ts';
+import { isRunId } from '../ids.ts';
+import { sessionsOf } from '../state/run.ts';
 import type { EpicId, Millis, SessionId } from '../types.ts';
 import { type Checkpoint, type Found, walkEpic } from './list.ts';
-import type { StorePorts } from './tip.ts';
+import { readTip, type StorePorts } from './tip.ts';
 
 /** The ways to name a checkpoint. */
 export type Name =
@@ -10,12 +12,13 @@ export type Name =
   | { readonly kind: 'green' }
   | { readonly kind: 'number'; readonly seq: number }
   | { readonly kind: 'session'; readonly number: number }
+  | { readonly kind: 'run'; readonly run: string }
   | { readonly kind: 'before'; readonly at: Millis }
   | { readonly kind: 'prefix'; readonly text: string };
 
 const agoUnits: Record<string, string> = { s: 'seconds', m: 'minutes', h: 'hours', d: 'days', w: 'weeks' };
 
-/** Reads a name: `58`, `latest`, `latest~2`, `green`, `s7`, `2h ago`, an id, or the beginning of one. */
+/** Reads a name: `58`, `latest`, `latest~2`, `green`, `s7`, `2h ago`, a run's id, an id, or the beginning of one. */
 export function parseName(text: string, now: Millis): Name {
   const name = text.trim();
   const latest = /^latest(?:~(\d{1,9}))?$/.exec(name);
@@ -24,12 +27,13 @@ export function parseName(text: string, now: Millis): Name {
   if (/^\d{1,15}$/.test(name)) return { kind: 'number', seq: Number(name) };
   const session = /^s(\d{1,9})$/.exec(name);
   if (session) return { kind: 'session', number: Number(session[1]) };
+  if (isRunId(name)) return { kind: 'run', run: name };
   const ago = /^(\d{1,6})\s*(s|m|h|d|w)[a-z]*\s+ago$/.exec(name);
   const unit = agoUnits[ago?.[2] ?? ''];
   if (ago && unit) return { kind: 'before', at: add(now, { [unit]: -Number(ago[1]) }).getTime() };
   if (/^(ckpt-[0-9a-z-]*|[a-z0-9]{4,64})$/.test(name)) return { kind: 'prefix', text: name };
   throw new OrchError('USAGE', `${JSON.stringify(text.slice(0, 80))} does not name a checkpoint`, {
-    hint: 'Use a number, latest, latest~2, green, s7, "2h ago", an id or the beginning of one',
+    hint: 'Use a number, latest, latest~2, green, s7, "2h ago", the id of a run, an id or the beginning of one',
   });
 }
 
@@ -39,7 +43,11 @@ function hasPrefix({ id }: Checkpoint, text: string): boolean {
 }
 
 /** Is this the checkpoint that is meant? */
-function matches(name: Name, { checkpoint, commit, index }: Found): boolean {
+function matches(
+  name: Name,
+  { checkpoint, commit, index }: Found,
+  ofRun: ReadonlySet<SessionId> | null,
+): boolean {
   switch (name.kind) {
     case 'latest':
       return index === name.back;
@@ -49,6 +57,8 @@ function matches(name: Name, { checkpoint, commit, index }: Found): boolean {
       return checkpoint.seq === name.seq;
     case 'session':
       return checkpoint.sessionNumber === name.number;
+    case 'run':
+      return ofRun?.has(checkpoint.sessionId) === true;
     case 'before':
       return commit.authoredAt <= name.at;
     case 'prefix':
@@ -62,11 +72,12 @@ function matches(name: Name, { checkpoint, commit, index }: Found): boolean {
  */
 export async function findCheckpoint(ports: StorePorts, epic: EpicId, text: string): Promise<Found> {
   const name = parseName(text, ports.clock.now());
+  const ofRun = name.kind === 'run' ? await readSessionsOf(ports, epic, name.run) : null;
   const found: Found[] = [];
   const damage: OrchError[] = [];
   try {
     for await (const next of walkEpic(ports, epic, (error) => damage.push(error))) {
-      if (matches(name, next) && !found.some((other) => isSame(name, other, next))) found.push(next);
+      if (matches(name, next, ofRun) && !found.some((other) => isSame(name, other, next))) found.push(next);
       if (found.length > 0 && isAlone(name, next)) break;
     }
   } catch (error) {
@@ -77,6 +88,15 @@ export async function findCheckpoint(ports: StorePorts, epic: EpicId, text: stri
   if (first === undefined) throw damage[0] ?? notFound(epic, text, name);
   if (others.length > 0) throw ambiguous(epic, text, found);
   return first;
+}
+
+/** The sessions in which a run of a plan was worked on, as far as the epic's newest checkpoint knows them. */
+export async function readSessionsOf(
+  ports: StorePorts,
+  epic: EpicId,
+  run: string,
+): Promise<ReadonlySet<SessionId>> {
+  return sessionsOf((await readTip(ports, epic)).state.runs, run);
 }
 
 /** So far back the last work is looked for. */
@@ -106,7 +126,7 @@ function isSame(name: Name, a: Found, b: Found): boolean {
 
 /** Can nothing older match as well? In an unmerged history numbers only fall. */
 function isAlone(name: Name, { checkpoint, merged }: Found): boolean {
-  if (name.kind === 'latest' || name.kind === 'green' || name.kind === 'before') return true;
+  if (['latest', 'green', 'before', 'run'].includes(name.kind)) return true;
   if (merged) return false;
   return name.kind !== 'prefix' || name.text === checkpoint.id;
 }

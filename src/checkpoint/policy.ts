@@ -3,6 +3,7 @@ import { spentIn } from '../cost/money.ts';
 import { budgetOf, readCurrent } from '../state/current.ts';
 import type { Event, Fact } from '../state/facts.ts';
 import type { State } from '../state/lists.ts';
+import { findDoneTask } from '../state/run.ts';
 import type { Micros, Millis, Trigger } from '../types.ts';
 import { formatUsd } from '../units.ts';
 import type { Saved } from './read.ts';
@@ -80,7 +81,7 @@ function findTrigger(policy: Policy, view: View, stop: Stop | null, now: Millis)
     };
   }
   for (const { fact } of view.pending) {
-    const trigger = triggerOf(fact);
+    const trigger = triggerOf(fact, view.state);
     if (trigger !== null && isOn(policy, trigger)) return { trigger, reason: null };
   }
   const full = isOn(policy, 'context_tier') ? findTierCrossing(policy, view) : null;
@@ -102,14 +103,15 @@ function isSavedPastBudget({ saved, state }: View): boolean {
 }
 
 /** The trigger a fact pulls by itself. */
-function triggerOf(fact: Fact): Trigger | null {
+function triggerOf(fact: Fact, state: State): Trigger | null {
   switch (fact.kind) {
     case 'session_failed':
       return 'error';
     case 'issue':
       return fact.status === 'done' ? 'issue_complete' : null;
     case 'task':
-      return fact.status === 'succeeded' ? 'task' : null;
+    case 'effect':
+      return findDoneTask(state.runs, fact) === null ? null : 'task';
     case 'current_set':
       return fact.key === 'currentTask' && isDoneTask(fact.value) ? 'task' : null;
     default:

@@ -3,7 +3,7 @@ import { isRunId } from '../ids.ts';
 import { lookUp } from '../keyed.ts';
 import { readCurrent } from '../state/current.ts';
 import type { State } from '../state/lists.ts';
-import { newestRuns, type RunHead, type RunPart } from '../state/run.ts';
+import { type EffectRecord, isWholePayload, newestRuns, type RunHead, type RunPart } from '../state/run.ts';
 import { formatInstant } from '../units.ts';
 import { artifactsFolder } from './tree.ts';
 
@@ -90,14 +90,29 @@ function isWrittenBack({ effects, tasks }: Run): boolean {
 
 /** It says nothing that changes while the run goes on. */
 function formatPlanned(id: string, { head, effects }: Run): Buffer {
-  const planned = Object.entries(effects).map(([effect, { task, key, digest, what }]) => ({
-    id: effect,
-    task,
-    key,
-    digest,
-    what,
-  }));
+  const planned = Object.entries(effects).map(([effect, record]) => {
+    const { task, key, digest, what } = record;
+    return {
+      id: effect,
+      task,
+      key,
+      digest,
+      what,
+      content: readContent(record),
+      whole: isWholePayload(record),
+    };
+  });
   return formatFile({ run: id, plan: head.plan, planDigest: head.digest, effects: planned });
+}
+
+/** What an effect sends: as values where they can be read, as they can unless a secret was taken out in an odd place. */
+function readContent({ content }: EffectRecord): unknown {
+  if (content === undefined) return null;
+  try {
+    return JSON.parse(content);
+  } catch {
+    return content;
+  }
 }
 
 function formatFinal(id: string, { head, effects }: Run): Buffer {

@@ -1,42 +1,32 @@
 import { spentIn } from '../cost/money.ts';
 import { readCurrent } from '../state/current.ts';
-import type { Event, Fact } from '../state/facts.ts';
+import type { Event } from '../state/facts.ts';
 import type { State } from '../state/lists.ts';
 import { cleanLine } from '../text.ts';
-import type { Trigger } from '../types.ts';
+import type { SessionId, Trigger } from '../types.ts';
 import { count, formatUsd } from '../units.ts';
-
-const nouns: { readonly [K in Fact['kind']]?: string } = {
-  note: 'note',
-  decision: 'decision',
-  blocker: 'blocker',
-  tried: 'failed attempt',
-  question: 'question',
-  file: 'file',
-  issue: 'issue update',
-  gate: 'gate result',
-  cost: 'cost',
-  task: 'task update',
-  effect: 'effect update',
-  budget_set: 'budget change',
-};
-
-const currentNouns: ReadonlyMap<string, string> = new Map([
-  ['currentTask', 'task update'],
-  ['testState', 'test result'],
-]);
+import {
+  findSaid,
+  sayCommits,
+  sayCurrent,
+  sayFiles,
+  sayGates,
+  sayMoney,
+  sayRecorded,
+  sayTasks,
+} from './happened.ts';
 
 const triggerWords: { readonly [T in Trigger]: string } = {
   session_start: 'Session started',
-  interval: 'Work goes on',
+  interval: 'Still at work',
   cost: 'Cost threshold reached',
   budget: 'Budget used up',
-  error: 'An error',
+  error: 'Failed',
   issue_complete: 'Issue done',
   task: 'Task done',
   batch: 'Batch done',
-  context_tier: 'Context window fills up',
-  pre_compact: 'Before compaction',
+  context_tier: 'Context window is filling up',
+  pre_compact: 'Before a compaction',
   pause: 'Paused',
   complete: 'Completed',
   manual: 'Saved by hand',
@@ -44,31 +34,56 @@ const triggerWords: { readonly [T in Trigger]: string } = {
   merge: 'Merged with another machine',
 };
 
-/** What happened, in a line: the reason given, else the newest note, else what was recorded. */
-export function summarize(trigger: Trigger, reason: string | null, events: readonly Event[]): string {
-  if (reason && cleanLine(reason)) return cleanLine(reason, 400);
-  const note = events.findLast(({ fact }) => fact.kind === 'note' && cleanLine(fact.text) !== '');
-  if (note?.fact.kind === 'note') return cleanLine(note.fact.text, 400);
-  const done = trigger === 'task' ? listDoneTasks(events) : [];
-  if (done.length > 0) return cleanLine(`${triggerWords.task}: ${done.join(', ')}`, 400);
-  const counts = new Map<string, number>();
-  for (const { fact } of events) {
-    if (trigger === 'session_start' && fact.kind === 'budget_set') continue; // it began with one
-    const noun = nounOf(fact);
-    if (noun) counts.set(noun, (counts.get(noun) ?? 0) + 1);
-  }
-  const said = [...counts].map(([noun, amount]) => count(amount, noun)).join(', ');
-  return said ? `${triggerWords[trigger]}: ${said}` : triggerWords[trigger];
+/** Why a checkpoint is made. */
+export type Occasion = {
+  readonly sessionId: SessionId;
+  readonly trigger: Trigger;
+  readonly reason: string | null;
+  /** Is the reason only how a session began or ended? Then what happened in it says more. */
+  readonly isRoutine?: true | undefined;
+};
+
+/** What happened, in a line: the reason given, else what was said last, else what was recorded. */
+export function summarize(
+  { sessionId, trigger, reason, isRoutine }: Occasion,
+  events: readonly Event[],
+  before: State,
+  after: State,
+): string {
+  const given = reason === null ? '' : cleanLine(reason, 400);
+  if (given && !isRoutine) return given;
+  // A checkpoint takes in what other sessions recorded meanwhile; its title is about its own.
+  const own = events.filter(({ session }) => session === sessionId);
+  const told = sayHappened(trigger, own, before, after) || sayHappened(trigger, events, before, after);
+  if (trigger === 'complete') return told ? `${triggerWords.complete}: ${told}` : triggerWords.complete;
+  if (trigger === 'session_start' && !told) return [sayStarted(events), given].filter(Boolean).join('. ');
+  return told || given || triggerWords[trigger];
 }
 
-function nounOf(fact: Fact): string | undefined {
-  if (fact.kind === 'current_set') return currentNouns.get(fact.key);
-  return fact.kind === 'cost' && fact.usage.corrected ? 'cost correction' : nouns[fact.kind];
+/** `Session 3 started with claude` */
+function sayStarted(events: readonly Event[]): string {
+  const started = events.map(({ fact }) => fact).find((fact) => fact.kind === 'session_started');
+  if (started?.kind !== 'session_started') return triggerWords.session_start;
+  const { number, agent } = started;
+  return `Session ${number} started${agent === null ? '' : ` with ${cleanLine(agent, 40)}`}`;
 }
 
-/** The tasks of a plan that succeeded, by their ids. */
-function listDoneTasks(events: readonly Event[]): string[] {
-  return events.flatMap(({ fact }) => (fact.kind === 'task' && fact.status === 'succeeded' ? [fact.id] : []));
+/** At most two things that happened; empty where there is none worth a title. */
+function sayHappened(trigger: Trigger, events: readonly Event[], before: State, after: State): string {
+  const facts = events.map(({ fact }) => fact);
+  const recorded = [...sayRecorded(facts), sayTasks(facts, after), ...sayCurrent(facts, after)];
+  // Files and money at the start of a session are those it found.
+  const found =
+    trigger === 'session_start'
+      ? []
+      : [
+          sayCommits(before, after),
+          sayFiles(facts, before, after),
+          sayGates(facts),
+          ...sayMoney(facts, before, after),
+        ];
+  const said = trigger === 'session_start' ? '' : findSaid(facts);
+  return said || cleanLine([...recorded, ...found].filter(Boolean).slice(0, 2).join('; '), 400);
 }
 
 /** `tests 141/142`, where they were run since the checkpoint before, and counted. */

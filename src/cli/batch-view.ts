@@ -1,4 +1,4 @@
-import type { CompletedBatch } from '../library/batches.ts';
+import type { CompletedBatch, StartedBatch } from '../library/batches.ts';
 import type { BatchStatus, NextBatch, TaskFromGit, TaskView } from '../plan/batch.ts';
 import { cleanLine } from '../text.ts';
 import { count } from '../units.ts';
@@ -46,6 +46,20 @@ export function showStatus(out: Output, status: BatchStatus): string {
     ...(waits.length > 0 ? ['blocked', ...waits] : []),
     ...(issues.length > 0 ? ['left for later', ...issues.map((issue) => `  ${issue}`)] : []),
   ].join('\n');
+}
+
+/** What is in progress now. */
+export function showStarted(
+  out: Output,
+  { spec, batch, total, started, alreadyStarted }: StartedBatch,
+): string {
+  const ids = started.join(', ');
+  const lines = [
+    ids && `${out.paint('green', '●')} ${ids} in progress: tasks.yaml updated`,
+    alreadyStarted.length > 0 && `${alreadyStarted.join(', ')}: in progress before`,
+    showNext(out, { total, batch, spec }),
+  ];
+  return lines.filter((line) => line !== false && line !== '').join('\n');
 }
 
 /** What was completed, and what comes next. */

@@ -2,11 +2,25 @@ import { relative, resolve } from 'node:path';
 import { OrchError } from '../errors.ts';
 import { quoteForShell } from '../integration/orch-command.ts';
 import { type FoundIssue, parseFoundIssues } from '../integration/spec-checkpoint.ts';
-import { batchStatus, type CompletedBatch, completeIn, findSpec } from '../library/batches.ts';
+import {
+  batchStatus,
+  type CompletedBatch,
+  completeIn,
+  findSpec,
+  nameOfSpec,
+  startIn,
+} from '../library/batches.ts';
 import { recoverFromGit } from '../plan/batch.ts';
 import { readIfThere, realPath } from '../system/files.ts';
 import { cleanLine } from '../text.ts';
-import { showCompleted, showFromGit, showNext, showStatus, tellDifferences } from './batch-view.ts';
+import {
+  showCompleted,
+  showFromGit,
+  showNext,
+  showStarted,
+  showStatus,
+  tellDifferences,
+} from './batch-view.ts';
 import { showTitle } from './checkpoint-view.ts';
 import { choosePlace, rememberEpic } from './choose.ts';
 import { refuseOverBudget, showWarning } from './outcome.ts';
@@ -57,6 +71,33 @@ export function showBatchStatus(context: Context, call: Call): Promise<number> {
   });
 }
 
+/** Begins tasks, and says what came of it. */
+export function begin(context: Context, call: Call): Promise<number> {
+  const { out, json } = context;
+  return context.withOrch(async (orch) => {
+    const given = textOf(call, 'spec') ?? null;
+    const folder = findSpec(orch, given, context.cwd);
+    const place = await choosePlace(context, orch, textOf(call, 'epic'), nameOfSpec(folder));
+    const { started, outcome } = await startIn(orch, place, folder, namedTasks(call));
+    if (!json) {
+      out.print(showStarted(out, started));
+      tellDifferences(context, started.differs);
+      const ids = [...started.started, ...started.alreadyStarted].map((id) => ({ id }));
+      if (ids.length > 0)
+        out.tell(
+          out.paint('dim', `When done: orch batch complete${showIds({ tasks: ids })}${showSpec(given)}`),
+        );
+    }
+    if (outcome) {
+      if (place.kind === 'opened') await rememberEpic(orch, place.epic);
+      showWarning(context, outcome);
+      refuseOverBudget(place.epic, outcome, json ? { started } : {});
+    }
+    if (json) out.print(JSON.stringify(started));
+    return 0;
+  });
+}
+
 /** Completes tasks, and says what came of it. */
 export function complete(context: Context, call: Call): Promise<number> {
   const { out, json } = context;
@@ -64,7 +105,7 @@ export function complete(context: Context, call: Call): Promise<number> {
     const folder = findSpec(orch, textOf(call, 'spec') ?? null, context.cwd);
     const tasks = namedTasks(call);
     const deferred = readDeferred(textOf(call, 'deferred'), context.cwd);
-    const place = await choosePlace(context, orch, textOf(call, 'epic'));
+    const place = await choosePlace(context, orch, textOf(call, 'epic'), nameOfSpec(folder));
     const { completed, outcome } = await completeIn(orch, place, folder, {
       ...(tasks && { tasks }),
       deferred,
@@ -76,7 +117,7 @@ export function complete(context: Context, call: Call): Promise<number> {
       if (completed.checkpoint) out.print(showTitle(out, completed.checkpoint, '◆ '));
       tellDifferences(context, completed.differs);
       const top = relative(realPath(context.cwd), orch.repository.worktree ?? '');
-      tellCommit(context, completed.commit, top, textOf(call, 'spec') ?? null);
+      tellCommit(context, completed, top, textOf(call, 'spec') ?? null);
     }
     if (outcome) {
       if (place.kind === 'opened') await rememberEpic(orch, place.epic);
@@ -101,7 +142,7 @@ function showSpec(given: string | null): string {
 /** What is to be committed, or was, and what of the user's changes is not in it. */
 function tellCommit(
   { out }: Context,
-  commit: CompletedBatch['commit'],
+  { commit, work }: CompletedBatch,
   top: string,
   spec: string | null,
 ): void {
@@ -112,7 +153,7 @@ function tellCommit(
   out.print(
     oid === null
       ? `Commit it:  ${line}\n      (or: orch batch complete --commit${showSpec(spec)})`
-      : `committed ${oid.slice(0, 12)}`,
+      : `committed ${[work, oid].flatMap((each) => each?.slice(0, 12) ?? []).join(' (the work), ')}`,
   );
   if (staged.length > 0) out.tell(`Also in it, because it is staged: ${listSome(staged)}`);
   if (leftOut.length > 0)

@@ -12,11 +12,23 @@ const work = () => import('./batch-work.ts');
 
 const next: CommandSpec = {
   name: 'next',
-  description:
-    'Show what of a spec is to be done next. Reads only: what you begin is said with orch record task.',
+  description: 'Show what of a spec is to be done next. Reads only: orch batch start begins it.',
   options: [specOption],
   examples: ['orch batch next', 'orch batch next --spec specs/active/auth-system --json'],
   run: async (context, call) => (await work()).showNextBatch(context, textOf(call, 'spec') ?? null),
+};
+
+const begin: CommandSpec = {
+  name: 'start',
+  description: 'Begin tasks: they are in progress in tasks.yaml, and whoever continues knows.',
+  argument: { name: 'task', several: true, description: 'their ids; by default the current batch' },
+  options: [
+    specOption,
+    epicOption('the epic it is recorded for; by default the name of the spec'),
+    { flags: '--tasks <ids>', description: 'the same as TASK, with commas: T001,T002' },
+  ],
+  examples: ['orch batch start', 'orch batch start T003'],
+  run: async (context, call) => (await work()).begin(context, call),
 };
 
 const complete: CommandSpec = {
@@ -26,14 +38,17 @@ const complete: CommandSpec = {
   argument: { name: 'task', several: true, description: 'their ids; by default the current batch' },
   options: [
     specOption,
-    epicOption('the epic it is recorded for'),
+    epicOption('the epic it is recorded for; by default the name of the spec'),
     { flags: '--tasks <ids>', description: 'the same as TASK, with commas: T001,T002' },
     {
       flags: '--deferred <file>',
       description: 'what a review found, as a list in YAML or JSON: severity, description, location',
     },
-    { flags: '--commit', description: 'commit it: the spec, the files of its tasks, and what is staged' },
-    { flags: '--anyway', description: 'although branch or commit are not those of the last batch' },
+    { flags: '--commit', description: 'commit the files of its tasks and what is staged, then the spec' },
+    {
+      flags: '--anyway',
+      description: 'even if branch or commit are not those of the last batch, or nothing changed',
+    },
   ],
   examples: [
     'orch batch complete T003',
@@ -56,9 +71,9 @@ const status: CommandSpec = {
 
 export const batchGroup: GroupSpec = {
   name: 'batch',
-  summary: 'work through a spec: what is next, complete it, where it stands',
+  summary: 'work through a spec: what is next, start it, complete it, where it stands',
   description: 'Specs: tasks.yaml and dependencies.yaml in a folder of specs/active, done batch after batch.',
-  commands: [next, complete, status],
+  commands: [begin, next, complete, status],
   initial: 'status',
 };
 

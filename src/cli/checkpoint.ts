@@ -1,4 +1,6 @@
+import { readSessionsOf } from '../checkpoint/names.ts';
 import { OrchError } from '../errors.ts';
+import { isRunId } from '../ids.ts';
 import { loadCheckpoint, verifyCheckpoints } from '../library/checkpoints.ts';
 import { recordIn } from '../session/here.ts';
 import {
@@ -9,7 +11,7 @@ import {
   showTitle,
   showVerification,
 } from './checkpoint-view.ts';
-import { chooseEpic, choosePlace, epicOption, namedEpic, rememberEpic } from './choose.ts';
+import { chooseEpicOf, choosePlace, epicOption, namedEpic, rememberEpic } from './choose.ts';
 import { diffSpec, restoreSpec } from './code-spec.ts';
 import { listOrTell } from './listing.ts';
 import { listLeftOut, refuseWithoutCode } from './not-saved.ts';
@@ -53,16 +55,31 @@ const list: CommandSpec = {
     epicOption('the epic'),
     { flags: '-n, --limit <n>', description: 'how many at the most', initial: '20' },
     { flags: '-a, --all', description: 'all of them' },
+    { flags: '--run <id>', description: 'only those of this run of a plan' },
   ],
-  examples: ['orch checkpoint list --epic feat-login', 'orch checkpoint list --all --json'],
+  examples: [
+    'orch checkpoint list --epic feat-login',
+    'orch checkpoint list --run run-x7k2mf',
+    'orch checkpoint list --all --json',
+  ],
   run: async (context, call) => {
     const limit = call.options.all ? Number.POSITIVE_INFINITY : parseLimit(textOf(call, 'limit') ?? '');
     const { out, json } = context;
     await context.withOrch(async (orch) => {
-      const epicId = await chooseEpic(context, orch, namedEpic(call), false);
-      const { checkpoints, total, damaged } = await listOrTell(context, orch, epicId, limit);
+      const run = textOf(call, 'run');
+      if (run !== undefined && !isRunId(run))
+        throw new OrchError('USAGE', `${JSON.stringify(run.slice(0, 80))} is not the id of a run`, {
+          hint: 'See the runs of an epic with: orch run --list -e EPIC',
+        });
+      const epicId = await chooseEpicOf(context, orch, namedEpic(call), run);
+      const listed = await listOrTell(context, orch, epicId, run === undefined ? limit : undefined);
+      const { total, damaged } = listed;
+      const ofRun = run === undefined ? null : await readSessionsOf(orch, epicId, run);
+      const all = listed.checkpoints.filter(({ sessionId }) => ofRun === null || ofRun.has(sessionId));
+      const checkpoints = all.slice(0, limit);
       const found = { epicId, checkpoints, total, ...(damaged && { damaged }) };
-      out.print(json ? JSON.stringify(found) : showList(out, found, orch.clock.now()));
+      const shown = ofRun === null ? found : { ...found, total: all.length };
+      out.print(json ? JSON.stringify(found) : showList(out, shown, orch.clock.now()));
     });
     return 0;
   },
@@ -73,14 +90,14 @@ const show: CommandSpec = {
   description: 'Show a checkpoint and what the epic knew then.',
   argument: {
     name: 'name',
-    description: 'number, latest (the default), latest~2, green, s7, "2h ago", an id or its beginning',
+    description: 'number, latest (the default), latest~2, green, s7, "2h ago", a run, an id or its beginning',
   },
   options: [epicOption('the epic')],
   examples: ['orch checkpoint show', 'orch checkpoint show 58 --epic feat-login --json'],
   run: async (context, call) => {
     const { out, json } = context;
     await context.withOrch(async (orch) => {
-      const epicId = await chooseEpic(context, orch, textOf(call, 'epic'), false);
+      const epicId = await chooseEpicOf(context, orch, textOf(call, 'epic'), call.argument);
       const loaded = await loadCheckpoint(epicId, call.argument ?? 'latest', orch);
       const leftOut = await listLeftOut(orch, loaded.document);
       if (json) return out.print(JSON.stringify({ ...loaded, leftOut }));

@@ -1,5 +1,6 @@
 import { epicNotFound } from '../checkpoint/list.ts';
 import { OrchError, systemCode } from '../errors.ts';
+import { isRunId } from '../ids.ts';
 import type { Orch } from '../orch.ts';
 import { type EpicView, epicExists, readView } from '../session/context.ts';
 import { listWaiting } from '../session/fate.ts';
@@ -9,10 +10,12 @@ import {
   type EpicChoice,
   findOwn,
   findRunning,
+  readAllViews,
   resolveEpic,
   resolvePlace,
   type UnreadableEpic,
 } from '../session/resolve.ts';
+import { sessionsOf } from '../state/run.ts';
 import type { EpicId } from '../types.ts';
 import type { Context } from './run.ts';
 import { type Call, type OptionSpec, textOf } from './spec.ts';
@@ -34,14 +37,16 @@ export function namedEpic(call: Call): string | undefined {
 
 const reasons: { readonly [B in EpicChoice['because']]?: string } = {
   config: 'from the config',
+  name: 'named after this plan or spec; choose another with --epic',
   branch: 'from the branch',
   'last used': 'the last one used on this branch',
   'only one': 'the only one',
   'made up': 'made up; name it yourself with --epic',
+  request: 'named after the request',
 };
 
 /** Says which epic is meant where the user did not. */
-function tellChoice({ out, json }: Context, { epic, because }: EpicChoice): void {
+export function tellChoice({ out, json }: Context, { epic, because }: EpicChoice): void {
   const why = reasons[because];
   if (why && !json) out.tell(out.paint('dim', `epic ${epic} (${why})`));
 }
@@ -55,6 +60,7 @@ export async function chooseEpic(
   orch: Orch,
   given: string | undefined,
   create: boolean,
+  request: string | null = null,
 ): Promise<EpicId> {
   if (given === undefined && !context.settings.epic) {
     const { session } = context.settings;
@@ -62,20 +68,40 @@ export async function chooseEpic(
     const running = own || findRunning(orch, null);
     if (running) return running.epic;
   }
-  const choice = await resolveEpic(orch, { given, environment: context.settings.epic, create });
+  const choice = await resolveEpic(orch, { given, environment: context.settings.epic, create, request });
   tellChoice(context, choice);
   return choice.epic;
 }
 
-/** Where a command's facts go. */
+/** The epic that a checkpoint is to be found on by its name: a run's id names its epic too. */
+export async function chooseEpicOf(
+  context: Context,
+  orch: Orch,
+  given: string | undefined,
+  name: string | undefined,
+): Promise<EpicId> {
+  if (given !== undefined || name === undefined || !isRunId(name))
+    return chooseEpic(context, orch, given, false);
+  const { views, unreadable } = await readAllViews(orch);
+  const found = views.find(({ state }) => sessionsOf(state.runs, name).size > 0);
+  if (found) return found.epic;
+  tellUnreadable(context, unreadable);
+  throw new OrchError('CHECKPOINT_NOT_FOUND', `there is no run ${name} here`, {
+    hint: 'See the runs of an epic with: orch run --list -e EPIC',
+    data: { run: name },
+  });
+}
+
+/** Where a command's facts go; `name` is what the work is called, where it has a name of its own. */
 export async function choosePlace(
   context: Context,
   orch: Orch,
   given: string | undefined,
-  create = true,
+  name?: string,
 ): Promise<Place> {
   const { epic: environment, session } = context.settings;
-  const { place, choice } = await resolvePlace(orch, { given, environment, session, create, agent: null });
+  const question = { given, environment, session, name, create: true, agent: null };
+  const { place, choice } = await resolvePlace(orch, question);
   tellChoice(context, choice);
   return place;
 }

@@ -32,7 +32,7 @@ export const restoreSpec: CommandSpec = {
     'Bring the code of a checkpoint into the working tree. Shows what changes, and asks; what is there now is saved first, and --undo brings it back. HEAD, branches and index stay as they are; ignored files stay, unless the checkpoint has one of that name.',
   argument: {
     name: 'name',
-    description: 'number, latest, latest~2, green, s7, "2h ago", an id or its beginning',
+    description: 'number, latest, latest~2, green, s7, "2h ago", a run, an id or its beginning',
   },
   takesPaths: true,
   options: [

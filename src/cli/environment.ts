@@ -8,7 +8,7 @@ import type { EpicId, SessionId, WriterId } from '../types.ts';
 type Variables = { readonly [name: string]: string | undefined };
 
 /** Every setting that comes from the environment. */
-export type Settings = Pick<OrchOptions, 'engine' | 'writer' | 'clock'> & {
+export type Settings = Pick<OrchOptions, 'engine' | 'writer' | 'host' | 'clock'> & {
   readonly epic: string | undefined;
   /** The session this command was started in. */
   readonly session: SessionId | undefined;
@@ -21,10 +21,12 @@ export type Settings = Pick<OrchOptions, 'engine' | 'writer' | 'clock'> & {
 };
 
 export function readSettings(env: Variables): Settings {
-  const { ORCH_ENGINE, ORCH_WRITER, ORCH_EPIC, ORCH_NOW, ORCH_SESSION, ORCH_TRUST, ORCH_BACKGROUND } = env;
+  const { ORCH_ENGINE, ORCH_WRITER, ORCH_HOST, ORCH_EPIC, ORCH_NOW } = env;
+  const { ORCH_SESSION, ORCH_TRUST, ORCH_BACKGROUND } = env;
   return {
     engine: parseEngine(ORCH_ENGINE || 'auto'),
     ...(ORCH_WRITER && { writer: parseWriter(ORCH_WRITER) }),
+    ...(ORCH_HOST !== undefined && { host: ORCH_HOST }),
     clock: ORCH_NOW ? fixedClock(ORCH_NOW) : realClock,
     epic: ORCH_EPIC || undefined,
     session: ORCH_SESSION ? parseSession(ORCH_SESSION) : undefined,

@@ -33,9 +33,8 @@ export async function run(argv: readonly string[], text: string = readFileSync(0
     const answer = await handleAgent(orch, isAside ? lookOnly(call) : call, { session, epic, agentPid });
     if (name === null) say(call, answer);
     else await settle(orch, call, answer, { name, isAside, session });
-    // Under a supervisor hooks only record.
-    if (call.event.kind === 'stop' && answer.halt === null && session === undefined)
-      await (await import('./hook-gates.ts')).startGates(orch, call, settings.trusted);
+    // Under a supervisor hooks only record: it stops the agent itself.
+    if (session === undefined) await followUp(orch, call, answer, { agentPid, isTrusted: settings.trusted });
     await forgetHookFaults(orch, kindOf(call));
   } catch (error) {
     // Where a setting is wrong, nothing was opened yet; that the setting is wrong is kept all the same.
@@ -51,6 +50,19 @@ export async function run(argv: readonly string[], text: string = readFileSync(0
 /** Beside an agent only what there is to see is recorded: it may have ended meanwhile, and begins nothing. */
 function lookOnly(call: HookCall): HookCall {
   return { ...call, event: { kind: 'before_tool', mark: null } };
+}
+
+/** What is to be done once the agent has its answer. */
+async function followUp(
+  orch: Orch,
+  call: HookCall,
+  { halt }: AgentAnswer,
+  { agentPid, isTrusted }: { readonly agentPid: number; readonly isTrusted: boolean },
+): Promise<void> {
+  if (halt !== null && call.agent === 'codex')
+    await (await import('./hook-halt.ts')).haltTurn(orch, call, { pid: agentPid, reason: halt });
+  if (halt === null && call.event.kind === 'stop')
+    await (await import('./hook-gates.ts')).startGates(orch, call, isTrusted);
 }
 
 function say(call: HookCall, answer: AgentAnswer): void {

@@ -17,6 +17,7 @@ import { askYesNo, canAsk } from './ask.ts';
 import { thisCommand, userFolders } from './caller.ts';
 import { showClaim } from './config-trust.ts';
 import { showApproval, showDiffs, showFound, showSummary } from './init-view.ts';
+import type { Output } from './output.ts';
 import { type Context, runCommands } from './run.ts';
 import type { Call, CommandSpec } from './spec.ts';
 
@@ -147,7 +148,7 @@ type End = {
 };
 
 function tellEnd({ out }: Context, facts: InitFacts, end: End): void {
-  const { found, tools } = facts;
+  const { found } = facts;
   if (!end.isNeeded) out.tell(end.isUndo ? 'Nothing to do: nothing of orch is there.' : 'Nothing to do.');
   else if (!end.isWanted) out.tell('Nothing was changed.');
   else if (end.isUndo) out.tell('Done. What was recorded stays: orch status.');
@@ -156,18 +157,31 @@ function tellEnd({ out }: Context, facts: InitFacts, end: End): void {
     const work = agent ? `Work as always: ${agent}.  ` : '';
     out.tell(`Done. ${work}See it: orch status.  Take it out: orch init --undo.`);
   }
-  if (end.isWanted && !end.isUndo && end.changes.some(({ path }) => path === facts.codexHooks.path))
-    out.tell('Codex runs the hooks only after you trust them: start codex, type /hooks.');
-  if (end.isWanted && !end.isUndo && end.changes.some(({ path }) => path === tools.codexConfig.path))
-    out.tell('Codex starts the MCP server in folders you trust.');
-  if (end.isWanted && !end.isUndo && found.codex && facts.tracked.includes(tools.codexConfig.name))
-    out.tell(
-      `${tools.codexConfig.name} is in commits, and stays as it is. For yourself: codex mcp add orch -- orch mcp`,
-    );
+  if (end.isWanted && !end.isUndo) tellCodex(out, facts, end.changes);
   if (end.isShared && !end.isUndo && !facts.isOrchOnPath)
     out.tell('orch is not on your PATH: shared hooks do nothing until it is.');
   if (end.isUndo && !end.isShared && readOwnEntries(facts.shared.text).hooks > 0)
     out.tell(`${facts.shared.name} still has hooks, for all who work here: orch init --undo --shared`);
+}
+
+/** What is left to do for the user of Codex: it runs nothing of a folder that they do not trust. */
+function tellCodex(out: Output, facts: InitFacts, changes: readonly FileChange[]): void {
+  const { codexHooks, codexUserHooks, tools, tracked } = facts;
+  const isChanged = (target: { path: string }) => changes.some(({ path }) => path === target.path);
+  if (isChanged(codexHooks))
+    out.tell('Codex runs the hooks only after you trust them: start codex here, type /hooks.');
+  if (isChanged(codexUserHooks))
+    out.tell(
+      'Codex was hooked in everywhere; now it is only here. Run orch init in your other repositories.',
+    );
+  if (isChanged(tools.codexConfig)) out.tell('Codex starts the MCP server in folders you trust.');
+  if (!facts.found.codex) return;
+  if (tracked.includes(codexHooks.name))
+    out.tell(`${codexHooks.name} is in commits, and stays as it is: Codex is not recorded by hooks here.`);
+  if (tracked.includes(tools.codexConfig.name))
+    out.tell(
+      `${tools.codexConfig.name} is in commits, and stays as it is. For yourself: codex mcp add orch -- orch mcp`,
+    );
 }
 
 function describe({ found }: InitFacts, changes: readonly FileChange[], written: boolean) {

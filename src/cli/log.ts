@@ -4,20 +4,15 @@ import { readLost } from '../checkpoint/lost.ts';
 import { parseSince } from '../cost/since.ts';
 import type { Orch } from '../orch.ts';
 import type { EpicView } from '../session/context.ts';
-import { costOf, describeSession, type KnownSession, listShown } from '../session/fate.ts';
-import { cutColumns } from '../text.ts';
+import { describeSession, listShown } from '../session/fate.ts';
+import { tellSession } from '../session/told.ts';
 import type { Millis } from '../types.ts';
-import { formatAge, formatUsd, toMicros, toUsd } from '../units.ts';
-import { parseLimit, showNotSaved } from './checkpoint-view.ts';
+import { toMicros, toUsd } from '../units.ts';
+import { parseLimit } from './checkpoint-view.ts';
 import { epicOption, namedEpic, viewEpic } from './choose.ts';
-import { flatten, formatTable, type Output } from './output.ts';
+import { type Logged, showLog } from './log-view.ts';
 import { runCommands } from './run.ts';
-import { hasSeveralWriters, markOf, paintFate } from './session-view.ts';
 import { type CommandSpec, textOf } from './spec.ts';
-import { timeOfDay } from './start-view.ts';
-
-/** A checkpoint with the line of figures below its subject. */
-type Logged = Checkpoint & { readonly figures: string; readonly spentUsd: number };
 
 export const logSpec: CommandSpec = {
   name: 'log',
@@ -41,7 +36,10 @@ export const logSpec: CommandSpec = {
       const { out, json } = context;
       const sessions = listShown(view, orch.home);
       if (json) {
-        const described = sessions.map((session) => describeSession(view, session));
+        const described = sessions.map((session) => ({
+          ...describeSession(view, session),
+          ...tellSession(view.state, session.id),
+        }));
         out.print(
           JSON.stringify({
             epicId: view.epic,
@@ -90,90 +88,6 @@ async function readLog(orch: Orch, view: EpicView, limit: number, since: Millis)
         spentUsd: isMerge ? 0 : toUsd(Math.max(0, toMicros(checkpoint.costUsd) - toMicros(before))),
       };
     });
-}
-
-function showLog(
-  out: Output,
-  view: EpicView,
-  sessions: readonly KnownSession[],
-  logged: readonly Logged[],
-  now: Millis,
-): string {
-  const lines: string[] = [];
-  const isShared = hasSeveralWriters(view);
-  const numbers = [...new Set(logged.map(({ sessionId }) => sessionId))];
-  const open = sessions
-    .filter(({ id, fate }) => !numbers.includes(id) && fate === 'running')
-    .map(({ id }) => id);
-  for (const id of [...open, ...numbers]) {
-    const known = sessions.find((session) => session.id === id);
-    const own = logged.filter(({ sessionId }) => sessionId === id);
-    lines.push(known ? showHead(out, view, known, { now, isShared }) : `s${own[0]?.sessionNumber ?? '?'}`);
-    const rows = own.map((checkpoint) => showRow(checkpoint, now));
-    if (rows.length > 0) {
-      const columns = [
-        { align: 'right' as const },
-        {},
-        {},
-        { align: 'right' as const },
-        {},
-        { paint: paintGates(out) },
-        {},
-      ];
-      const table = formatTable(rows, columns, out.columns - 2);
-      const shown = table.split('\n');
-      for (const [index, { notSaved }] of own.entries()) {
-        lines.push(`  ${shown[index] ?? ''}`);
-        // A session says the same at each checkpoint: once is enough.
-        if (notSaved !== own[index - 1]?.notSaved)
-          lines.push(...showNotSaved(out, { notSaved }).map((line) => `      ${line}`));
-      }
-    }
-  }
-  return lines.join('\n') || `${view.epic}: nothing in that time`;
-}
-
-const paintGates = (out: Output) => (text: string) =>
-  text === 'red' || text === 'green' ? out.paint(text, text) : text;
-
-function showHead(
-  out: Output,
-  view: EpicView,
-  { id, value, fate }: KnownSession,
-  { now, isShared }: { readonly now: Millis; readonly isShared: boolean },
-): string {
-  const isRunning = fate === 'running' || fate === 'initializing';
-  const until = value.endedAt ?? (isRunning ? now : value.seenAt);
-  const parts = [
-    out.paint('bold', `s${value.number}`),
-    flatten(value.agent ?? ''),
-    paintFate(out, fate, markOf(fate)),
-    formatAge(Math.max(1_000, until - value.startedAt)),
-    formatUsd(costOf(view.state, id)),
-    isShared ? out.paint('dim', `in ${value.writer}`) : '',
-    value.reason && !isRunning ? out.paint('dim', cutColumns(flatten(value.reason), 60)) : '',
-  ];
-  return parts.filter((part) => part !== '').join('  ');
-}
-
-function showRow(checkpoint: Logged, now: Millis): string[] {
-  const at = Date.parse(checkpoint.timestamp);
-  const isToday = now - at < 20 * 3_600_000;
-  const time = isToday ? timeOfDay(at) : checkpoint.timestamp.slice(5, 16).replace('T', ' ');
-  // `Session 7 · 6 files +212 −31 · tests 141/142 · +$0.41`: the session and the money stand elsewhere.
-  const figures = checkpoint.figures
-    .split(' · ')
-    .slice(1)
-    .filter((part) => !part.startsWith('+$'));
-  return [
-    String(checkpoint.seq),
-    time,
-    checkpoint.trigger,
-    checkpoint.spentUsd > 0 ? `+$${checkpoint.spentUsd.toFixed(2)}` : '',
-    figures.join(', '),
-    checkpoint.gates === 'unknown' ? '' : checkpoint.gates,
-    checkpoint.summary,
-  ];
 }
 
 export function run(argv: readonly string[]): Promise<number> {

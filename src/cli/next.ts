@@ -12,11 +12,13 @@ export type Standpoint = { readonly cwd: string; readonly worktree: string | nul
 /** The command that goes on with an epic that waits for somebody; null where none does. */
 export function suggestNext(
   { epic, state }: EpicView,
-  { session }: EpicStatus,
+  { session, agents }: EpicStatus,
   standpoint: Standpoint,
 ): string | null {
-  const status = session?.status;
-  if (status === undefined || status === 'running' || status === 'initializing') return null;
+  const isLeft = agents.some((agent) => agent.status === 'interrupted');
+  const status = isLeft && session?.status !== 'budget_exceeded' ? 'interrupted' : session?.status;
+  const isRunning = agents.some((agent) => agent.status !== 'interrupted');
+  if (status === undefined || isRunning || status === 'running' || status === 'initializing') return null;
   const more = status === 'budget_exceeded' ? ' --budget +10' : '';
   const run = listNewestRuns(state).find(isUnfinished);
   if (run) {

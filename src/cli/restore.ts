@@ -12,7 +12,7 @@ import { findCode, findUndo, type RestoreTarget } from '../session/restore-targe
 import { catchSignals, statusOfSignal } from '../system/signals.ts';
 import { count } from '../units.ts';
 import { askYesNo, canAsk } from './ask.ts';
-import { chooseEpic } from './choose.ts';
+import { chooseEpicOf } from './choose.ts';
 import { showDone, showInterrupted, showNotSaved, showProposal } from './restore-view.ts';
 import type { Context } from './run.ts';
 import { type Call, textOf } from './spec.ts';
@@ -69,7 +69,7 @@ async function restoreHere(context: Context, orch: Orch, call: Call): Promise<nu
 
 async function findTarget(context: Context, orch: Orch, call: Call): Promise<RestoreTarget> {
   if (call.options.undo) return findUndo(orch);
-  const epic = await chooseEpic(context, orch, textOf(call, 'epic'), false);
+  const epic = await chooseEpicOf(context, orch, textOf(call, 'epic'), call.argument);
   const target = await findCode(orch, epic, call.argument ?? 'latest');
   return call.paths.length === 0
     ? target

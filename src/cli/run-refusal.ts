@@ -6,7 +6,7 @@ import { hasCode, isOrchError, OrchError } from '../errors.ts';
  */
 export function explainRefusal(error: unknown, ownSession: string | undefined): unknown {
   if (hasCode(error, 'BUDGET_EXCEEDED'))
-    return withHint(error, 'Give it more: the same again with --budget +10');
+    return withHint(error, 'Give it more: the same command with --budget +10');
   if (hasCode(error, 'SESSION_ACTIVE') && ownSession !== undefined && error.data.sessionId === ownSession)
     return withHint(error, 'This call is a part of it. Give its run an epic of its own with --epic');
   return error;
@@ -17,9 +17,7 @@ export function explainRefusal(error: unknown, ownSession: string | undefined): 
  * once more what this one did.
  */
 export function explainBreak(error: unknown, goOn: string): unknown {
-  return isOrchError(error)
-    ? withHint(error, `What is done is kept. Mend it, then go on with: ${goOn}`)
-    : error;
+  return isOrchError(error) ? withHint(error, `What is done is kept. Fix it, then resume: ${goOn}`) : error;
 }
 
 function withHint({ code, message, data, cause }: OrchError, hint: string): OrchError {

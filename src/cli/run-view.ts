@@ -1,22 +1,24 @@
 import type { Begun } from '../plan/begin.ts';
 import type { BegunRun } from '../plan/beginning.ts';
 import type { Again } from '../plan/carry.ts';
-import { describeDeed, formatCommand } from '../plan/deed.ts';
 import { type EffectFact, missingEffects } from '../plan/effects.ts';
-import { listBatches, orderTasks } from '../plan/graph.ts';
 import type { RunEvent } from '../plan/progress.ts';
 import type { Plan, Task } from '../plan/types.ts';
 import { columnsOf } from '../text.ts';
-import { count } from '../units.ts';
 import { formatClock } from './live-line.ts';
 import type { Output } from './output.ts';
 import { showWarningLine, timeOfDay } from './start-view.ts';
 
-/** `3/5 ✓ build`: a task's place among all, what became of it, and its name. */
-function showPlace({ tasks }: Plan, { number, id }: Task, mark: string): string {
+/** `3/5 ✓ build`: a task's place among all, what became of it, and its id. */
+export function showPlace({ tasks }: Plan, { number, id }: Task, mark: string): string {
   const widest = Math.min(24, Math.max(...tasks.map((task) => columnsOf(task.id))));
   const place = `${String(number).padStart(String(tasks.length).length)}/${tasks.length}`;
   return `${place} ${mark} ${id.padEnd(widest)}`;
+}
+
+/** `  Build the app`: what a task is called, where that is not its id. */
+export function showTitle({ id, name }: Task): string {
+  return name === id ? '' : `  ${name}`;
 }
 
 /** The lines at the beginning of a run: what of an earlier one counts, and what does not. */
@@ -124,13 +126,15 @@ export function showRunEvent(out: Output, plan: Plan, event: RunEvent, now: numb
 
 function showEnded(out: Output, plan: Plan, event: Extract<RunEvent, { kind: 'ended' }>): string[] {
   const { task, status, attempts, elapsed, reason, output, log } = event;
-  if (status === 'skipped') return [`${showPlace(plan, task, '–')}  skipped`];
+  const title = out.paint('dim', showTitle(task));
+  if (status === 'skipped') return [`${showPlace(plan, task, '–')}  skipped${title}`];
   const tries = attempts > 1 ? `  (attempt ${attempts} of ${task.retry.attempts})` : '';
   const time = formatClock(elapsed).padStart(4);
-  if (status === 'succeeded') return [`${showPlace(plan, task, out.paint('green', '✓'))}  ${time}${tries}`];
+  if (status === 'succeeded')
+    return [`${showPlace(plan, task, out.paint('green', '✓'))}  ${time}${tries}${title}`];
   const lines = output.split('\n').slice(-shownLines);
   return [
-    `${showPlace(plan, task, out.paint('red', '✗'))}  ${time}  ${reason}${tries}`,
+    `${showPlace(plan, task, out.paint('red', '✗'))}  ${time}  ${reason}${tries}${title}`,
     ...(output === '' ? [] : lines.map((line) => out.paint('dim', `      ${line}`))),
     out.paint('dim', `      all it printed: ${log}`),
   ];
@@ -145,35 +149,7 @@ export function showRunning(
   const inOrder = [...running].sort(([a], [b]) => a.number - b.number);
   const parts = inOrder.map(([task, { since, attempt }]) => {
     const tries = attempt > 1 ? ` (attempt ${attempt} of ${task.retry.attempts})` : '';
-    return `${showPlace(plan, task, '●').trimEnd()}  ${formatClock(now - since)}${tries}`;
+    return `${showPlace(plan, task, '●').trimEnd()}  ${formatClock(now - since)}${tries}${showTitle(task)}`;
   });
   return parts.join('   ');
-}
-
-/** What a plan would do: its order, what runs side by side, and what it does to the world. */
-export function showDryRun(out: Output, plan: Plan, jobs: number): string[] {
-  const order = orderTasks(plan.tasks);
-  const effects = order.flatMap((task) => task.effects.map((effect) => ({ task, effect })));
-  const batches = listBatches(plan.tasks, jobs).filter((batch) => batch.length > 1);
-  return [
-    `${out.paint('bold', plan.name)}: ${count(order.length, 'task')}, ${count(effects.length, 'effect')}; nothing was run`,
-    ...order.map((task) => {
-      const run = task.run === null ? 'its effects only' : formatCommand(task.run).replace(/\s+/g, ' ');
-      return `  ${showPlace(plan, task, ' ')}  ${run}${out.paint('dim', describeWaits(task))}`;
-    }),
-    ...batches.map((batch) => `  side by side: ${batch.map(({ id }) => id).join(', ')}`),
-    ...effects.map(({ task, effect }) => {
-      const check = effect.check === null ? 'no check' : 'checked before a replay';
-      return `  effect ${effect.id} of ${task.id}: ${describeDeed(effect.deed)} ${out.paint('dim', `(${check})`)}`;
-    }),
-  ];
-}
-
-function describeWaits({ needs, when, artifacts }: Task): string {
-  const parts = [
-    needs.length === 0 ? '' : `after ${needs.join(', ')}`,
-    when === 'success' ? '' : `when: ${when}`,
-    artifacts.length === 0 ? '' : `makes ${artifacts.join(', ')}`,
-  ].filter((part) => part !== '');
-  return parts.length === 0 ? '' : `  (${parts.join('; ')})`;
 }

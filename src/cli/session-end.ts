@@ -54,7 +54,7 @@ async function showEnded(context: Context, orch: Orch, epic: EpicId, id: string 
   const view = await readView(orch, epic);
   const sessions = listSessions(view, orch.home);
   const session = sessions.find((known) => known.id === id) ?? sessions[0] ?? null;
-  const status = describeEpic(view, orch.home);
+  const status = describeEpic(view, orch.home, orch.clock.now());
   const { checkpoint, budget } = status;
   const { out, json, cwd } = context;
   // Another session may have made the newest one.

@@ -1,4 +1,4 @@
-import { describeSession, listShown } from '../session/fate.ts';
+import { describeSession, listShown, shownFate } from '../session/fate.ts';
 import { readAllViews } from '../session/resolve.ts';
 import { parseLimit, showList } from './checkpoint-view.ts';
 import { epicOption, tellUnreadable, viewEpic } from './choose.ts';
@@ -41,16 +41,19 @@ export const listSpec: CommandSpec = {
         );
       else if (known.length === 0) out.tell('no sessions yet. Begin one with: orch start --epic my-feature');
       else {
-        const rows = known.map(({ view, session: { id, value, fate } }) => [
-          view.epic,
-          `s${value.number}`,
-          value.agent ?? '–',
-          markOf(fate),
-          showWhen(new Date(value.startedAt).toISOString(), now),
-          costCell(view, id),
-          String(value.checkpoints),
-          id,
-        ]);
+        const rows = known.map(({ view, session }) => {
+          const { id, value } = session;
+          return [
+            view.epic,
+            `s${value.number}`,
+            value.agent ?? '–',
+            markOf(shownFate(session)),
+            showWhen(new Date(value.startedAt).toISOString(), now),
+            costCell(view, id),
+            String(value.checkpoints),
+            id,
+          ];
+        });
         const header = ['EPIC', 'SESS', 'AGENT', 'STATE', 'STARTED', 'COST', 'CKPTS', 'ID'];
         const table = formatTable(
           [header, ...rows],

@@ -1,11 +1,12 @@
 import type { Budget } from '../cost/budget.ts';
 import type { ContextWindow } from '../cost/context.ts';
 import type { EpicView } from '../session/context.ts';
-import { costOf, type Fate, type KnownSession } from '../session/fate.ts';
+import { costOf, type Fate, type KnownSession, shownFate } from '../session/fate.ts';
 import type { EpicStatus } from '../session/status.ts';
+import type { Session } from '../state/lists.ts';
 import type { Millis } from '../types.ts';
 import { formatAge, formatUsd } from '../units.ts';
-import type { Colour, Output } from './output.ts';
+import { type Colour, flatten, type Output } from './output.ts';
 
 /** How each fate looks: a mark, a word, a colour. */
 const looks: { readonly [F in Fate]: readonly [mark: string, word: string, colour: Colour] } = {
@@ -101,6 +102,15 @@ export function hasSeveralWriters({ state }: EpicView): boolean {
   return new Set(Object.values(state.sessions).map(({ value }) => value.writer)).size > 1;
 }
 
+/** The machine a session ran on, by its own name; with the clone's id where that name does not tell clones apart. */
+export function nameMachine({ state }: EpicView, { writer, host }: Session): string {
+  if (host === undefined) return writer;
+  const isShared = Object.values(state.sessions).some(
+    ({ value }) => value.writer !== writer && value.host === host,
+  );
+  return isShared ? `${flatten(host)} (${writer})` : flatten(host);
+}
+
 /** One session in lines: for `session status` and `session show`. */
 export function showSessionFacts(
   view: EpicView,
@@ -108,7 +118,8 @@ export function showSessionFacts(
   status: EpicStatus,
   now: Millis,
 ): [name: string, value: string | null][] {
-  const { value, fate, live, id } = session;
+  const { value, live, id } = session;
+  const fate = shownFate(session);
   const isRunning = fate === 'running' || fate === 'initializing';
   const until = value.endedAt ?? (isRunning ? now : value.seenAt);
   const { checkpoint } = status;
@@ -118,7 +129,7 @@ export function showSessionFacts(
       'state',
       `${markOf(fate)}${fate === 'elsewhere' ? `, last seen ${showSeen(now - value.seenAt)}` : ''}${live && isRunning ? `, pid ${live.holder.pid}` : ''}`,
     ],
-    ['clone', hasSeveralWriters(view) ? value.writer : null],
+    ['machine', hasSeveralWriters(view) ? nameMachine(view, value) : null],
     ['reason', value.reason],
     [
       'time',

@@ -1,8 +1,8 @@
 import { OrchError } from '../errors.ts';
 import { type EpicView, readView } from '../session/context.ts';
-import { describeSession, type KnownSession, listShown } from '../session/fate.ts';
+import { describeSession, type KnownSession, listShown, shownFate } from '../session/fate.ts';
 import { readPlan } from '../session/orchestration.ts';
-import { describeEpic, mainSession } from '../session/status.ts';
+import { describeEpic, type EpicStatus, mainSession } from '../session/status.ts';
 import { showList } from './checkpoint-view.ts';
 import { epicOption, viewEpic } from './choose.ts';
 import { endSpec } from './end-spec.ts';
@@ -22,7 +22,7 @@ const status: CommandSpec = {
   run: (context, call) =>
     context.withOrch(async (orch) => {
       const view = await viewEpic(context, orch, textOf(call, 'epic'));
-      const found = describeEpic(view, orch.home);
+      const found = describeEpic(view, orch.home, orch.clock.now());
       const { out, json } = context;
       if (json) {
         out.print(JSON.stringify(found));
@@ -40,14 +40,15 @@ function showFacts(
   session: KnownSession | null,
   now: number,
   home: string,
+  own: Partial<EpicStatus> = {},
 ): string {
-  const found = describeEpic(view, home);
+  const found = { ...describeEpic(view, home, now), ...own };
   const facts = session ? showSessionFacts(view, session, found, now) : [];
   const rows = facts.flatMap(([name, value]) =>
     value === null ? [] : [[name, value.replaceAll('\n', ' ')]],
   );
   const paintValue = (text: string) =>
-    session && text.startsWith(markOf(session.fate)) ? paintFate(out, session.fate, text) : text;
+    session && text.startsWith(markOf(shownFate(session))) ? paintFate(out, shownFate(session), text) : text;
   const columns = [{ paint: (text: string) => out.paint('dim', text) }, { paint: paintValue }];
   return `${out.paint('bold', view.epic)}\n${formatTable(rows, columns, out.columns)}`;
 }
@@ -71,7 +72,9 @@ const show: CommandSpec = {
           JSON.stringify({ session: describeSession(view, session), checkpoints, ...(plan && { plan }) }),
         );
       else {
-        out.print(showFacts(context, view, session, orch.clock.now(), orch.home));
+        const pendingEvents = view.pending.filter((event) => event.session === session.id).length;
+        const own = { checkpoint: checkpoints[0] ?? null, pendingEvents };
+        out.print(showFacts(context, view, session, orch.clock.now(), orch.home, own));
         if (checkpoints.length > 0)
           out.print(
             `\n${showList(out, { epicId: view.epic, checkpoints, total: checkpoints.length }, orch.clock.now())}`,

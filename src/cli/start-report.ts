@@ -16,7 +16,11 @@ import { showEnd } from './start-view.ts';
 
 /** Where the epic of a session stands. */
 export async function describeNow(orch: Orch, { target }: Started) {
-  const { session, checkpoint, budget } = describeEpic(await readView(orch, target.epic), orch.home);
+  const { session, checkpoint, budget } = describeEpic(
+    await readView(orch, target.epic),
+    orch.home,
+    orch.clock.now(),
+  );
   return { session, checkpoint, budget };
 }
 

@@ -19,6 +19,14 @@ export async function planCommand(
   return planAgent(context, orch, call, epic, goesOn(call, resumes) && !hasCheckpoint(call));
 }
 
+/** What the agent behind `--` is asked, where its command line says it. */
+export async function readRequest({ rest }: Call): Promise<string | null> {
+  if (rest.length === 0) return null;
+  const { commandOf, identifyAgent } = await import('../integration/agent-command.ts');
+  const agent = identifyAgent(rest);
+  return agent && commandOf(agent).prompt(rest.slice(1));
+}
+
 function hasCheckpoint(call: Call): boolean {
   return textOf(call, 'checkpoint') !== undefined;
 }

@@ -17,7 +17,7 @@ import type { Context } from './run.ts';
 import { openSessionLog, type SessionLog } from './session-log.ts';
 import { type Call, textOf } from './spec.ts';
 import { describeNow, report } from './start-report.ts';
-import { makeRequest, planCommand } from './start-request.ts';
+import { makeRequest, planCommand, readRequest } from './start-request.ts';
 import { showStart } from './start-view.ts';
 
 /** `session start` and `session resume`: begins a session, and works on it until it ends. */
@@ -36,7 +36,8 @@ export async function runStart(context: Context, call: Call, resumes: boolean): 
   if (file !== undefined) (await import('./result-file.ts')).refuseUnwritable(context.cwd, file);
   return context.withOrch(async (orch) => {
     if (context.settings.background === undefined) await settleConfig(context, orch);
-    const epic = await chooseEpic(context, orch, textOf(call, 'epic'), !resumes);
+    const asked = await readRequest(call);
+    const epic = await chooseEpic(context, orch, textOf(call, 'epic'), !resumes, asked);
     // Which gates are skipped would else stand in the log alone.
     if (call.options.background && !context.settings.background) await chooseGates(context, orch, call);
     if (call.options.background && context.settings.background === undefined)

@@ -3,25 +3,17 @@ import { isOrchError } from '../errors.ts';
 import { type Orch, reportLogPath } from '../orch.ts';
 import type { EpicView } from '../session/context.ts';
 import { type HookFault, readHookFaults } from '../session/hook-faults.ts';
-import { readAllViews, type UnreadableEpic } from '../session/resolve.ts';
-import { describeEpic, type EpicStatus, listElsewhere, mainSession } from '../session/status.ts';
+import { readAllViews } from '../session/resolve.ts';
+import { describeEpic, type EpicStatus } from '../session/status.ts';
 import { cutColumns } from '../text.ts';
 import type { EpicId, Oid } from '../types.ts';
 import { count } from '../units.ts';
 import { tellDamage, tellUnreadable } from './choose.ts';
-import { type Standpoint, suggestNext } from './next.ts';
-import { type Column, flatten, formatTable, type Output } from './output.ts';
-import { type Context, runCommands } from './run.ts';
-import {
-  budgetColour,
-  paintFate,
-  showAmounts,
-  showMoney,
-  showState,
-  showTier,
-  showWhen,
-} from './session-view.ts';
+import { flatten, type Output } from './output.ts';
+import { runCommands } from './run.ts';
+import { showWhen } from './session-view.ts';
 import type { CommandSpec } from './spec.ts';
+import { showEpics, showWaiting } from './status-view.ts';
 
 export const statusSpec: CommandSpec = {
   name: 'status',
@@ -36,7 +28,7 @@ export const statusSpec: CommandSpec = {
       views.sort((a, b) => b.state.clock - a.state.clock);
       const unpushed = await countUnpushed(orch, tipsOf(views)).catch(tellUncounted(orch));
       const epics = views.map((view) => ({
-        ...describeEpic(view, orch.home),
+        ...describeEpic(view, orch.home, orch.clock.now()),
         ...(unpushed && { unpushed: unpushed.get(view.epic) ?? 0 }),
       }));
       const faults = readHookFaults(orch.home, orch.clock.now());
@@ -49,6 +41,7 @@ export const statusSpec: CommandSpec = {
         out.print(
           [
             showEpics(context, orch, { views, epics, unreadable }),
+            ...showWaiting(out, epics, orch.clock.now()),
             ...showQuestions(out, epics),
             ...showWithoutCode(out, views),
             ...showUnpushed(out, epics),
@@ -68,69 +61,6 @@ function tellUncounted(orch: Orch) {
     orch.report(`what is not pushed yet could not be counted (${error.message}); see: orch doctor`);
     return null;
   };
-}
-
-/** Below this many columns there is no room for bars. */
-const narrow = 72;
-
-type Shown = {
-  readonly views: readonly EpicView[];
-  readonly epics: readonly EpicStatus[];
-  readonly unreadable: readonly UnreadableEpic[];
-};
-
-function showEpics({ out, cwd }: Context, orch: Orch, { views, epics, unreadable }: Shown): string {
-  const now = orch.clock.now();
-  const sessions = views.map((view) => mainSession(view, orch.home));
-  const states = views.map((view, index) => {
-    const state = sessions[index] ? showState(sessions[index], now) : '–';
-    const others = listElsewhere(view, orch.home).map(({ value }) => `s${value.number}`);
-    return others.length > 0 ? `${state}, ${others.slice(0, 3).join(', ')} elsewhere` : state;
-  });
-  const isShown = ({ context, session }: EpicStatus) => context !== null && session?.status === 'running';
-  // A column that would say nothing takes no room.
-  const hasContext = epics.some(isShown);
-  const rows = epics.map((epic, index) => {
-    const { epicId, budget, checkpoint, context } = epic;
-    return [
-      epicId,
-      states[index] ?? '–',
-      out.columns < narrow ? showAmounts(budget) : showMoney(budget),
-      ...(hasContext ? [context && isShown(epic) ? showTier(context) : '–'] : []),
-      !checkpoint || checkpoint.gates === 'unknown' ? '–' : checkpoint.gates,
-      checkpoint ? `${checkpoint.seq}  ${showWhen(checkpoint.timestamp, now)}` : 'nothing saved yet',
-    ];
-  });
-  for (const { epicId, code } of unreadable)
-    rows.push([epicId, code === 'INTEGRITY' ? '✗ damaged' : '✗ needs a newer orch', '–']);
-  // A cell is painted by what it says: cut or padded, it is still found in its row.
-  const paintState = (text: string) => {
-    const at = rows.findIndex(([, state = '']) => state === text);
-    const session = sessions[at];
-    return session ? paintFate(out, session.fate, text) : text;
-  };
-  const paintMoney = (text: string) => {
-    const status = epics[rows.findIndex(([, , money]) => money === text)];
-    return status && status.budget.level !== 'none' && status.budget.level !== 'ok'
-      ? out.paint(budgetColour(status.budget), text)
-      : text;
-  };
-  const paintGates = (text: string) => (text === 'red' || text === 'green' ? out.paint(text, text) : text);
-  const columns: Column[] = [
-    { paint: (text) => out.paint('bold', text) },
-    { paint: paintState },
-    { paint: paintMoney },
-    ...(hasContext ? [{}] : []),
-    { paint: paintGates },
-    {},
-  ];
-  const header = ['EPIC', 'STATE', 'SPENT', ...(hasContext ? ['CONTEXT'] : []), 'GATES', 'LAST'];
-  const [head = '', ...lines] = formatTable([header, ...rows], columns, out.columns).split('\n');
-  return [
-    out.paint('dim', head),
-    ...lines,
-    ...suggest(out, views, epics, { cwd, worktree: orch.repository.worktree }),
-  ].join('\n');
 }
 
 function tipsOf(views: readonly EpicView[]): Map<EpicId, Oid> {
@@ -169,22 +99,6 @@ function showUnpushed(
   const names = epics.filter(({ unpushed = 0 }) => unpushed > 0).map(({ epicId }) => epicId);
   const shown = [...names.slice(0, 5), ...(names.length > 5 ? ['…'] : [])].join(', ');
   return [out.paint('dim', `Unpushed: ${amount} (${shown}). Share: orch sync`)];
-}
-
-/** What to do next, where something waits: what a crash cut short before all else. */
-function suggest(
-  out: Output,
-  views: readonly EpicView[],
-  epics: readonly EpicStatus[],
-  standpoint: Standpoint,
-): string[] {
-  const waiting = views.flatMap((view, index) => {
-    const epic = epics[index];
-    const next = epic ? suggestNext(view, epic, standpoint) : null;
-    return next === null ? [] : [{ next, isCut: epic?.session?.status === 'interrupted' }];
-  });
-  const first = waiting.find(({ isCut }) => isCut) ?? waiting[0];
-  return first === undefined ? [] : [out.paint('dim', `Next: ${first.next}`)];
 }
 
 /** What hooks could not do: the agent was not told of it, and what it did meanwhile may be missing. */

@@ -25,6 +25,21 @@ export async function append(
   drafts: readonly CommitDraft[],
   ready: Promise<void> = Promise.resolve(),
 ): Promise<Oid[]> {
+  const { commits, objects } = await writeCommits(git, to, drafts, ready);
+  const last = commits.at(-1);
+  if (last === undefined) return [];
+  await git.moveRefs([{ ref: to.ref, from: to.expected, to: last }]);
+  await git.keepObjects(objects);
+  return commits;
+}
+
+/** The commits alone, on disk: no ref leads to them yet. */
+export async function writeCommits(
+  git: GitEngine,
+  to: { readonly parents: readonly Oid[]; readonly base: Oid | null },
+  drafts: readonly CommitDraft[],
+  ready: Promise<void> = Promise.resolve(),
+): Promise<{ readonly commits: Oid[]; readonly objects: readonly GitObject[] }> {
   const objects = new Map<Oid, GitObject>();
   const add = (object: GitObject): Oid => {
     const oid = hashObject(object, git.format);
@@ -47,12 +62,9 @@ export async function append(
     parents = [commit];
     base = tree;
   }
-  const last = commits.at(-1);
-  if (last === undefined) return [];
-  await Promise.all([git.writeObjects([...objects.values()]), ready]);
-  await git.moveRefs([{ ref: to.ref, from: to.expected, to: last }]);
-  await git.keepObjects([...objects.values()]);
-  return commits;
+  const all = [...objects.values()];
+  if (all.length > 0) await Promise.all([git.writeObjects(all), ready]);
+  return { commits, objects: all };
 }
 
 /** Edits by their paths from the top of the tree, as bytes. */

@@ -1,3 +1,4 @@
+import { isOid } from '../ids.ts';
 import type { Oid } from '../types.ts';
 import type { Repository } from './repository.ts';
 import { runGit } from './spawn.ts';
@@ -57,4 +58,28 @@ function parseRaw(text: string): Map<string, string> {
 
 function countOf(text: string): number | null {
   return text === '-' ? null : Number(text);
+}
+
+/** The paths that each commit changed, against its first parent; of a merge none. */
+export async function listCommitPaths(
+  repository: Repository,
+  commits: readonly Oid[],
+): Promise<Map<Oid, string[]>> {
+  const found = new Map<Oid, string[]>(commits.map((commit) => [commit, []]));
+  if (commits.length === 0) return found;
+  const args = ['diff-tree', '--stdin', '-r', '--root', '--name-only', '--no-renames', '-z'];
+  const text = await runGit(repository, args, commits.map((commit) => `${commit}\n`).join(''));
+  let paths: string[] = [];
+  for (const word of text.split('\0').filter((each) => each !== '')) {
+    const own = isOid(word) ? found.get(word) : undefined;
+    if (own) paths = own;
+    else paths.push(word);
+  }
+  return found;
+}
+
+/** The newest commits that one has and another has not. */
+export async function listMissing(repository: Repository, from: Oid, to: Oid): Promise<Oid[]> {
+  const text = await runGit(repository, ['rev-list', '--max-count=500', to, `^${from}`]);
+  return text.split('\n').filter(isOid);
 }

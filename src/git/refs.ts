@@ -3,7 +3,7 @@ import { OrchError } from '../errors.ts';
 import { parseOid } from '../ids.ts';
 import { readIfThere, readTextIfThere } from '../system/files.ts';
 import { listFilesBelow } from '../system/folders.ts';
-import type { Oid } from '../types.ts';
+import type { Millis, Oid } from '../types.ts';
 import type { Head } from './engine.ts';
 import type { Repository } from './repository.ts';
 
@@ -104,9 +104,33 @@ export function lockPathOf(commonDir: string, ref: string): string {
 
 /** The branch others start from: what the remote calls its head, else a name that usually means it. */
 export function isDefaultBranch(commonDir: string, branch: string): boolean {
+  const target = readRemoteHead(commonDir);
+  return target === null ? usualNames.includes(branch) : branch === target;
+}
+
+const usualNames: readonly string[] = ['main', 'master', 'trunk'];
+
+function readRemoteHead(commonDir: string): string | null {
   const remote = readTextIfThere(join(commonDir, 'refs/remotes/origin/HEAD'));
-  const target = /^ref: refs\/remotes\/origin\/(\S+)$/.exec(remote ?? '')?.[1];
-  return target === undefined ? ['main', 'master', 'trunk'].includes(branch) : branch === target;
+  return /^ref: refs\/remotes\/origin\/(\S+)$/.exec(remote ?? '')?.[1] ?? null;
+}
+
+/** The name of that branch; null where none is known. */
+export async function findDefaultBranch(
+  { commonDir }: Repository,
+  git: { readRef(ref: string): Promise<Oid | null> },
+): Promise<string | null> {
+  const remote = readRemoteHead(commonDir);
+  if (remote !== null) return remote;
+  for (const name of usualNames) if (await git.readRef(`refs/heads/${name}`)) return name;
+  return null;
+}
+
+/** When a branch was made here, as git's log of it says; null where there is none. */
+export function branchMadeAt(commonDir: string, branch: string): Millis | null {
+  const first = readTextIfThere(join(commonDir, 'logs/refs/heads', branch))?.split('\n')[0] ?? '';
+  const seconds = /^0+ .*> (\d{1,12}) [+-]\d{4}\t/.exec(first)?.[1];
+  return seconds === undefined ? null : Number(seconds) * 1_000;
 }
 
 /** The branch that is on its way: during a rebase or a bisection HEAD stands on none, but will stand on it again. */

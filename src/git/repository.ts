@@ -146,11 +146,10 @@ export function parseConfig(text: string): Map<string, string> {
     const header = /^\s*\[([A-Za-z0-9.-]+)\]/.exec(line);
     if (header) section = header[1]?.toLowerCase() ?? '';
     else if (/^\s*\[/.test(line)) section = ''; // a subsection: nothing in it is about the format
-    const pair = /^\s*([A-Za-z][A-Za-z0-9-]*)\s*(?:=\s*(.*?))?\s*(?:[#;].*)?$/.exec(
-      line.replace(/^\s*\[[^\]]*\]/, ''),
-    );
-    if (section !== '' && pair)
-      values.set(`${section}.${pair[1]?.toLowerCase()}`, (pair[2] ?? 'true').toLowerCase());
+    const [said = ''] = line.replace(/^\s*\[[^\]]*\]/, '').split(/[#;]/, 1);
+    const [key = '', value = 'true'] = said.split(/=(.*)/, 2).map((part) => part.trim());
+    if (section !== '' && /^[A-Za-z][A-Za-z0-9-]*$/.test(key))
+      values.set(`${section}.${key.toLowerCase()}`, value.toLowerCase());
   }
   return values;
 }

@@ -38,6 +38,8 @@ export type AgentCommand = {
   read(args: readonly string[]): Conversation;
   /** The folder it works in, where it names one. */
   folder(args: readonly string[]): string | null;
+  /** What it is asked, where that certainly is an argument. */
+  prompt(args: readonly string[]): string | null;
   /** May the one who starts it say under which id a conversation begins? */
   readonly takesNewId: boolean;
   /** The arguments with the addition, and how the brief is in them. */

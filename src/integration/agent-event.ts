@@ -45,5 +45,7 @@ export type HookCall = {
   readonly cwd: string | null;
   /** The agent that this one started, where it is that one's call. */
   readonly helper: string | null;
+  /** The agent's own name for the turn, where it has one (Codex). */
+  readonly turn: string | null;
   readonly event: AgentEvent;
 };

@@ -7,7 +7,13 @@ const subcommands =
   /^(?:agents|attach|auth|auto-mode|config|doctor|gateway|import|install|logs|mcp|migrate-installer|plugins?|purge|respawn|rm|setup-token|stop|kill|ultrareview|update|upgrade)$/;
 
 /** Claude Code's command line. */
-export const claudeCommand: AgentCommand = { read, folder: () => null, takesNewId: true, add };
+export const claudeCommand: AgentCommand = {
+  read,
+  folder: () => null,
+  prompt: findPrompt,
+  takesNewId: true,
+  add,
+};
 
 function read(args: readonly string[]): Conversation {
   const words = optionsOf(args);
@@ -29,6 +35,15 @@ function read(args: readonly string[]): Conversation {
   // Flags without a value can be written as one word.
   if (has('--continue') || words.some((word) => /^-[a-z]*c[a-z]*$/.test(word))) return { kind: 'latest' };
   return { kind: 'open' };
+}
+
+/** Its first word, the one behind `-p` or behind `--`: elsewhere a word may be an option's value. */
+function findPrompt(args: readonly string[]): string | null {
+  const options = optionsOf(args);
+  const [first = ''] = options;
+  const named = findValue(options, '-p', '--print');
+  const isFirst = first !== '' && !first.startsWith('-') && !subcommands.test(first);
+  return named ?? (isFirst ? first : (args[options.length + 1] ?? null));
 }
 
 /** Behind `--` everything is the prompt. */

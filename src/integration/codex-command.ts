@@ -31,6 +31,7 @@ export const codexCommand: AgentCommand = {
     const { options } = takeApart(args);
     return options.get('-C') ?? options.get('--cd') ?? null;
   },
+  prompt: (args) => findPrompt(takeApart(args))?.text ?? null,
   takesNewId: false,
   add,
 };

@@ -53,6 +53,12 @@ export function removeOrch(text: string): { readonly text: string | null } | Pro
   return 'problem' in root ? root : { text: removeHooks(text, 'codex') };
 }
 
+/** Is nothing in it but orch's hooks? */
+export function isOwnFile(text: string): boolean {
+  const removed = removeOrch(text);
+  return 'text' in removed && removed.text === null;
+}
+
 /** How many hooks of orch are in it; in a broken one, none. */
 export function countOwnHooks(text: string | null): number {
   const root = readJson(text ?? '');

@@ -23,6 +23,7 @@ export function parseHookCall(agent: HookCall['agent'], text: string): HookCall 
     transcript: textOf(input.transcript_path),
     cwd,
     helper: textOf(input.agent_id),
+    turn: textOf(input.turn_id),
     event: readEvent(input, cwd),
   };
 }

@@ -69,7 +69,20 @@ export const tasksFile = row({
   tasks: list('a list of tasks, each with an id and its content', z.unknown()),
 });
 
-export const taskRow = row({ id: taskId, content: text, status, depends_on: needs, evidence });
+const files = value('a path, or a list of paths', (given) => {
+  const paths = [given ?? []].flat().map(readWord);
+  return paths.every((path) => path !== undefined) ? paths : undefined;
+});
+
+/** What a task is about is its content, or its name; of one that has both, the name is the short one. */
+export const taskRow = z.pipe(
+  z.transform((given: unknown): unknown =>
+    isMapping(given) && given.content == null && given.name != null
+      ? { ...given, content: given.name }
+      : given,
+  ),
+  row({ id: taskId, content: text, name: textOrNone, status, depends_on: needs, file: files, evidence }),
+);
 
 export const dependenciesFile = row({
   phases: list('a list of phases, each with its tasks', row({ tasks: list('a list of tasks', z.unknown()) })),
@@ -86,8 +99,5 @@ export const dependenciesFile = row({
 export const orderRow = row({
   id: taskId,
   depends_on: needs,
-  file: value('a path, or a list of paths', (given) => {
-    const paths = [given ?? []].flat().map(readWord);
-    return paths.every((path) => path !== undefined) ? paths : undefined;
-  }),
+  file: files,
 });

@@ -82,7 +82,15 @@ export function parseSpec(texts: SpecTexts): ReadSpec {
       ...tasksPage.mistakes,
       ...orderPage.mistakes,
       ...strangers,
-      ...findWrongRows(tasksPage, rows, ['id', 'content', 'status', 'depends_on', 'evidence']),
+      ...findWrongRows(tasksPage, rows, [
+        'id',
+        'content',
+        'name',
+        'status',
+        'depends_on',
+        'file',
+        'evidence',
+      ]),
       ...findWrongRows(orderPage, orders, ['id', 'file', 'depends_on']),
     ],
     mistakeAt: (task, message) => mistakeAt(['tasks', indexOf.get(task) ?? 0], message),
@@ -108,13 +116,13 @@ function readRows<T>(
 }
 
 function makeTask(row: TaskRow, order: OrderRow | undefined): SpecTask {
-  const { id, content, status, depends_on, evidence, path } = row;
+  const { id, content, name, status, depends_on, file, evidence, path } = row;
   return {
     id,
-    name: cleanLine(content),
+    name: cleanLine(name ?? content),
     status,
     needs: [...new Set([...depends_on, ...(order?.depends_on ?? [])])],
-    files: [...new Set(order?.file ?? [])],
+    files: [...new Set([...file, ...(order?.file ?? [])])],
     evidence: { commits: evidence.commits, files: evidence.files },
     index: Number(path.at(-1)),
   };

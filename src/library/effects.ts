@@ -12,20 +12,23 @@ import { using, type Where } from './where.ts';
 /** Something a program does to the outside world, once. */
 export type ProgramEffect = {
   readonly id: string;
-  /** What it sends, or what else makes it the one it is: with other content it is another, and gets another key. */
+  /**
+   * What it sends; it is kept with the plan. With other content it is another effect, and gets another key. Left out
+   * when called again, what was planned the first time is meant.
+   */
   readonly content?: Json;
   /**
-   * Does it, under a key that is the same in every replay. Throwing a network's error or `RESUME_NEEDED` asks for
-   * another attempt, any other error blocks it.
+   * Does it, with what was planned, under a key that is the same in every replay. Throwing a network's error or
+   * `RESUME_NEEDED` asks for another attempt, any other error blocks it.
    */
-  readonly perform: (key: string) => Promise<void>;
+  readonly perform: (key: string, content: Json) => Promise<void>;
   /** Was it done already? Asked before it is repeated. */
-  readonly isDone?: (key: string) => Promise<boolean>;
+  readonly isDone?: (key: string, content: Json) => Promise<boolean>;
 };
 
 export type RunEffectsOptions = Pick<
   RunPlanOptions,
-  'epicId' | 'fresh' | 'budget' | 'takeOver' | 'signal' | 'onEvent'
+  'epicId' | 'fresh' | 'budget' | 'takeOver' | 'replan' | 'asPlanned' | 'done' | 'signal' | 'onEvent'
 > & {
   /** How often each is tried: three times by default. */
   readonly attempts?: number;
@@ -41,7 +44,7 @@ export type RunEffectsOptions = Pick<
 export function runEffects(
   name: string,
   effects: readonly ProgramEffect[],
-  options: RunEffectsOptions,
+  options: RunEffectsOptions = {},
   where: Where = {},
 ): Promise<RunInfo> {
   const { attempts = 3, backoff = 1_000, ...given } = options;
@@ -50,7 +53,7 @@ export function runEffects(
     if (given.fresh) return runPlan(plan, given, orch);
     try {
       const run = await runPlan(plan, { ...given, resume: true }, orch);
-      refuseOthers(plan, run);
+      refuseOthers(plan, run, new Set([...(given.asPlanned ?? []), ...(given.done ?? [])]));
       return run;
     } catch (error) {
       if (!hasCode(error, 'SESSION_NOT_FOUND')) throw error;
@@ -72,6 +75,7 @@ function makePlan(name: string, given: readonly ProgramEffect[], effectRetry: Ta
     name,
     run: null,
     needs: [],
+    isInOrder: false,
     when: 'success',
     files: [],
     retry: { attempts: 1, backoff: 0 },
@@ -80,7 +84,7 @@ function makePlan(name: string, given: readonly ProgramEffect[], effectRetry: Ta
     env: {},
     artifacts: [],
     effects,
-    digest: digest.slice(0, 16),
+    digest: shortDigestOf(null),
   };
   return { name, tasks: [task], digest };
 }
@@ -89,7 +93,7 @@ function makeEffect({ id, content, perform, isDone }: ProgramEffect): Effect {
   if (!isTaskId(id)) throw wrong(`${JSON.stringify(id.slice(0, 80))} is no id for an effect`);
   return {
     id,
-    deed: { kind: 'function', perform },
+    deed: { kind: 'function', ...(content !== undefined && { content }), perform },
     check: isDone ? { kind: 'function', isDone } : null,
     digest: shortDigestOf(content ?? null),
   };
@@ -102,11 +106,20 @@ function wrong(problem: string): OrchError {
 }
 
 /** What was done under this name were other effects: to say that these are done would be wrong. */
-function refuseOthers({ name, tasks }: Plan, { id, status, from, effects }: RunInfo): void {
+function refuseOthers(
+  { name, tasks }: Plan,
+  { id, status, from, effects }: RunInfo,
+  chosen: ReadonlySet<string>,
+): void {
   if (status !== 'succeeded' || from !== null) return;
   const done = new Map(effects.map((effect) => [effect.id, effect.key]));
   const { planned } = planEffects(tasks, id);
-  const other = planned.find(({ record }) => done.get(record.id) !== record.key);
+  // By their own word, or because what was planned is meant.
+  const isOther = ({ deed, id: effect }: Effect) =>
+    deed.kind === 'function' && deed.content !== undefined && !chosen.has(effect);
+  const other = planned.find(({ effect, record }) => {
+    return isOther(effect) ? done.get(record.id) !== record.key : !done.has(record.id);
+  });
   if (other === undefined) return;
   const what = done.has(other.record.id) ? 'with other content' : 'without it';
   throw new OrchError('USAGE', `${name} was done ${what}: effect ${other.record.id} was not`, {

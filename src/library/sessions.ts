@@ -135,7 +135,7 @@ export function checkCheckpointTrigger(
 /** Where an epic stands: its session, last checkpoint, budget, and what is pending. */
 export function readStatus(epicId: string, where: Where = {}): Promise<EpicStatus> {
   const epic = parseEpicId(epicId);
-  return using(where, async (orch) => describeEpic(await readView(orch, epic), orch.home));
+  return using(where, async (orch) => describeEpic(await readView(orch, epic), orch.home, orch.clock.now()));
 }
 
 /** The session as the pump knows it. */

@@ -34,7 +34,7 @@ export async function attempt(deed: Deed, key: string, at: Surroundings): Promis
       return attemptRequest(deed.request, key, { ...at, timeout: at.timeout ?? usualTimeout });
     case 'function':
       try {
-        await deed.perform(key);
+        await deed.perform(key, deed.content ?? null);
         return { how: 'done' };
       } catch (error) {
         return { how: 'threw', ...explainThrown(error) };

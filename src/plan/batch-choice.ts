@@ -24,7 +24,8 @@ export function chooseTasks(
   return { newly: position.batch?.tasks ?? [], already: [] };
 }
 
-function chooseNamed(
+/** The tasks of these names, which must not depend on anything that is not completed. */
+export function chooseNamed(
   tasks: readonly SpecTask[],
   done: ReadonlySet<string>,
   names: readonly string[],

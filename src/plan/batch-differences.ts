@@ -1,16 +1,15 @@
-import { listChanges } from '../git/changes.ts';
-import type { Commit } from '../git/engine.ts';
 import { quoteForShell } from '../integration/orch-command.ts';
-import type { Oid } from '../types.ts';
+import type { SpecTask } from '../integration/spec.ts';
 import { count } from '../units.ts';
 import { isOfTasks } from './batch-evidence.ts';
-import type { BatchPorts, Situation } from './batch-situation.ts';
+import type { Since } from './batch-since.ts';
+import type { Situation } from './batch-situation.ts';
 import { completedOf } from './batches.ts';
-import { readTaskTrailers } from './task-history.ts';
+import { isBatchCommit, readTaskTrailers } from './task-history.ts';
 
 /** Something that is not as it was when the last batch was completed. */
 export type Difference = {
-  readonly kind: 'branch' | 'commit' | 'drift' | 'tasks' | 'order' | 'history';
+  readonly kind: 'base' | 'branch' | 'commit' | 'drift' | 'tasks' | 'order' | 'history' | 'unchanged';
   readonly message: string;
   /** What to do about it. */
   readonly hint: string;
@@ -18,43 +17,50 @@ export type Difference = {
   readonly blocks: boolean;
 };
 
-/** What came after the commit that a checkpoint.yaml names. */
-export type Since = {
-  /** Newest first; none where the commit was not found. */
-  readonly commits: readonly Commit[];
-  readonly base: Oid | null;
-  /** Files that changed since; none where only git itself could say it. */
-  readonly changed: readonly string[];
-};
-
-/** The longest history that is looked through for a commit. */
-const farthest = 100_000;
-
-/** Looks back from HEAD to the commit the last batch was completed on. */
-export async function readSince(
-  { git, repository }: BatchPorts,
-  { checkpoint, head }: Situation,
-): Promise<Since> {
-  const sought = checkpoint?.lastCommit ?? null;
-  if (sought === null || head.commit === null) return { commits: [], base: null, changed: [] };
-  const commits: Commit[] = [];
-  for await (const commit of git.walk(head.commit, farthest)) {
-    if (commit.oid.startsWith(sought)) {
-      const isAsked = git.name === 'native' && commits.length > 0;
-      const changes = isAsked ? await listChanges(repository, commit.oid, head.commit) : [];
-      return { commits, base: commit.oid, changed: changes.map(({ path }) => path) };
-    }
-    commits.push(commit);
-  }
-  return { commits: [], base: null, changed: [] };
-}
-
 /** What differs between a checkpoint.yaml, its tasks.yaml and the repository. Pure. */
 export function findDifferences(situation: Situation, since: Since): Difference[] {
   return [
+    ...findBaseDrift(situation, since),
     ...(situation.checkpoint ? compareRepository(situation, since) : []),
     ...compareTasks(situation),
     ...findHistory(situation, since),
+  ];
+}
+
+/** The branch this one started from has moved: what is done here may not fit what is there. */
+function findBaseDrift({ position }: Situation, { behind }: Since): Difference[] {
+  if (behind === null) return [];
+  return [
+    {
+      kind: 'base',
+      message: `${behind.branch} has ${count(behind.commits, 'commit')} that this branch does not have${sayTouched(position, behind.changed)}`,
+      hint: `Bring them in: ${quoteForShell(['git', 'merge', behind.branch])} (or rebase)`,
+      blocks: false,
+    },
+  ];
+}
+
+function sayTouched({ batch }: Situation['position'], changed: readonly string[]): string {
+  const touched = changed.filter((path) => isOfTasks(batch?.tasks ?? [], path));
+  return touched.length > 0 ? `, and ${touched.slice(0, 5).join(', ')} of this batch changed` : '';
+}
+
+/** `T003 (src/auth/session.py), T004`: tasks with the files they name. */
+export function nameTasks(tasks: readonly SpecTask[]): string {
+  return tasks.map(({ id, files }) => `${id}${files.length > 0 ? ` (${files.join(', ')})` : ''}`).join(', ');
+}
+
+/** Tasks for which nothing changed, while others of their batch did their part: left open, or completed all the same. */
+export function findUnchanged(tasks: readonly SpecTask[], isLeft: boolean): Difference[] {
+  if (tasks.length === 0) return [];
+  const ids = tasks.map(({ id }) => id).join(' ');
+  return [
+    {
+      kind: 'unchanged',
+      message: `nothing changed for ${nameTasks(tasks)}${isLeft ? ', so it is left open' : ''}`,
+      hint: isLeft ? `If it is done, name it: orch batch complete ${ids} --anyway` : 'Check that it was done',
+      blocks: false,
+    },
   ];
 }
 
@@ -68,7 +74,7 @@ function compareRepository(
     differences.push({
       kind: 'branch',
       message: `the last batch was completed on ${branch}; this is ${head.branch ?? 'no branch'}`,
-      hint: `Go there with: ${quoteForShell(['git', 'switch', branch])}, or go on here with --anyway`,
+      hint: `Go there with: ${quoteForShell(['git', 'switch', branch])}, or continue here with --anyway`,
       blocks: true,
     });
   const commit = checkpoint?.lastCommit ?? null;
@@ -76,19 +82,17 @@ function compareRepository(
     differences.push({
       kind: 'commit',
       message: `commit ${commit}, on which the last batch was completed, is not in the history of HEAD`,
-      hint: 'It was rewritten, or is not here. See what the history has: orch batch status --from-git; go on with --anyway',
+      hint: 'It was rewritten, or is not here. See what the history has: orch batch status --from-git; continue with --anyway',
       blocks: true,
     });
   // What was committed as a batch is the work itself.
-  const others = commits.filter(({ message }) => readTaskTrailers(message).length === 0);
+  const others = commits.filter(({ message }) => !isBatchCommit(message));
   if (base === null || others.length === 0) return differences;
-  const touched = changed.filter((path) => isOfTasks(position.batch?.tasks ?? [], path));
-  const which = touched.length > 0 ? `, and ${touched.slice(0, 5).join(', ')} of this batch changed` : '';
   return [
     ...differences,
     {
       kind: 'drift',
-      message: `${count(others.length, 'commit')} since the last batch${which}`,
+      message: `${count(others.length, 'commit')} since the last batch${sayTouched(position, changed)}`,
       hint: `Look at them with: git log ${commit}..HEAD`,
       blocks: false,
     },

@@ -7,14 +7,15 @@ import { editYamlRows } from '../integration/yaml-edit-rows.ts';
 import { removeLeftovers, replaceFile } from '../system/replace-file.ts';
 import type { BatchPorts, Situation } from './batch-situation.ts';
 
-/** A task as completed, with what shows it. */
+/** A task, with what shows that it is done. */
 export type Proof = { readonly task: SpecTask; readonly evidence: Evidence };
 
-/** Marks tasks as completed in tasks.yaml. False where somebody wrote the file meanwhile: then it is as they left it. */
+/** Gives tasks another status in tasks.yaml. False where another process wrote the file meanwhile: it stays as that left it. */
 export function writeTasks(
   ports: BatchPorts,
   { folder, files }: Situation,
   proofs: readonly Proof[],
+  status: 'completed' | 'in_progress' = 'completed',
 ): Promise<boolean> {
   const rows = proofs.map(({ task, evidence }) => {
     const isNew = (list: keyof Evidence) => (entry: string) => !task.evidence[list].includes(entry);
@@ -24,7 +25,7 @@ export function writeTasks(
     };
     const filled = Object.fromEntries(Object.entries(lists).filter(([, list]) => list.length > 0));
     const added = Object.keys(filled).length > 0 ? { evidence: filled } : {};
-    return { index: task.index, values: { status: 'completed' }, added };
+    return { index: task.index, values: { status }, added };
   });
   const { path, bytes } = files.tasks;
   const edited = editYamlRows(bytes.toString('utf8'), 'tasks', rows);

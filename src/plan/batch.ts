@@ -5,9 +5,10 @@ import { nameFile } from '../ids.ts';
 import type { SpecTask, TaskStatus } from '../integration/spec.ts';
 import { type DeferredIssue, fileOf } from '../integration/spec-checkpoint.ts';
 import { withLock } from '../system/lock.ts';
-import { type Difference, findDifferences, readSince } from './batch-differences.ts';
-import { markCompleted, shortenCommit } from './batch-evidence.ts';
+import { type Difference, findDifferences } from './batch-differences.ts';
+import { markTasks, shortenCommit } from './batch-evidence.ts';
 import { writeTasks } from './batch-files.ts';
+import { readSince } from './batch-since.ts';
 import { type BatchPorts, readSituation, type Situation } from './batch-situation.ts';
 import { readTaskHistory } from './task-history.ts';
 
@@ -113,11 +114,11 @@ export function recoverFromGit(
       return [{ task, evidence: { commits: [shortenCommit(by)], files: [] } }];
     });
     if (write && proofs.length > 0 && !(await writeTasks(ports, situation, proofs)))
-      throw new OrchError('REF_CONFLICT', `${folder}/tasks.yaml was written by somebody else meanwhile`, {
+      throw new OrchError('REF_CONFLICT', `${folder}/tasks.yaml was written by another process meanwhile`, {
         hint: 'Nothing was overwritten. Run the same command again.',
       });
     const tasks = proofs.map(({ task }) => task);
-    const after = write ? markCompleted(situation, tasks) : situation;
+    const after = write ? markTasks(situation, tasks, 'completed') : situation;
     const differs = findDifferences(after, await readSince(ports, after));
     const fromGit = proofs.map(({ task, evidence }) => ({
       id: task.id,

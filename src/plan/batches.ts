@@ -117,3 +117,14 @@ function canRunTogether(tasks: readonly SpecTask[]): boolean {
 export function batchOf(batches: readonly (readonly SpecTask[])[], id: string): number {
   return batches.findIndex((batch) => batch.some((task) => task.id === id)) + 1;
 }
+
+/** `2/4`: which of the batches these tasks are of; `1-2/4` where they are of several. */
+export function nameBatches(
+  batches: readonly (readonly SpecTask[])[],
+  tasks: readonly Pick<SpecTask, 'id'>[],
+): string {
+  const numbers = tasks.map(({ id }) => batchOf(batches, id)).filter((number) => number > 0);
+  const last = findPosition(batches).lastBatch;
+  const [from, to] = numbers.length === 0 ? [last, last] : [Math.min(...numbers), Math.max(...numbers)];
+  return `${from === to ? from : `${from}-${to}`}/${batches.length}`;
+}

@@ -8,10 +8,13 @@ import { checkLive, readLive } from '../session/live.ts';
 import { record, type SessionPorts } from '../session/record.ts';
 import { statIfThere } from '../system/files.ts';
 import type { Environment } from '../system/spawn.ts';
+import type { WriterId } from '../types.ts';
 import { type Beginning, type BegunRun, planBeginning } from './beginning.ts';
 import type { Carry } from './carry.ts';
-import { chooseRun, type Wish } from './choice.ts';
+import { type Choice, chooseRun, type Wish } from './choice.ts';
 import { missingEffects } from './effects.ts';
+import { rememberPlanned } from './payload.ts';
+import type { EffectChoice } from './replan.ts';
 import { findRun, type KnownRun } from './runs.ts';
 import { refuseTooLarge } from './size.ts';
 import type { Plan } from './types.ts';
@@ -24,6 +27,8 @@ export type RunRequest = {
   /** Where tasks run: the top of the working tree. */
   readonly worktree: string;
   readonly env: Environment;
+  /** What the user says of effects that are not acknowledged, by their ids. */
+  readonly choices: ReadonlyMap<string, EffectChoice>;
   readonly session: Omit<StartRequest, 'agent' | 'command' | 'facts' | 'findFacts' | 'resume' | 'session'>;
 };
 
@@ -52,15 +57,11 @@ export async function beginRun(
   ports: SessionPorts,
   request: RunRequest,
 ): Promise<Begun | { readonly kind: 'nothing'; readonly run: KnownRun }> {
-  const { plan, wish } = request;
-  const { epic, takeOver } = request.session;
+  const { plan } = request;
+  const { epic } = request.session;
   refuseTooLarge(plan);
   const writer = await ports.identifyWriter();
-  const choose = ({ state }: EpicView) => {
-    const newest = findRun(state, plan.name);
-    const namesake = findNamesake(request, newest);
-    return chooseRun(plan, newest, wish, { epic, writer, takeOver, now: ports.clock.now(), namesake });
-  };
+  const choose = ({ state }: EpicView) => chooseFor(ports, request, writer, state);
   const view = await readView(ports, epic);
   const last = findRun(view.state, plan.name);
   const early = isAtWork(ports, last) ? null : choose(view);
@@ -83,14 +84,47 @@ export async function beginRun(
   });
   if (begin.beginning === undefined) throw new Error('a session began, and nobody asked what it is for');
   const { run, carry, changes } = begin.beginning;
+  const contents = run.effects.flatMap(({ record: { content } }) => content ?? []);
+  await rememberPlanned(ports, run.id, contents, ports.random.id(8));
   // What is going to be done to the world can be seen in git before it is, also where no start checkpoint is wanted.
   if (started.stored === null && missingEffects(run.effects).length > 0)
     await record(ports, started.target, [], { trigger: 'session_start', reason: null });
   return { kind: 'begun', started, run, carry, changes, leftovers };
 }
 
+/** What a run would begin with, without beginning it; null where there is nothing left to do. */
+export async function previewRun(
+  ports: SessionPorts,
+  request: Omit<RunRequest, 'session'> & {
+    readonly session: Pick<RunRequest['session'], 'epic' | 'takeOver'>;
+  },
+): Promise<Beginning | null> {
+  const { state } = await readView(ports, request.session.epic);
+  const writer = await ports.identifyWriter();
+  const choice = chooseFor(ports, request, writer, state);
+  if (choice.kind === 'nothing') return null;
+  const last = findRun(state, request.plan.name);
+  return planBeginning(ports, request, choice, { session: makeSessionId(ports), writer, last });
+}
+
+function chooseFor(
+  { clock }: SessionPorts,
+  request: Parameters<typeof previewRun>[1],
+  writer: WriterId,
+  state: EpicView['state'],
+): Choice {
+  const { plan, wish, session } = request;
+  const newest = findRun(state, plan.name);
+  const namesake = findNamesake(request, newest);
+  const { epic, takeOver } = session;
+  return chooseRun(plan, newest, wish, { epic, writer, takeOver, now: clock.now(), namesake });
+}
+
 /** The file a run's plan is in, where that is there, and another than the one that is asked for. */
-function findNamesake({ file, worktree }: RunRequest, run: KnownRun | null): string | null {
+export function findNamesake(
+  { file, worktree }: Pick<RunRequest, 'file' | 'worktree'>,
+  run: KnownRun | null,
+): string | null {
   const other = readInnerPath(run?.head.file);
   if (file === null || other === null || other === file) return null;
   return statIfThere(join(worktree, other)) === null ? null : other;

@@ -1,5 +1,6 @@
 import { OrchError } from '../errors.ts';
 import { lookUp } from '../keyed.ts';
+import { findNearest } from '../spelling.ts';
 import type { Fact } from '../state/facts.ts';
 import type { RunHead, TaskRecord } from '../state/run.ts';
 import type { Clock, Random } from '../system/clock.ts';
@@ -10,7 +11,10 @@ import { type Carry, carryTasks } from './carry.ts';
 import type { Choice } from './choice.ts';
 import { type Carried, nothingCarried, type PlannedEffect, planRunEffects } from './effects.ts';
 import { orderTasks } from './graph.ts';
+import { plannedHere } from './payload.ts';
+import type { EffectChoice } from './replan.ts';
 import type { KnownRun } from './runs.ts';
+import { maxRunBytes, measureRun } from './size.ts';
 import type { Effect, Plan, Task } from './types.ts';
 
 /** A run that has begun, with all that counts of what was done before. */
@@ -40,6 +44,7 @@ type Wanted = {
   readonly file: string | null;
   readonly worktree: string;
   readonly env: Environment;
+  readonly choices: ReadonlyMap<string, EffectChoice>;
 };
 
 type Around = {
@@ -51,8 +56,8 @@ type Around = {
 
 /** What a run begins with: its head, what was done before, and what it is going to do to the world. */
 export function planBeginning(
-  { random, clock }: { readonly random: Random; readonly clock: Clock },
-  { plan, file, worktree, env }: Wanted,
+  { random, clock, home }: { readonly random: Random; readonly clock: Clock; readonly home: string },
+  { plan, file, worktree, env, choices }: Wanted,
   choice: Choice,
   { session, writer, last }: Around,
 ): Beginning {
@@ -71,8 +76,16 @@ export function planBeginning(
   // What was done stays known, also of tasks that this run leaves behind: another may begin before them again.
   const behind = isAgain ? [] : plan.tasks.filter(({ number }) => number <= after);
   const kept = behind.map((task) => ({ ...task, effects: task.effects.filter(isDoneIn(earlier)) }));
-  const carried = earlier ? carryEffects(plan, ahead, earlier, writer) : nothingCarried;
-  const { planned, facts, changes } = planRunEffects([...kept, ...ahead], head.id, carried, env);
+  refuseUnknown(plan, choices);
+  const carried = earlier
+    ? {
+        ...carryEffects(plan, ahead, earlier, writer),
+        choices,
+        isOwn: plannedHere(home, earlier.id),
+      }
+    : nothingCarried;
+  const room = Math.max(0, maxRunBytes - measureRun(plan));
+  const { planned, facts, changes } = planRunEffects([...kept, ...ahead], head.id, carried, env, room);
   return {
     run: { ...head, plan, done, effects: planned },
     carry,
@@ -155,6 +168,19 @@ function carryEffects(plan: Plan, ahead: readonly Task[], earlier: KnownRun, wri
     ([, { task, status }]) => status === 'acknowledged' || isAhead.has(task) || !isIn.has(task),
   );
   return { effects: Object.fromEntries(known), isElsewhere: earlier.writer !== writer };
+}
+
+/** A choice that was made for nothing is a slip: the effect that was meant would be left as it is. */
+function refuseUnknown({ name, tasks }: Plan, choices: ReadonlyMap<string, EffectChoice>): void {
+  const ids = tasks.flatMap(({ effects }) => effects.map(({ id }) => id));
+  const unknown = [...choices.keys()].find((id) => !ids.includes(id));
+  if (unknown === undefined) return;
+  const meant = findNearest(unknown, ids);
+  const said = JSON.stringify(unknown.slice(0, 80));
+  throw new OrchError('USAGE', `${name} has no effect ${said}${meant ? `; did you mean ${meant}?` : ''}`, {
+    hint: `Nothing was begun. Its effects: ${ids.slice(0, 20).join(', ') || 'none'}`,
+    data: { plan: name, effects: ids },
+  });
 }
 
 function justFinished({ name }: Plan, run: KnownRun): OrchError {

@@ -1,5 +1,6 @@
+import type { Json } from '../types.ts';
 import { explainThrown, readEnd, runCommand, type Surroundings, usualTimeout } from './attempt.ts';
-import type { Check } from './types.ts';
+import type { Check, Deed } from './types.ts';
 
 /** Whether an effect was done already, as far as its check can tell. */
 export type CheckAnswer =
@@ -10,10 +11,15 @@ export type CheckAnswer =
 const notRun: readonly number[] = [126, 127];
 
 /** Asks an effect's check. One that cannot be asked says neither yes nor no. */
-export async function askCheck(check: Check, key: string, at: Surroundings): Promise<CheckAnswer> {
+export async function askCheck(
+  check: Check,
+  deed: Deed,
+  key: string,
+  at: Surroundings,
+): Promise<CheckAnswer> {
   if (check.kind === 'function') {
     try {
-      return { kind: (await check.isDone(key)) ? 'done' : 'not_done' };
+      return { kind: (await check.isDone(key, contentOf(deed))) ? 'done' : 'not_done' };
     } catch (error) {
       return { kind: 'unknown', ...explainThrown(error) };
     }
@@ -25,4 +31,8 @@ export async function askCheck(check: Check, key: string, at: Surroundings): Pro
   const problem = end.how === 'exited' ? `exited ${end.status}` : 'problem' in end ? end.problem : end.how;
   const isTransient = end.how === 'cut_short' || (end.how === 'exited' && end.status === 75);
   return { kind: 'unknown', problem, isTransient };
+}
+
+function contentOf(deed: Deed): Json {
+  return deed.kind === 'function' ? (deed.content ?? null) : null;
 }

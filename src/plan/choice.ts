@@ -40,6 +40,7 @@ export function chooseRun(plan: Plan, last: KnownRun | null, wish: Wish, around:
   if (wish.kind === 'fresh') return begin;
   if (wish.kind === 'plain') {
     if (last && isUnfinished(last)) throw stopped(plan, last, around);
+    if (last && last.head.status !== 'succeeded') refuseRepeat(plan, last);
     return begin;
   }
   if (last === null) throw nothingToResume(plan, around);
@@ -90,14 +91,33 @@ function stopped(plan: Plan, run: KnownRun, { now }: Around): OrchError {
     'RESUME_NEEDED',
     `${plan.name}: a run stopped${place ? ` in ${place}` : ''}, ${when}`,
     {
-      hint: 'Go on: --resume. Start over: --fresh.',
+      hint: 'Continue it: --resume. Start over: --fresh.',
       data: { plan: plan.name, run: run.id, task: place, isEarlier: true },
     },
   );
 }
 
+/** The effects of a run that were acknowledged, by their ids. */
+export function listDoneEffects({ effects }: KnownRun): string[] {
+  return Object.entries(effects).flatMap(([id, { status }]) => (status === 'acknowledged' ? [id] : []));
+}
+
+/** To start over would do once more what a failed run has done to the world. */
+function refuseRepeat({ name }: Plan, run: KnownRun): void {
+  const ids = listDoneEffects(run);
+  if (ids.length === 0) return;
+  throw new OrchError(
+    'RESUME_NEEDED',
+    `${name}: ${run.id} ${run.head.status === 'blocked' ? 'is blocked' : 'failed'}, and had done ${ids.slice(0, 8).join(', ')}${ids.length > 8 ? ` and ${ids.length - 8} more` : ''} by then`,
+    {
+      hint: 'Continue it: --resume. Start over, and do that again: --fresh.',
+      data: { plan: name, run: run.id, effects: ids, isEarlier: true },
+    },
+  );
+}
+
 function nothingToResume({ name }: Plan, { epic }: Around): OrchError {
-  return new OrchError('SESSION_NOT_FOUND', `there is no run of ${name} on ${epic} to go on with`, {
+  return new OrchError('SESSION_NOT_FOUND', `there is no run of ${name} on ${epic} to resume`, {
     hint: 'Start one: the same command without --resume',
     data: { plan: name, epicId: epic },
   });
@@ -112,7 +132,7 @@ function isNamesakes({ name }: Plan, file: string): OrchError {
 
 function isOthers({ name }: Plan, run: KnownRun, { epic }: Around): OrchError {
   return new OrchError('SESSION_ACTIVE', `the run ${run.id} of ${name} on ${epic} belongs to another clone`, {
-    hint: 'If nobody works on it there any more, add --take-over',
+    hint: 'If it no longer runs there, add --take-over. An effect without a check then waits until you say --done ID or --replan ID',
     data: { plan: name, run: run.id, epicId: epic, reason: 'elsewhere' },
   });
 }

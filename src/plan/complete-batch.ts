@@ -1,30 +1,43 @@
 import { isOn } from '../checkpoint/policy.ts';
 import { OrchError } from '../errors.ts';
-import { listUncommitted } from '../git/user-commit.ts';
 import type { SpecTask } from '../integration/spec.ts';
 import type { DeferredIssue, FoundIssue } from '../integration/spec-checkpoint.ts';
+import { lookUp } from '../keyed.ts';
 import { type EpicView, readView } from '../session/context.ts';
 import { type Place, recordIn } from '../session/here.ts';
 import type { Outcome } from '../session/record.ts';
 import { cleanLine } from '../text.ts';
+import type { Oid } from '../types.ts';
 import { formatInstant } from '../units.ts';
 import { withSpec } from './batch.ts';
 import { chooseTasks } from './batch-choice.ts';
-import { type Difference, findDifferences, readSince } from './batch-differences.ts';
-import { findProofs, isOfTasks, markCompleted, shortenCommit } from './batch-evidence.ts';
+import { type Difference, findDifferences, findUnchanged } from './batch-differences.ts';
+import { findLateProofs, findProofs, markTasks, shortenCommit } from './batch-evidence.ts';
 import { writeCheckpoint, writeTasks } from './batch-files.ts';
 import { carryIssues, recordDeferred, refuseSevere } from './batch-issues.ts';
 import { describeProgress, isRecorded } from './batch-record.ts';
+import { readSince } from './batch-since.ts';
 import { type BatchPorts, readCommitted, readSituation, type Situation } from './batch-situation.ts';
-import { batchOf, completedOf } from './batches.ts';
+import { findUndone, nothingChanged, readWork } from './batch-work.ts';
+import { batchOf, completedOf, nameBatches } from './batches.ts';
 
 export type CompleteRequest = {
   readonly folder: string;
   /** Null: the current batch. */
   readonly tasks: readonly string[] | null;
   readonly found: readonly FoundIssue[];
-  /** Although the branch or the commit is another than that of the last batch. */
+  /** Although the branch or the commit is another than that of the last batch, or nothing changed for its tasks. */
   readonly anyway: boolean;
+  /** Commits what is not committed of the tasks' work, so that they can name the commit; null where there is nothing. */
+  readonly commitWork:
+    | ((situation: Situation, tasks: readonly SpecTask[]) => Promise<CommittedWork | null>)
+    | null;
+};
+
+export type CommittedWork = {
+  readonly oid: Oid;
+  /** What no task named, and is in it because it is staged. */
+  readonly staged: readonly string[];
 };
 
 export type Completed = {
@@ -38,11 +51,13 @@ export type Completed = {
   readonly number: number;
   readonly deferred: readonly DeferredIssue[];
   readonly differences: readonly Difference[];
+  /** The commit of the tasks' work, where this call made one. */
+  readonly work: CommittedWork | null;
   /** Null where all had been recorded before. */
   readonly outcome: Outcome | null;
 };
 
-/** Each time, somebody else wrote one of the files while it was being replaced. */
+/** Each time, another process wrote one of the files while it was being replaced. */
 const mostAttempts = 5;
 
 /**
@@ -84,7 +99,7 @@ async function writeFiles(ports: BatchPorts, view: EpicView, request: CompleteRe
   });
 }
 
-/** Null where tasks.yaml was written by somebody else meanwhile; not whole where it was checkpoint.yaml. */
+/** Null where another process wrote tasks.yaml meanwhile; not whole where it was checkpoint.yaml. */
 async function tryToWrite(
   ports: BatchPorts,
   view: EpicView,
@@ -93,16 +108,26 @@ async function tryToWrite(
 ): Promise<(Written & { readonly isWhole: boolean }) | null> {
   const committed = await readCommitted(ports, situation);
   const known = committed ?? completedOf(situation.spec.tasks);
-  const { newly, already } = chooseTasks(situation, known, request.tasks);
+  const { newly: chosen, already } = chooseTasks(situation, known, request.tasks);
   const since = await readSince(ports, situation);
   const differences = findDifferences(situation, since);
-  if (newly.length > 0 && !request.anyway) refuseDifferences(differences);
-  refuseSevere(request.found, view.state.issues, newly.length > 0);
+  if (chosen.length > 0 && !request.anyway) refuseDifferences(differences);
+  refuseSevere(request.found, view.state.issues, chosen.length > 0);
+  const idle = chosen.length === 0 ? [] : await findUndone(ports, situation, since, chosen);
+  if (chosen.length > 0 && idle.length === chosen.length && !request.anyway)
+    throw nothingChanged(situation, idle);
+  const worked = chosen.filter((task) => !idle.includes(task));
+  // Whoever names a task, or insists, says that it is done.
+  const isLeft = request.tasks === null && !request.anyway;
+  const newly = isLeft ? worked : chosen;
+  const work = worked.length === 0 ? null : ((await request.commitWork?.(situation, worked)) ?? null);
+  const now = work ? { ...situation, head: { ...situation.head, commit: work.oid } } : situation;
   if (newly.length > 0) {
-    const changed = await listWork(ports, since.changed, newly);
-    if (!(await writeTasks(ports, situation, findProofs(situation, newly, changed)))) return null;
+    const done = await readWork(ports, work ? await readSince(ports, now) : since);
+    const proofs = [...findProofs(now, newly, done), ...findLateProofs(now, since.commits)];
+    if (!(await writeTasks(ports, now, proofs))) return null;
   }
-  const after = markCompleted(situation, newly);
+  const after = markTasks(now, newly, 'completed');
   const uncommitted = after.spec.tasks.filter(
     ({ id, status }) => status === 'completed' && committed !== null && !committed.has(id),
   );
@@ -118,8 +143,11 @@ async function tryToWrite(
   const isSame = isUpToDate(after, deferred);
   const isWhole = isSame || (await writeCheckpoint(ports, after, makeProgress(ports, after, deferred)));
   // Of branch, commit and tasks a new checkpoint.yaml says what is now.
-  const left = isSame ? differences : differences.filter(({ kind }) => kind === 'drift' || kind === 'order');
-  return { situation: after, newly, already, uncommitted, number, deferred, differences: left, isWhole };
+  const left = isSame
+    ? differences
+    : differences.filter(({ kind }) => ['base', 'drift', 'order'].includes(kind));
+  const all = [...left, ...findUnchanged(idle, isLeft)];
+  return { situation: after, newly, already, uncommitted, number, deferred, differences: all, work, isWhole };
 }
 
 function refuseDifferences(differences: readonly Difference[]): void {
@@ -130,17 +158,6 @@ function refuseDifferences(differences: readonly Difference[]): void {
     hint: `Nothing was changed. ${first.hint}`,
     data: { differs: blocking },
   });
-}
-
-/** What changed since the last batch: committed, staged, or named by the tasks. Other changes may be about anything. */
-async function listWork(
-  { git, repository }: BatchPorts,
-  committed: readonly string[],
-  tasks: readonly SpecTask[],
-): Promise<string[]> {
-  const changed = git.name === 'native' ? await listUncommitted(repository) : [];
-  const meant = changed.filter(({ path, isStaged }) => isStaged || isOfTasks(tasks, path));
-  return [...new Set([...committed, ...meant.map(({ path }) => path)])].sort();
 }
 
 /** Does checkpoint.yaml say all this already? */
@@ -179,7 +196,7 @@ async function recordProgress(
   ports: BatchPorts,
   place: Place,
   view: EpicView,
-  { situation, newly, uncommitted, number, deferred }: Written,
+  { situation, newly, uncommitted, deferred }: Written,
   found: readonly FoundIssue[],
 ): Promise<Outcome | null> {
   const { folder, spec, position } = situation;
@@ -194,7 +211,11 @@ async function recordProgress(
   const facts = isKnown
     ? [] // in a journal, whose session died before its checkpoint
     : [...recordDeferred(found, view.state.issues), ...describeProgress(view.state, progress, completed)];
-  const names = completed.map(({ id, name }) => `${id} ${name}`).join(', ');
-  const reason = cleanLine(`Batch ${number}/${position.total}${names && ': '}${names}`, 400);
+  // Of what waited to be committed, the epic knows already.
+  const unknown = completed.filter(({ id }) => lookUp(view.state.issues, id)?.value.status !== 'done');
+  const about = [newly, unknown, completed].find((tasks) => tasks.length > 0) ?? [];
+  const names = about.map(({ id, name }) => `${id} ${name}`).join(', ');
+  const title = nameBatches(situation.batches, about);
+  const reason = cleanLine(`Batch ${title}${names && ': '}${names}`, 400);
   return recordIn(ports, place, facts, isAsked ? { trigger: 'batch', reason } : null);
 }

@@ -38,7 +38,7 @@ export async function concludeRun(
     await record(ports, target, [fact], ask);
     removeLive(ports.disk, ports.home, target.session);
   } else if (why.kind !== 'taken_over') {
-    await endSession(ports, target, endingOf(why, status), reason, [fact]);
+    await endSession(ports, target, endingOf(why, status), reason, { lastFacts: [fact] });
   }
   const { saved } = await readView(ports, target.epic);
   return {

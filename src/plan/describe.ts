@@ -10,6 +10,7 @@ export type RunInfo = RunSummary & {
   readonly tasks: readonly {
     readonly id: string;
     readonly number: number;
+    readonly name: string;
     readonly status: TaskStatus;
     readonly attempts: number;
   }[];

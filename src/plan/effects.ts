@@ -3,9 +3,10 @@ import { OrchError } from '../errors.ts';
 import { type Keyed, lookUp } from '../keyed.ts';
 import { canonicalJson } from '../state/canonical.ts';
 import type { Fact } from '../state/facts.ts';
-import type { EffectRecord } from '../state/run.ts';
 import { describeDeed } from './deed.ts';
+import { keepPayloads, writePayload } from './payload.ts';
 import { findUnsetVariables, type Variables } from './placeholders.ts';
+import { type EffectChoice, type KnownEffect, planAgain } from './replan.ts';
 import type { Effect, Task } from './types.ts';
 
 export type EffectFact = Extract<Fact, { kind: 'effect' }>;
@@ -14,15 +15,18 @@ export type EffectFact = Extract<Fact, { kind: 'effect' }>;
 export type PlannedEffect = {
   readonly effect: Effect;
   readonly record: EffectFact;
-  /** Whether an earlier process may have tried it: none, one of this clone, or one of another. */
-  readonly replay: 'none' | 'here' | 'elsewhere';
+  /** Why it is not tried before the user has chosen; null where nothing stands in its way. */
+  readonly hold: string | null;
 };
 
 /** What earlier sessions of a run, or the run this one goes on from, knew of their effects; by their ids. */
 export type Carried = {
-  readonly effects: Keyed<Pick<EffectRecord, 'task' | 'key' | 'status' | 'reason' | 'digest' | 'what'>>;
+  readonly effects: Keyed<KnownEffect>;
   /** They were another clone's. */
   readonly isElsewhere: boolean;
+  readonly choices?: ReadonlyMap<string, EffectChoice>;
+  /** Did this clone plan it? */
+  readonly isOwn?: (content: string) => boolean;
 };
 
 export const nothingCarried: Carried = { effects: {}, isElsewhere: false };
@@ -48,28 +52,61 @@ export function planEffects(
   const planned = tasks.flatMap(({ id: task, effects }) =>
     effects.map((effect): PlannedEffect => {
       const known = lookUp(carried.effects, effect.id);
-      const isChanged = known !== undefined && known.digest !== effect.digest;
-      if (isChanged) changes.push(sayChanged(effect.id, known.status));
-      const base = { kind: 'effect', run, id: effect.id, task, digest: effect.digest } as const;
-      const what = describeDeed(effect.deed);
-      if (known?.status === 'acknowledged') {
-        const { key, status, reason, digest } = known;
-        return { effect, record: { ...base, key, status, reason, digest, what: known.what }, replay: 'none' };
-      }
-      // It goes into an environment and a header, and may come from another clone.
-      const isKept = known !== undefined && !isChanged && keyShape.test(known.key);
-      const key = isKept ? known.key : makeKey(run, task, effect);
-      const record = { ...base, key, status: 'planned', reason: known?.reason ?? null, what } as const;
-      const replay = known === undefined ? 'none' : carried.isElsewhere ? 'elsewhere' : 'here';
-      return { effect, record, replay };
+      return known === undefined
+        ? planNew(run, task, effect, 'no')
+        : planKnown({ run, task, effect, known }, carried, (change) => changes.push(change));
     }),
   );
   const ids = new Set(planned.map(({ effect }) => effect.id));
   for (const [id, { status }] of Object.entries(carried.effects)) {
     if (!ids.has(id) && status !== 'acknowledged')
-      changes.push(`effect ${id} is not in the plan any more; it was planned, and may have been done`);
+      changes.push(`effect ${id} is no longer in the plan; it was planned, and may have been done`);
   }
   return { planned, changes };
+}
+
+function planNew(run: string, task: string, effect: Effect, tried: EffectFact['tried']): PlannedEffect {
+  const { id, digest, deed } = effect;
+  const about = { what: describeDeed(deed), content: writePayload(deed) };
+  const key = makeKey(run, task, effect);
+  const now = { status: 'planned', reason: null, tried } as const;
+  return { effect, record: { kind: 'effect', run, id, task, key, digest, ...about, ...now }, hold: null };
+}
+
+function planKnown(
+  given: {
+    readonly run: string;
+    readonly task: string;
+    readonly effect: Effect;
+    readonly known: KnownEffect;
+  },
+  { isElsewhere, choices, isOwn = () => false }: Carried,
+  tell: (change: string) => void,
+): PlannedEffect {
+  const { run, task, effect, known } = given;
+  const { id } = effect;
+  const again = planAgain(effect, known, { choice: choices?.get(id) ?? null, isElsewhere, isOwn });
+  if ('change' in again && again.change !== null) tell(again.change);
+  if (again.kind === 'new') return planNew(run, task, effect, again.tried);
+  const { reason, digest, what } = known;
+  // It goes into an environment and a header, and may come from another clone.
+  const key = keyShape.test(known.key) ? known.key : makeKey(run, task, effect);
+  const content = digest === effect.digest ? writePayload(effect.deed) : known.content;
+  const kept = {
+    kind: 'effect',
+    run,
+    id,
+    task,
+    key,
+    digest,
+    what,
+    ...(content !== undefined && { content }),
+  } as const;
+  if (again.kind === 'done')
+    return { effect, record: { ...kept, key: known.key, status: 'acknowledged', reason: null }, hold: null };
+  const hold = again.kind === 'hold' ? again.why : null;
+  const record = { ...kept, status: 'planned', reason, tried: again.tried } as const;
+  return { effect: again.kind === 'same' ? again.effect : effect, record, hold };
 }
 
 /** Effects are known by their ids: one of two with the same would count as done when the other is. */
@@ -81,12 +118,6 @@ function refuseSameIds(effects: readonly Effect[]): void {
     hint: 'Give each effect of the plan an id of its own',
     data: { effect: twice },
   });
-}
-
-function sayChanged(id: string, status: EffectRecord['status']): string {
-  return status === 'acknowledged'
-    ? `effect ${id} was changed after it was done: it is not done again`
-    : `effect ${id} was changed: it gets a new key; as it was before, it may have been done`;
 }
 
 /** The same for the same effect of the same run, and for no other. */
@@ -108,21 +139,30 @@ export function effectsOfTask(planned: readonly PlannedEffect[], task: string): 
 
 /**
  * Plans a run's effects, all before the first is tried. The caller records the facts, and has them in a checkpoint
- * before it begins. Where something the missing ones need is not there, nothing is planned at all.
+ * before it begins. Where something the missing ones need is not there, nothing is planned at all. `room` is how many
+ * bytes what they send may take there.
  */
 export function planRunEffects(
   tasks: readonly Pick<Task, 'id' | 'effects' | 'env'>[],
   run: string,
   carried: Carried,
   env: Variables,
+  room = Number.POSITIVE_INFINITY,
 ): EffectPlan & { readonly facts: readonly EffectFact[] } {
   const plan = planEffects(tasks, run, carried);
-  for (const { effect, record } of missingEffects(plan.planned)) {
+  for (const { effect, record, hold } of missingEffects(plan.planned)) {
+    if (hold !== null) continue;
     const task = tasks.find(({ id }) => id === record.task);
     const [unset] = findUnsetVariables(effect.deed, { ...env, ...task?.env });
     if (unset !== undefined) throw notSet(unset, effect.id, record.task);
   }
-  return { ...plan, facts: plan.planned.map(({ record }) => record) };
+  return {
+    ...plan,
+    facts: keepPayloads(
+      plan.planned.map(({ record }) => record),
+      room,
+    ),
+  };
 }
 
 function notSet(name: string, effect: string, task: string): OrchError {

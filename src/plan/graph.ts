@@ -68,25 +68,38 @@ export function readyTasks<T extends GraphTask>(
 }
 
 /**
- * What can be done side by side next: ready tasks that share no files, at most so many of them.
- * A task that does not say which files it works on is alone. None are left when nothing is ready.
+ * What can be done side by side next: ready tasks that share no files, at most so many of them. None are left when
+ * nothing is ready.
  */
 export function nextBatch<T extends BatchTask>(
   tasks: readonly T[],
   done: ReadonlySet<string>,
-  most = Number.POSITIVE_INFINITY,
+  { most = Number.POSITIVE_INFINITY, isAlone = namesNoFiles }: BatchRules<T> = {},
 ): T[] {
   const statuses = new Map([...done].map((id): [string, GraphStatus] => [id, 'succeeded']));
   const ready = readyTasks(tasks, statuses);
-  const waiting = openBatchWaiting(ready);
+  const waiting = openBatchWaiting(ready, isAlone);
   for (const task of ready) waiting.add(task);
   return takeBatch(waiting, most);
 }
 
-/** In a batch, one that must be alone comes when it is the first: who is free before that goes along. */
-function openBatchWaiting<T extends BatchTask>(order: readonly T[]): Waiting<T> {
+export type BatchRules<T> = {
+  /** How many tasks a batch has at the most. */
+  readonly most?: number;
+  /** By default, a task that does not say which files it works on is alone: it may work on any. */
+  readonly isAlone?: (task: T) => boolean;
+};
+
+function namesNoFiles({ files }: BatchTask): boolean {
+  return files.length === 0;
+}
+
+function openBatchWaiting<T extends BatchTask>(
+  order: readonly T[],
+  isAlone: (task: T) => boolean,
+): Waiting<T> {
   const ranks = new Map(order.map((task, rank) => [task, rank]));
-  return openWaiting<T>({ rankOf: (task) => ranks.get(task) ?? 0, passAlone: true });
+  return openWaiting<T>({ rankOf: (task) => ranks.get(task) ?? 0, isAlone });
 }
 
 function takeBatch<T>(waiting: Waiting<T>, most: number): T[] {
@@ -115,11 +128,11 @@ export function linkNeeds<T extends GraphTask>(tasks: readonly T[]) {
 /** All batches, one after the other, as they would come if every task succeeded. */
 export function listBatches<T extends BatchTask>(
   tasks: readonly T[],
-  most = Number.POSITIVE_INFINITY,
+  { most = Number.POSITIVE_INFINITY, isAlone = namesNoFiles }: BatchRules<T> = {},
 ): T[][] {
   const order = orderTasks(tasks);
   const { waitsFor, neededBy } = linkNeeds(order);
-  const waiting = openBatchWaiting(order);
+  const waiting = openBatchWaiting(order, isAlone);
   for (const task of order) if (waitsFor.get(task.id) === 0) waiting.add(task);
   const batches: T[][] = [];
   while (!waiting.isEmpty()) {

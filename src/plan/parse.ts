@@ -54,7 +54,13 @@ function findIdle(task: unknown, path: Finding['path']): Finding[] {
   // Where it is there under a wrong name, that is what is said.
   const isMisspelt = Object.keys(task).some((key) => findNearest(key, ['run', 'effects']) !== null);
   const idle = task.run === undefined && effects.length === 0 && !isMisspelt;
+  const isTwice = task.needs !== undefined && task.depends_on !== undefined;
+  const twice = {
+    path: [...path, 'depends_on'],
+    message: 'depends_on is another word for needs; allowed: one of them',
+  };
   return [
+    ...(isTwice ? [twice] : []),
     ...(idle ? [{ path, message: 'it does nothing; allowed: run, effects, or both' }] : []),
     ...effects.flatMap((effect, index): Finding[] => {
       if (!isMapping(effect) || (effect.run === undefined) !== (effect.request === undefined)) return [];
@@ -86,12 +92,14 @@ function makeTask(given: GivenTask, number: number, before: string | null): Task
   const run = given.run === undefined ? null : makeCommand(given.run);
   const { attempts, backoff = defaultBackoff } = given.retry ?? {};
   const effects = given.effects.map(makeEffect);
+  const needs = given.needs ?? given.depends_on ?? (before === null ? [] : [before]);
   return {
     id,
     number,
     name: given.name ?? id,
     run,
-    needs: [...new Set(given.needs ?? (before === null ? [] : [before]))],
+    needs: [...new Set(needs)],
+    isInOrder: given.needs === undefined && given.depends_on === undefined && before !== null,
     when,
     files,
     retry: { attempts: attempts ?? 1, backoff },
@@ -100,13 +108,9 @@ function makeTask(given: GivenTask, number: number, before: string | null): Task
     env,
     artifacts: [...new Set(artifacts)],
     effects,
-    // Of what it does. How long it may take, or how often it is tried, changes nothing about what was done.
-    digest: shortDigestOf({
-      run,
-      env,
-      artifacts,
-      effects: effects.map(({ id: of, digest }) => [of, digest]),
-    }),
+    // Of what it does. How long it may take, or how often it is tried, changes nothing about what was done; its
+    // effects have digests of their own.
+    digest: shortDigestOf({ run, env, artifacts }),
   };
 }
 

@@ -49,13 +49,14 @@ export async function performEffects(
   for (const one of planned) {
     if (one.record.status === 'acknowledged') continue;
     const outcome = await performOne(ports, task, one);
+    const record = sayTried(one.record);
     if (outcome.kind === 'done') {
-      await ports.record({ ...one.record, status: 'acknowledged', reason: null });
+      await ports.record({ ...record, status: 'acknowledged', reason: null });
       continue;
     }
     if (outcome.kind !== 'stopped') {
       const status = outcome.kind === 'blocked' ? 'blocked' : 'planned';
-      await ports.record({ ...one.record, status, reason: outcome.reason });
+      await ports.record({ ...record, status, reason: outcome.reason });
     }
     return outcome;
   }
@@ -65,18 +66,17 @@ export async function performEffects(
 async function performOne(
   ports: PerformPorts,
   { env, timeout, effectRetry }: Pick<Task, 'env' | 'timeout' | 'effectRetry'>,
-  { effect, record, replay }: PlannedEffect,
+  { effect, record, hold }: PlannedEffect,
 ): Promise<EffectsOutcome> {
   const { id, deed, check } = effect;
   const { clock, random, signal, say } = ports;
   const at: Surroundings = { ...ports, env: { ...ports.env, ...env }, timeout };
-  if (replay === 'elsewhere' && check === null && deed.kind !== 'request') {
-    const reason = 'another clone may have done it, and it has no check that could tell';
-    return { kind: 'blocked', effect: id, reason };
-  }
-  let mayBeDone = replay !== 'none';
+  if (hold !== null) return { kind: 'blocked', effect: id, reason: hold };
+  let mayBeDone = record.tried !== 'no';
+  // Whoever finds it planned knows from this that it may have been sent.
+  if (!mayBeDone) await ports.record(sayTried(record));
   for (let attempts = 1; ; attempts++) {
-    const asked = mayBeDone && check !== null ? await askCheck(check, record.key, at) : null;
+    const asked = mayBeDone && check !== null ? await askCheck(check, deed, record.key, at) : null;
     if (asked?.kind === 'done') {
       say(`${id}: done already`);
       return { kind: 'done' };
@@ -95,7 +95,7 @@ async function performOne(
     ({ mayBeDone } = verdict);
     const next = decideNext(verdict, attempts, effectRetry, clock.now(), drawFraction(random));
     if (next.kind !== 'again') {
-      if (mayBeDone && check !== null && (await askCheck(check, record.key, at)).kind === 'done') {
+      if (mayBeDone && check !== null && (await askCheck(check, deed, record.key, at)).kind === 'done') {
         say(`${id}: ${next.reason}; its check says that it was done`);
         return { kind: 'done' };
       }
@@ -109,4 +109,9 @@ async function performOne(
 
 function formatPause(pause: Millis): string {
   return pause < 1_000 ? `${pause} ms` : `${Math.round(pause / 100) / 10} s`;
+}
+
+/** That an effect may have been tried; what it sends was said when it was planned. */
+function sayTried({ content: _, tried = 'here', ...record }: EffectFact): EffectFact {
+  return { ...record, tried: tried === 'no' ? 'here' : tried };
 }

@@ -43,16 +43,16 @@ export type Progress = {
 export function listTasks(
   { tasks }: Plan,
   progress: Progress,
-): (TaskProgress & { readonly id: string; readonly number: number })[] {
+): (TaskProgress & Pick<Task, 'id' | 'number' | 'name'>)[] {
   const effects = new Map<string, EffectFact['status'][]>();
   for (const { task, status } of progress.effects.values())
     effects.set(task, [...(effects.get(task) ?? []), status]);
-  return tasks.map(({ id, number }) => {
+  return tasks.map(({ id, number, name }) => {
     const { status, attempts } = progress.tasks.get(id) ?? { status: 'pending', attempts: 0 };
     const open = (effects.get(id) ?? []).filter((each) => each !== 'acknowledged');
     const isOpen = status === 'succeeded' && open.length > 0;
     const now = !isOpen ? status : open.includes('blocked') ? 'failed' : 'running';
-    return { id, number, status: now, attempts };
+    return { id, number, name, status: now, attempts };
   });
 }
 

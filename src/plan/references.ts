@@ -40,9 +40,10 @@ function readNodes(given: readonly unknown[], at: string): Node[] {
     const last = before;
     before = named?.id ?? null;
     if (named === undefined) return [];
-    const path = [at, index, 'needs'];
-    const written = readIds(task.needs)?.flatMap((need, place) =>
-      readName(need, Array.isArray(task.needs) ? [...path, place] : path),
+    const word = task.needs === undefined && task.depends_on !== undefined ? 'depends_on' : 'needs';
+    const path = [at, index, word];
+    const written = readIds(task[word])?.flatMap((need, place) =>
+      readName(need, Array.isArray(task[word]) ? [...path, place] : path),
     );
     // A task that does not say waits for the one before it.
     return [{ ...named, needs: written ?? (last === null ? [] : [{ id: last, path }]) }];

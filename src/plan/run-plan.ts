@@ -11,6 +11,7 @@ import { type Begun, beginRun } from './begin.ts';
 import type { Wish } from './choice.ts';
 import { describeRun, figuresOfKnown, type RunInfo } from './describe.ts';
 import type { RunEvent, RunResult } from './progress.ts';
+import type { EffectChoice } from './replan.ts';
 import { runTasks } from './runner.ts';
 import type { Plan } from './types.ts';
 
@@ -25,6 +26,8 @@ export type PlanRequest = {
   /** The plan's file, as a whole path; null where it is in none. */
   readonly path: string | null;
   readonly wish: Wish;
+  /** What the user says of effects that are not acknowledged, by their ids; of none, where it is left out. */
+  readonly choices?: ReadonlyMap<string, EffectChoice>;
   readonly epic: StartRequest['epic'];
   readonly jobs: number;
   readonly budget: string | null;
@@ -39,22 +42,28 @@ export type PlanRequest = {
 /** What became of a plan's run; `result` is null where there was nothing left to do. */
 export type PlanOutcome = { readonly run: RunInfo; readonly result: RunResult | null };
 
-/** Begins a plan's run, or goes on with it, and works until it ends. */
-export async function workOnPlan(ports: PlanPorts, request: PlanRequest): Promise<PlanOutcome> {
-  const { plan, epic, jobs, onEvent } = request;
-  const signals = 'caught' in request.signals ? request.signals : watchAbort(request.signals);
-  const { worktree } = ports.repository;
+/** Where a plan's tasks run, and where the plan itself is, from there. */
+export function placeOf({ repository }: Pick<PlanPorts, 'repository'>, path: string | null) {
+  const { worktree } = repository;
   if (worktree === null)
     throw new OrchError('REPOSITORY_UNSUPPORTED', 'a bare repository has no files for tasks to work on', {
       hint: 'Run it in a working tree',
     });
-  const env = inheritedEnvironment();
+  const file = path === null ? null : relative(realPath(worktree), realPath(path));
+  return { worktree, file, env: inheritedEnvironment() };
+}
+
+/** Begins a plan's run, or goes on with it, and works until it ends. */
+export async function workOnPlan(ports: PlanPorts, request: PlanRequest): Promise<PlanOutcome> {
+  const { plan, epic, jobs, onEvent } = request;
+  const signals = 'caught' in request.signals ? request.signals : watchAbort(request.signals);
+  const at = placeOf(ports, request.path);
+  const { worktree, env } = at;
   const begun = await beginRun(ports, {
     plan,
-    file: request.path === null ? null : relative(realPath(worktree), realPath(request.path)),
+    ...at,
     wish: request.wish,
-    worktree,
-    env,
+    choices: request.choices ?? new Map(),
     session: {
       epic,
       budget: request.budget,

@@ -84,7 +84,7 @@ function beginWork(run: BegunRun, target: Target): Work {
     bytes: before.filter((bytes) => bytes <= keptBytes.each).reduce((sum, each) => sum + each, 0),
   };
   const effects = new Map(run.effects.map(({ record: fact }) => [fact.id, fact]));
-  return { run, target, tasks, effects, kept };
+  return { run, target, tasks, effects, kept, made: new Map() };
 }
 
 /** Begins what can begin, as long as nothing speaks against it, and waits for all that was begun. */

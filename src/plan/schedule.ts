@@ -34,8 +34,8 @@ export function openSchedule<T extends ScheduledTask>(
   // After a failure: of a task itself, or of anything before it.
   const tainted = new Set<string>();
   const running = new Set<string>();
-  // One that must be alone is not passed by for ever.
-  const ready = openWaiting<T>({ rankOf: ({ id }) => ranks.get(id) ?? 0, passAlone: false });
+  // As with make: a task that names no files runs beside any other.
+  const ready = openWaiting<T>({ rankOf: ({ id }) => ranks.get(id) ?? 0, isAlone: () => false });
   const unwanted: T[] = [];
 
   const isTainted = ({ needs }: T) => needs.some((need) => tainted.has(need));

@@ -115,6 +115,7 @@ const task = entry({
   name: z.optional(lineOfText),
   run: z.optional(command),
   needs: z.optional(needs),
+  depends_on: z.optional(needs),
   when: z._default(oneOf(['success', 'failure', 'always']), 'success'),
   files: z._default(list('a list of paths and globs', glob), []),
   retry: z.optional(retry),

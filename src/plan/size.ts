@@ -12,13 +12,14 @@ const effectRecord = {
   key: '0'.repeat(37),
   status: 'acknowledged',
   reason: null,
+  tried: 'elsewhere',
   digest: '0'.repeat(16),
   at: 1e13,
 };
 /** How deep the records stand in a document, which is indented. */
 const indentation = ' '.repeat(5);
 
-/** How many bytes a run of a plan takes in a checkpoint, once all of it is done. */
+/** How many bytes a run of a plan takes in a checkpoint, once all of it is done; what its effects send has what is left. */
 export function measureRun({ tasks }: Plan): number {
   const records = {
     tasks: Object.fromEntries(

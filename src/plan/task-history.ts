@@ -14,6 +14,11 @@ export function readTaskTrailers(message: string): string[] {
     .flatMap((word) => readTaskId(word) ?? []);
 }
 
+/** Was it made for a batch: its work, or the spec's own files? */
+export function isBatchCommit(message: string): boolean {
+  return readTrailers(message).some(({ name }) => ['tasks', 'batch'].includes(name.toLowerCase()));
+}
+
 /** The tasks of a spec that the history of a commit completed, each with the newest commit that says so. */
 export async function readTaskHistory(git: GitEngine, from: Oid, folder: string): Promise<Map<string, Oid>> {
   const found = new Map<string, Oid>();

@@ -1,4 +1,4 @@
-import type { Millis } from '../types.ts';
+import type { Json, Millis } from '../types.ts';
 
 /** How a process is started: a line for the shell, or a program and its arguments without one. */
 export type Command =
@@ -17,12 +17,17 @@ export type Request = {
 export type Deed =
   | { readonly kind: 'command'; readonly run: Command }
   | { readonly kind: 'request'; readonly request: Request }
-  | { readonly kind: 'function'; readonly perform: (key: string) => Promise<void> };
+  | {
+      readonly kind: 'function';
+      /** What it is to send; left out where what was planned before is meant. */
+      readonly content?: Json;
+      readonly perform: (key: string, content: Json) => Promise<void>;
+    };
 
 /** Whether an effect was done already: a command that exits 0, or a function that says so. */
 export type Check =
   | { readonly kind: 'command'; readonly run: Command }
-  | { readonly kind: 'function'; readonly isDone: (key: string) => Promise<boolean> };
+  | { readonly kind: 'function'; readonly isDone: (key: string, content: Json) => Promise<boolean> };
 
 /** Something a task does to the outside world, planned durably before it is done, and done once. */
 export type Effect = {
@@ -44,8 +49,10 @@ export type Task = {
   /** Null where a task is only its effects. */
   readonly run: Command | null;
   readonly needs: readonly string[];
+  /** It says nothing of what it needs, so it waits for the task before it. */
+  readonly isInOrder: boolean;
   readonly when: 'success' | 'failure' | 'always';
-  /** Globs. Tasks that share files do not run together; one without any runs alone. */
+  /** Globs. Tasks that share files do not run together; one that names none may run beside any. */
   readonly files: readonly string[];
   readonly retry: Retry;
   /** Of its effects: three attempts where nothing was said. */

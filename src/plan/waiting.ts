@@ -15,16 +15,17 @@ export type Waiting<T> = {
 export type WaitingRules<T> = {
   /** Where a task stands among all: who can begin first, does. */
   readonly rankOf: (task: T) => number;
-  /** Do those behind a task that must be alone begin before it, while others are at work? */
-  readonly passAlone: boolean;
+  /** Must nothing run beside this task? */
+  readonly isAlone: (task: T) => boolean;
 };
 
 /**
- * Opens a waiting room. A task that names no files is alone. One whose file is taken waits in that file's line, and of
- * a line only the first is looked at when the file may be free: all in it want the same file, so they would be in one
- * another's way. A step costs what changes with it, not what waits.
+ * Opens a waiting room. A task whose file is taken waits in that file's line, and of a line only the first is looked at
+ * when the file may be free: all in it want the same file, so they would be in one another's way. One that must be
+ * alone begins when it is the first and nothing is at work; until then others pass it. A step costs what changes with
+ * it, not what waits.
  */
-export function openWaiting<T extends WaitingTask>({ rankOf, passAlone }: WaitingRules<T>): Waiting<T> {
+export function openWaiting<T extends WaitingTask>({ rankOf, isAlone }: WaitingRules<T>): Waiting<T> {
   const claims = openClaims<T>();
   const candidates = openLine(rankOf);
   const alone = openLine(rankOf);
@@ -53,7 +54,7 @@ export function openWaiting<T extends WaitingTask>({ rankOf, passAlone }: Waitin
 
   function begin(task: T): T {
     size -= 1;
-    isAloneAtWork = task.files.length === 0;
+    isAloneAtWork = isAlone(task);
     claims.add(task, task.files);
     atWork.set(task, new Set(task.files.filter((file) => lines.has(file))));
     return task;
@@ -67,7 +68,7 @@ export function openWaiting<T extends WaitingTask>({ rankOf, passAlone }: Waitin
         alone.shift();
         return begin(single);
       }
-      if (next === undefined || (isSinglesTurn && !passAlone)) return null;
+      if (next === undefined) return null;
       candidates.shift();
       const from = sentBy.get(next);
       sentBy.delete(next);
@@ -82,7 +83,7 @@ export function openWaiting<T extends WaitingTask>({ rankOf, passAlone }: Waitin
   return {
     add: (task) => {
       size += 1;
-      (task.files.length === 0 ? alone : candidates).add(task);
+      (isAlone(task) ? alone : candidates).add(task);
     },
     take,
     release: (task) => {

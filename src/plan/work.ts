@@ -32,6 +32,8 @@ export type Work = {
   readonly target: Target;
   readonly tasks: Map<string, TaskProgress>;
   readonly effects: Map<string, EffectFact>;
+  /** What tasks made whose effects are not done yet. */
+  readonly made: Map<string, TaskRecord['artifacts']>;
   /** How much of its artifacts is in the checkpoints. */
   readonly kept: { bytes: number };
 };
@@ -141,19 +143,26 @@ async function recordTask(
   { id, digest }: Task,
   now: Pick<TaskRecord, 'status' | 'attempts'> & { readonly artifacts?: TaskRecord['artifacts'] },
 ): Promise<Outcome['verdict']> {
-  const { run, target, tasks } = work;
+  const { run, target, tasks, effects } = work;
   const { status, attempts, artifacts = [] } = now;
   const fact = { kind: 'task', run: run.id, id, status, attempts, digest, artifacts } as const;
-  const runFiles = await keepArtifacts(ports, work, artifacts);
-  const keeps = runFiles.length > 0 && isOn(target.settings.policy, 'task');
-  const { verdict } = await record(
-    ports,
-    target,
-    [fact],
-    keeps ? { trigger: 'task', reason: null, orLater: true, runFiles } : null,
-  );
+  const isDone = status === 'succeeded' && !hasOpenEffects(effects, id);
+  const ask = isDone ? await askToKeep(ports, work, artifacts) : null;
+  if (status === 'succeeded') work.made.set(id, artifacts);
+  const { verdict } = await record(ports, target, [fact], ask);
   tasks.set(id, { status, attempts });
   return verdict;
+}
+
+function hasOpenEffects(effects: Work['effects'], task: string): boolean {
+  return [...effects.values()].some((effect) => effect.task === task && effect.status !== 'acknowledged');
+}
+
+/** The checkpoint that keeps what a task made, which is done with it; null where there is nothing to keep. */
+async function askToKeep(ports: WorkPorts, work: Work, artifacts: TaskRecord['artifacts']) {
+  const runFiles = await keepArtifacts(ports, work, artifacts);
+  const keeps = runFiles.length > 0 && isOn(work.target.settings.policy, 'task');
+  return keeps ? ({ trigger: 'task', reason: null, orLater: true, runFiles } as const) : null;
 }
 
 /** What was made so far is in the checkpoints as long as the run may need it. */
@@ -165,6 +174,10 @@ async function keepArtifacts(
   const files = await readKept(ports.cwd, artifacts, keptBytes.all - kept.bytes, ports.redact);
   kept.bytes += files.reduce((sum, { bytes }) => sum + bytes.length, 0);
   return files.map((file) => ({ run: run.id, ...file }));
+}
+
+function madeBy({ made, run }: Work, { id }: Task): TaskRecord['artifacts'] {
+  return made.get(id) ?? run.done.get(id)?.artifacts ?? [];
 }
 
 async function doEffects(ports: WorkPorts, work: Work, task: Task, log: OutputLog): Promise<WorkEnd> {
@@ -181,8 +194,14 @@ async function doEffects(ports: WorkPorts, work: Work, task: Task, log: OutputLo
       onOutput: log.write,
       say: (text) => tell({ kind: 'said', task, text }),
       record: async (fact) => {
-        await record(ports, work.target, [fact]);
         work.effects.set(fact.id, fact);
+        const isDone = fact.status === 'acknowledged' && !hasOpenEffects(work.effects, task.id);
+        await record(
+          ports,
+          work.target,
+          [fact],
+          isDone ? await askToKeep(ports, work, madeBy(work, task)) : null,
+        );
       },
     },
     task,

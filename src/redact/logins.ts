@@ -96,10 +96,10 @@ const places: readonly Place[] = [
     isIt: (value, { user }) => value !== user && !isPlaceholder(value) && !/^[a-z]{1,12}$/.test(value),
   },
   {
-    // Connection strings: `Server=…;Password=SECRET;`
+    // Connection strings: `Server=…;Password=SECRET;`. No part can hold what ends it, or there were many ways to part them.
     kind: 'password',
     pattern:
-      /(?:\b(?:server|data source|host|driver|dsn|addr|address|endpoint|port|database|initial catalog|catalog|uid|user|user ?id|username|accountname|authsource)[ \t]{0,4}=[^;\n]{0,200};|jdbc:[a-z0-9:]{2,40}[^\s;"']{0,300}[;?&])(?:[^;\n]{0,200}[;&]){0,10}?[ \t]{0,4}(?:password|pwd)[ \t]{0,4}=[ \t]{0,4}(?<value>[^;&\s"'`<>]{1,300})/gi,
+      /(?:\b(?:server|data source|host|driver|dsn|addr|address|endpoint|port|database|initial catalog|catalog|uid|user|user ?id|username|accountname|authsource)[ \t]{0,4}=[^;\n]{0,200};|jdbc:[^\s;?&"']{2,340}[;?&])(?:[^;&\n]{0,200}[;&]){0,10}?[ \t]{0,4}(?:password|pwd)[ \t]{0,4}=[ \t]{0,4}(?<value>[^;&\s"'`<>]{1,300})/gi,
     isIt: isSecretWord,
   },
   {

@@ -36,6 +36,8 @@ export async function beginHooked(
     : null;
   try {
     const { state } = await readView(ports, link.epic);
+    // One that has ended, and whose journal is gone, never begins again: what it said would count as said before.
+    if (lookUp(state.sessions, link.session) && !hasBegun(ports, link.session)) return null;
     const told = await readOrchestration(ports, state);
     const outcome = await recordInNew(ports, opening, [...agentFacts(link), ...told, ...facts], ask ?? first);
     // The next agent on this branch goes on with it, though no branch names it.

@@ -32,7 +32,7 @@ async function countCalls(ports: AgentPorts, link: AgentLink, name: string): Pro
   // A budget that the config gives a new epic is not set until its session begins.
   const isAtWork = status !== undefined && !hasEnded(status);
   // An answer to the agent is seen at its next call; that it waits for a prompt keeps none of its helpers from working.
-  const isAsked = ['permission', 'plan', 'question'].includes(readWaiting(home, session)?.for ?? '');
+  const isAsked = (readWaiting(home, session)?.for ?? 'input') !== 'input';
   const isToTell = isAsked || hasUnsaid(home, name);
   if (!isAtWork || isToTell || (await mayFillUp(ports, link, state))) return 0;
   const spending = {

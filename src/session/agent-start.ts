@@ -19,6 +19,7 @@ import { quoteHandover, quoteNews } from './handover.ts';
 import { makeSessionId } from './here.ts';
 import { journalFolder, readJournal } from './journal.ts';
 import { checkLive, listLive, writeLive } from './live.ts';
+import { tellNeighbours } from './neighbours.ts';
 import { readOrchestration, withFacts } from './orchestration.ts';
 import type { Target } from './pump-types.ts';
 import { describeRecovered, recoverInterrupted, type Settled, settleConversation } from './recover.ts';
@@ -39,8 +40,12 @@ export async function startAgent(
 ): Promise<AgentAnswer> {
   const answer = await beginAgent(ports, call, around, source);
   // A resumed conversation already has the line, a cleared one gets one line only, and one that is not recorded none.
-  if (source === 'resume' || source === 'clear' || answer === nothingToSay) return answer;
-  return { ...answer, context: answer.context === null ? toolsLine : `${answer.context}\n${toolsLine}` };
+  const tools = source === 'resume' || source === 'clear' || answer === nothingToSay ? null : toolsLine;
+  const own = around.session ?? findLink(ports.home, call.agentSession)?.session ?? null;
+  const isNew = source === 'startup' || source === 'resume';
+  const others = isNew ? await tellNeighbours(ports, own) : null;
+  const lines = [answer.context, tools, others].filter((line) => line !== null);
+  return { ...answer, context: lines.length === 0 ? null : lines.join('\n') };
 }
 
 async function beginAgent(
@@ -149,17 +154,21 @@ async function makeLink(
   return { link, choice, recovered };
 }
 
-/** The epic for work nobody named: never one that only happens to be alone here. One that was made up stays. */
+/** The epic for work nobody named: never one that only happens to be alone here. One that no branch named stays. */
 export async function chooseEpic(
   ports: AgentPorts,
   around: Around,
   link: AgentLink | null = null,
 ): Promise<EpicChoice> {
   const choice = await resolveEpic(ports, { environment: around.epic, create: true });
+  // What another agent used last on this branch takes nobody away from where they are.
+  if (link && unnamed.includes(choice.because) && unnamed.includes(link.because))
+    return { epic: link.epic, because: link.because };
   if (choice.because !== 'only one' && choice.because !== 'made up') return choice;
-  if (link?.because === 'made up') return { epic: link.epic, because: 'made up' };
   return { epic: parseEpicId(`epic-${ports.random.id(6)}`), because: 'made up' };
 }
+
+const unnamed: readonly EpicChoice['because'][] = ['last used', 'only one', 'made up', 'request'];
 
 /** What its transcript holds by now was there before this session. */
 function conversationOf({ agentSession, transcript }: HookCall): AgentConversation {
@@ -191,7 +200,8 @@ async function goOn(
 const reasons: { readonly [B in EpicChoice['because']]?: string } = {
   branch: ' (from the branch)',
   'last used': ' (the last one used on this branch)',
-  'made up': ' (made up; a branch would name it)',
+  'made up': ' (until your first request names it)',
+  request: ' (named after the request)',
   config: ' (from the config)',
 };
 

@@ -1,4 +1,4 @@
-import { oneOf, orNull, readChecked, text, time, withFields } from '../checks.ts';
+import { oneOf, optional, orNull, readChecked, text, time, withFields } from '../checks.ts';
 import type { HookCall, WaitingFor } from '../integration/agent-event.ts';
 import { readTextIfThere, removeIfThere, writeAtomically } from '../system/files.ts';
 import { cleanLine } from '../text.ts';
@@ -11,19 +11,22 @@ import { waitingPath } from './agent-link.ts';
  * beside the agent's link and is no part of the epic: losing it loses nothing.
  */
 export type AgentWaiting = {
-  readonly for: WaitingFor;
+  readonly for: WaitingFor | 'limit';
   /** What it asks, or wants to do: one line. */
   readonly detail: string | null;
   readonly at: Millis;
+  /** When its provider lets it do more, where that is what it waits for and is known. */
+  readonly until?: Millis | null;
 };
 
 /** The agent that asks may be one that the session's agent started. */
 type Kept = AgentWaiting & { readonly helper: string | null };
 
 const isKept = withFields<Kept>({
-  for: oneOf<WaitingFor>('permission', 'plan', 'question', 'input'),
+  for: oneOf<AgentWaiting['for']>('permission', 'plan', 'question', 'input', 'limit'),
   detail: orNull(text),
   at: time,
+  until: optional(orNull(time)),
   helper: orNull(text),
 });
 
@@ -33,7 +36,7 @@ const maxDetailBytes = 200;
 /** What a session's agent waits for; null where it works, or nothing is known. Whether it still runs is not looked at. */
 export function readWaiting(home: string, session: SessionId): AgentWaiting | null {
   const kept = readKept(home, session);
-  return kept && { for: kept.for, detail: kept.detail, at: kept.at };
+  return kept && { for: kept.for, detail: kept.detail, at: kept.at, until: kept.until ?? null };
 }
 
 function readKept(home: string, session: SessionId): Kept | null {

@@ -7,17 +7,16 @@ import type { State } from '../state/lists.ts';
 import { hasEnded } from '../state/transition.ts';
 import { identifyProcess } from '../system/process.ts';
 import { formatUsd } from '../units.ts';
-import { hasBegun } from './agent-begin.ts';
 import { type AgentAnswer, type AgentPorts, type Around, nothingToSay } from './agent-call.ts';
-import { type AgentLink, findLink, readLink, removeLink } from './agent-link.ts';
-import { attachLink, chooseEpic, describeStart, openLink, startAgent } from './agent-start.ts';
+import { forgetSession } from './agent-end.ts';
+import { type AgentLink, findLink, readLink } from './agent-link.ts';
+import { followOwnBranch, followWork, leaveWork, nameNew } from './agent-place.ts';
+import { attachLink, describeStart, openLink, startAgent } from './agent-start.ts';
 import { placeFiles } from './agent-told.ts';
 import { noteWaiting } from './agent-waiting.ts';
 import { targetOf, type Wanted, type Worked, work } from './agent-work.ts';
 import { readView } from './context.ts';
-import { endSession } from './lifecycle.ts';
-import { checkLive, readLive, removeLive, writeLive } from './live.ts';
-import { findBranch } from './resolve.ts';
+import { checkLive, readLive, writeLive } from './live.ts';
 import { describeMoney } from './status.ts';
 
 /** Takes what an agent tells of itself: records it, meters it, and says whether it may go on. */
@@ -31,16 +30,19 @@ export async function handleAgent(ports: AgentPorts, call: HookCall, around: Aro
     case 'waiting':
       return nothingToSay;
     case 'end':
-      return link ? endAgent(ports, link, around, event.reason) : nothingToSay;
+      return link ? leaveWork(ports, around, link, event.reason) : nothingToSay;
     case 'prompt': {
-      const stays = link && (await followBranch(ports, around, link));
-      const { link: current, view } = await currentLink(ports, call, around, stays);
+      const stays = link && (await followWork(ports, around, link, event.text));
+      const opened = await currentLink(ports, call, around, stays);
+      const current = await nameNew(ports, around, opened.link, event.text);
+      const view = current === opened.link ? opened.view : await readView(ports, current.epic);
       // Its session begins even if it was only told to go on: what the turn costs must have a place.
       const facts = asking(view.state, call.agentSession, event.text);
       const worked = await work(ports, current, view, facts, { begins: true });
       // A full window blocks no prompt: what makes room in it, and what the user asks then, must come through.
       const said = answer({ ...worked, full: null }, current);
-      if (current.session === link?.session || around.session) return said;
+      const isAsTold = current.session === link?.session && current.epic === link.epic;
+      if (isAsTold || around.session) return said;
       // What is asked now goes elsewhere than the user was told at the start.
       const start = describeStart(view, await targetOf(ports, current), current);
       const message = [start, said.message ?? ''].join(' ').trim();
@@ -69,17 +71,14 @@ export async function handleAgent(ports: AgentPorts, call: HookCall, around: Aro
       return withLink(ports, call, around, link, [], { ask: { trigger: 'pre_compact', reason: null } });
     case 'after_compact':
       return withLink(ports, call, around, link, saying('compactSummary', event.summary));
-    case 'stop':
-      return withLink(
-        ports,
-        call,
-        around,
-        link,
-        saying('lastMessage', event.lastMessage, { conversation: call.agentSession }),
-        {
-          answer: event.lastMessage,
-        },
-      );
+    case 'stop': {
+      const facts = saying('lastMessage', event.lastMessage, { conversation: call.agentSession });
+      const said = await withLink(ports, call, around, link, facts, { answer: event.lastMessage });
+      const current = said.halt === null ? linkOf(ports, call, around) : null;
+      // The next turn is in the epic of the branch that this one made.
+      if (current && (await followOwnBranch(ports, around, current))) await openLink(ports, call, around);
+      return said;
+    }
     case 'failure': {
       const text = `${call.agent} could not go on: ${event.error}`;
       return withLink(ports, call, around, link, [{ kind: 'note', id: `n-${ports.random.id(6)}`, text }]);
@@ -155,16 +154,6 @@ async function beginLink(ports: AgentPorts, call: HookCall, around: Around): Pro
   return attached ? attached.link : (await openLink(ports, call, around)).link;
 }
 
-/** The link that stays: where the user went to another branch, nothing more is billed to the one before. */
-async function followBranch(ports: AgentPorts, around: Around, link: AgentLink): Promise<AgentLink | null> {
-  const isGuessed = ['branch', 'last used', 'made up'].includes(link.because) && !around.session;
-  // Who only looks at a commit, on no branch, has not gone over to another line of work.
-  if (!isGuessed || (await findBranch(ports)) === null) return link;
-  if ((await chooseEpic(ports, around, link)).epic === link.epic) return link;
-  await endAgent(ports, link, around, 'another branch');
-  return null;
-}
-
 /** What came of it, for the agent: past the budget it must not go on, nor with a full window where the user wants that. */
 function answer(worked: Worked, { epic }: AgentLink): AgentAnswer {
   const { warn, stop } = worked.verdict;
@@ -178,28 +167,4 @@ function answer(worked: Worked, { epic }: AgentLink): AgentAnswer {
   const spent = `${formatUsd(stop.spent)} of ${formatUsd(stop.limit)}`;
   const halt = `orch: the budget of ${epic} is used up (${spent}). All is saved. To go on, a person runs: orch cost budget +10 -e ${epic}`;
   return { ...nothingToSay, message, halt };
-}
-
-/** The agent is gone. Clearing its context is not its end: it goes on in a moment under another name. */
-async function endAgent(
-  ports: AgentPorts,
-  link: AgentLink,
-  around: Around,
-  reason: string | null,
-): Promise<AgentAnswer> {
-  if (reason === 'clear') return nothingToSay;
-  const { session } = link;
-  if (hasBegun(ports, session)) await work(ports, link, await readView(ports, link.epic), []);
-  if (around.session === session) return nothingToSay; // its supervisor ends it, and may go on with it
-  if (hasBegun(ports, session)) {
-    const because = `${link.agent} ended${reason ? `: ${reason}` : ''}`;
-    await endSession(ports, await targetOf(ports, link), 'pause', because);
-  }
-  forgetSession(ports, link);
-  return nothingToSay;
-}
-
-function forgetSession({ disk, home }: AgentPorts, { session }: AgentLink): void {
-  removeLive(disk, home, session);
-  removeLink(disk, home, session);
 }

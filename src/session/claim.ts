@@ -81,13 +81,17 @@ export function isElsewhere(
   epic: EpicId,
   session: SessionId,
   { clock }: SessionPorts,
-  { number, lastSeen }: { readonly number: number | null; readonly lastSeen: number },
+  {
+    number,
+    lastSeen,
+    host,
+  }: { readonly number: number | null; readonly lastSeen: number; readonly host?: string | undefined },
 ): OrchError {
   const age = formatAge(Math.max(0, clock.now() - lastSeen));
   const name = number === null ? session : `session ${number} (${session})`;
   return new OrchError(
     'SESSION_ACTIVE',
-    `${epic} may still be worked on elsewhere: ${name} is recorded as running, last seen ${age === 'now' ? 'just now' : `${age} ago`}`,
+    `${epic} may still be worked on elsewhere: ${name} is recorded as running${host === undefined ? '' : ` on ${host}`}, last seen ${age === 'now' ? 'just now' : `${age} ago`}`,
     {
       hint: 'If it is known to be over, add --take-over',
       data: { epicId: epic, sessionId: session, reason: 'elsewhere' },

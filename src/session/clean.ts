@@ -4,6 +4,7 @@ import type { GitEngine } from '../git/engine.ts';
 import { presetRedactor, type Redact } from '../redact.ts';
 import { isFact } from '../state/fact-check.ts';
 import type { Fact } from '../state/facts.ts';
+import { maxPayloadBytes } from '../state/run.ts';
 import { cleanText, cutMiddle, maxTextBytes } from '../text.ts';
 import type { EpicId } from '../types.ts';
 
@@ -23,7 +24,10 @@ export async function checkFacts(facts: readonly Fact[]): Promise<void> {
 /** Facts as they are kept: their texts clean, bounded, and without what must not be kept. */
 export async function cleanFacts(facts: readonly Fact[], redact: Redact): Promise<Fact[]> {
   const clean = await Promise.all(
-    facts.map(async (fact) => (await cleanTexts(fact, redact)) as Fact), // only texts change, and they stay texts
+    facts.map(async (fact) => {
+      const longest = fact.kind === 'effect' ? maxPayloadBytes : maxTextBytes;
+      return (await cleanTexts(fact, redact, longest)) as Fact; // only texts change, and they stay texts
+    }),
   );
   for (const [index, fact] of clean.entries()) {
     const bytes = Buffer.byteLength(JSON.stringify(fact));
@@ -36,13 +40,13 @@ export async function cleanFacts(facts: readonly Fact[], redact: Redact): Promis
   return clean;
 }
 
-async function cleanTexts(value: unknown, redact: Redact): Promise<unknown> {
-  if (typeof value === 'string') return cleanSecretText(value, redact);
-  if (Array.isArray(value)) return Promise.all(value.map((part) => cleanTexts(part, redact)));
+async function cleanTexts(value: unknown, redact: Redact, longest: number): Promise<unknown> {
+  if (typeof value === 'string') return cleanSecretText(value, redact, longest);
+  if (Array.isArray(value)) return Promise.all(value.map((part) => cleanTexts(part, redact, longest)));
   if (typeof value !== 'object' || value === null) return value;
   const entries = Object.entries(value).map(async ([key, part]) => [
     await redact(key),
-    await cleanTexts(part, redact),
+    await cleanTexts(part, redact, longest),
   ]);
   return Object.fromEntries(await Promise.all(entries));
 }
@@ -51,9 +55,9 @@ async function cleanTexts(value: unknown, redact: Redact): Promise<unknown> {
 const maxLookedAt = 256 * maxTextBytes;
 
 /** What cannot be seen is gone before the look, or it would hide a secret; the cut comes after, or it would halve one. */
-export async function cleanSecretText(text: string, redact: Redact): Promise<string> {
+export async function cleanSecretText(text: string, redact: Redact, longest = maxTextBytes): Promise<string> {
   const clean = cleanText(text.slice(0, maxLookedAt), Number.POSITIVE_INFINITY);
-  return cutMiddle(await redact(clean), maxTextBytes);
+  return cutMiddle(await redact(clean), longest);
 }
 
 /** Is a secret in a name? It cannot be kept in part, so it is not taken at all. */

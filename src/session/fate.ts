@@ -31,6 +31,8 @@ export type SessionInfo = {
   readonly status: Status | 'interrupted';
   readonly agent: string | null;
   readonly writer: WriterId;
+  /** The machine it ran on; null where it did not say. */
+  readonly host: string | null;
   readonly parentSessionId: SessionId | null;
   readonly startedAt: string;
   readonly endedAt: string | null;
@@ -118,6 +120,29 @@ export function isTakenOver({ id, value }: KnownSession, sessions: readonly Know
   return sessions.some((other) => other.value.parentSessionId === id && isLater(other.value));
 }
 
+/**
+ * Did a session die, and has none continued from it since? Whatever else ended on its epic meanwhile, what it was
+ * working on is left. Starting or resuming here always brings it in first, so one that was not has not been continued.
+ */
+export function isLeftInterrupted(session: KnownSession, sessions: readonly KnownSession[]): boolean {
+  const { fate, value } = session;
+  if (fate === 'interrupted') return !isTakenOver(session, sessions.filter(isOfAnother(value)));
+  const continues = (other: Session) => other.parentSessionId !== null && other.startedAt >= value.seenAt;
+  return (
+    value.recovered === true && value.status === 'failed' && !sessions.some((other) => continues(other.value))
+  );
+}
+
+const isOfAnother =
+  ({ writer }: Session) =>
+  ({ value }: KnownSession) =>
+    value.writer !== writer;
+
+/** What became of a session, in the word for people: one that died did not fail by itself. */
+export function shownFate({ fate, value }: KnownSession): Fate {
+  return fate === 'failed' && value.recovered ? 'interrupted' : fate;
+}
+
 /** What a session has cost. */
 export function costOf(state: State, session: SessionId): number {
   return spentBy(state.ledger, session);
@@ -134,6 +159,7 @@ export function describeSession(
     status: fate === 'elsewhere' ? value.status : fate,
     agent: value.agent,
     writer: value.writer,
+    host: value.host ?? null,
     parentSessionId: value.parentSessionId,
     startedAt: formatInstant(value.startedAt),
     endedAt: value.endedAt === null ? null : formatInstant(value.endedAt),

@@ -6,6 +6,7 @@ import type { Repository } from '../git/repository.ts';
 import { listIgnored, listRemotes, listTracked, listWorktrees } from '../git/surroundings.ts';
 import { hasPlugin, isOwnText } from '../integration/agent-tools.ts';
 import { readForeignStatusLine, readOwnEntries } from '../integration/claude-settings.ts';
+import { countOwnHooks } from '../integration/codex-hooks.ts';
 import { findEcosystems } from '../integration/ecosystem.ts';
 import { type FoundAgents, findAgents } from '../integration/find-agents.ts';
 import type { Gate } from '../integration/gate.ts';
@@ -20,6 +21,7 @@ export const claudeSkill = '.claude/skills/orch/SKILL.md';
 export const claudePlugin = '.claude/skills/orch/.claude-plugin/plugin.json';
 export const codexSkill = '.agents/skills/orch/SKILL.md';
 export const codexConfig = '.codex/config.toml';
+export const codexHooks = '.codex/hooks.json';
 export const rulesFile = '.claude/rules/orchestration-patterns.md';
 
 /** Where agents keep what is the user's. */
@@ -56,6 +58,8 @@ export type InitFacts = {
   readonly local: Target;
   readonly shared: Target;
   readonly codexHooks: Target;
+  /** Where an earlier orch hooked into Codex, for every repository. */
+  readonly codexUserHooks: Target;
   readonly exclude: Target;
   readonly config: Target;
   /** What teaches agents to use orch's tools, and starts those. */
@@ -90,6 +94,7 @@ export async function readInitFacts(
   const { worktree, commonDir } = repository;
   const inside = (path: string) => readTarget(join(worktree, path), path, worktree);
   const [local, shared, config] = [inside(localSettings), inside(sharedSettings), inside(configFile)];
+  const hooks = inside(codexHooks);
   const tools = {
     claudeSkill: inside(claudeSkill),
     claudePlugin: inside(claudePlugin),
@@ -97,7 +102,7 @@ export async function readInitFacts(
     codexConfig: inside(codexConfig),
     rules: inside(rulesFile),
   };
-  const all = [local, shared, config, ...Object.values(tools)];
+  const all = [local, shared, config, hooks, ...Object.values(tools)];
   // Behind a link git would not look, and orch does not write.
   const reachable = all.filter(({ obstacle }) => obstacle === null).map(({ name }) => name);
   const [agents, remotes, tracked, worktrees, ignored] = await Promise.all([
@@ -121,7 +126,8 @@ export async function readInitFacts(
     },
     local,
     shared,
-    codexHooks: readTarget(hooksFile, nameAtHome(hooksFile, folders.userHome)),
+    codexHooks: hooks,
+    codexUserHooks: readTarget(hooksFile, nameAtHome(hooksFile, folders.userHome)),
     exclude: readTarget(join(commonDir, 'info', 'exclude'), '.git/info/exclude'),
     config,
     tools,
@@ -139,8 +145,9 @@ export async function readInitFacts(
 function hasOrch(worktree: string): boolean {
   const read = (path: string) => readTarget(join(worktree, path), path).text;
   const { hooks, hasStatusLine } = readOwnEntries(read(localSettings));
+  const hasCodexHooks = countOwnHooks(read(codexHooks)) > 0;
   const hasSkill = [claudeSkill, codexSkill].some((path) => isOwnText(read(path) ?? ''));
-  return hooks > 0 || hasStatusLine || hasSkill;
+  return hooks > 0 || hasStatusLine || hasSkill || hasCodexHooks;
 }
 
 /** A file below `inside` must really be there: a link in a repository could lead anywhere. */

@@ -75,11 +75,11 @@ function planExclude({ exclude, ignored }: InitFacts, changes: readonly FileChan
 
 /** Decides how exactly that is taken back; what a team shares only where that is said. */
 export function planUndo(facts: InitFacts, wishes: InitWishes & { readonly template: string }): FileChange[] {
-  const { local, shared, codexHooks, exclude, config } = facts;
+  const { local, shared, exclude, config } = facts;
   const undone: (FileChange | null)[] = [
     wishes.claude ? undoIn(local, removeAllFromClaude, describeClaude) : null,
     wishes.claude && wishes.shared ? undoIn(shared, removeFromClaude, describeClaude) : null,
-    wishes.codex ? undoIn(codexHooks, removeFromCodex, describeCodex) : null,
+    ...(wishes.codex ? undoCodex(facts) : []),
     ...undoTools(facts, wishes),
     exclude.text !== null && !facts.isExcludeShared ? undoExclude(exclude, exclude.text, wishes) : null,
     // One that nobody touched says nothing that is not so without it.
@@ -123,11 +123,29 @@ function planClaude(facts: InitFacts, wishes: InitWishes, version: string | null
 }
 
 function planCodex(facts: InitFacts, { command, variables, skill }: InitWishes): FileChange[] {
-  const { codexHooks } = facts;
+  const { codexHooks, codexUserHooks } = facts;
   if (facts.hasCodexPlugin) return [];
   const tools = skill === null ? [] : planCodexTools(facts, { command, variables }, skill);
+  // What the team has committed is changed by the team.
+  if (facts.tracked.includes(codexHooks.name)) return tools;
   const text = accept(codexHooks, addToCodex(codexHooks.text, { command, shared: false }));
-  return [change(codexHooks, text, describeCodex(codexHooks.text, text)), ...tools];
+  const everywhere = undoEverywhere(codexUserHooks);
+  return [
+    change(codexHooks, text, describeCodex(codexHooks.text, text)),
+    ...(everywhere ? [everywhere] : []),
+    ...tools,
+  ];
+}
+
+/** What an earlier orch wrote for every repository goes only where nothing else hooks Codex in here. */
+function undoCodex({ codexHooks, codexUserHooks, tracked }: InitFacts): (FileChange | null)[] {
+  if (countOwnHooks(codexHooks.text) === 0) return [undoEverywhere(codexUserHooks)];
+  return tracked.includes(codexHooks.name) ? [] : [undoIn(codexHooks, removeFromCodex, describeCodex)];
+}
+
+/** The user's own file is none of orch's business where orch is not in it, even if it is broken. */
+function undoEverywhere(target: Target): FileChange | null {
+  return countOwnHooks(target.text) === 0 ? null : undoIn(target, removeFromCodex, describeEverywhere);
 }
 
 function removeAllFromClaude(text: string): Removed {
@@ -185,8 +203,11 @@ function describeClaude(before: string | null, after: string | null): string {
 }
 
 function describeCodex(before: string | null, after: string | null): string {
-  const hooks = describeCount(countOwnHooks(before), countOwnHooks(after)) ?? 'brought up to date';
-  return `${hooks} (in every repository)`;
+  return describeCount(countOwnHooks(before), countOwnHooks(after)) ?? 'brought up to date';
+}
+
+function describeEverywhere(before: string | null, after: string | null): string {
+  return `${describeCodex(before, after)} (in every repository)`;
 }
 
 function describeCount(old: number, fresh: number): string | null {

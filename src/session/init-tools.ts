@@ -9,15 +9,24 @@ import {
   type ServerStart,
   writeClaudePlugin,
 } from '../integration/agent-tools.ts';
+import { isOwnFile as isOwnHooks } from '../integration/codex-hooks.ts';
 import type { OrchCommand } from '../integration/orch-command.ts';
 import { change, type FileChange } from './init-change.ts';
-import { claudeSkill, codexConfig, codexSkill, type InitFacts, type Target } from './init-facts.ts';
+import {
+  claudeSkill,
+  codexConfig,
+  codexHooks,
+  codexSkill,
+  type InitFacts,
+  type Target,
+} from './init-facts.ts';
 
 /* The MCP server and the skill, in files that are orch's own as far as the agents allow it. */
 
 const claudeFolder = '/.claude/skills/orch/';
 const codexFolder = '/.agents/skills/orch/';
 const codexFile = `/${codexConfig}`;
+const codexHooksFile = `/${codexHooks}`;
 
 /** A plugin in the repository's skills: Claude Code loads it wherever the user trusts the folder. */
 export function planClaudeTools(facts: InitFacts, command: OrchCommand, skill: string): FileChange[] {
@@ -73,6 +82,7 @@ export function listExcluded(
       pattern: codexFile,
       isOwn: isOwn(codexConfig, (text) => removeServer(text) === null),
     },
+    { path: codexHooks, pattern: codexHooksFile, isOwn: isOwn(codexHooks, isOwnHooks) },
   ].filter((one) => one.isOwn);
 }
 
@@ -84,7 +94,7 @@ export function listPatterns({
   readonly claude: boolean;
   readonly codex: boolean;
 }): string[] {
-  return [...(claude ? [claudeFolder] : []), ...(codex ? [codexFolder, codexFile] : [])];
+  return [...(claude ? [claudeFolder] : []), ...(codex ? [codexFolder, codexFile, codexHooksFile] : [])];
 }
 
 /** Takes exactly that out again. */

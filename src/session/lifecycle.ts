@@ -103,8 +103,8 @@ function leaveBehind({ saved, state }: EpicView, handover: Handover | null): Fac
 }
 
 function startAsk(handover: Handover | null) {
-  const reason = handover?.from ? `Session started, going on from session ${handover.from.number}` : null;
-  return { trigger: 'session_start' as const, reason };
+  const reason = handover?.from ? `Continues session ${handover.from.number}` : null;
+  return { trigger: 'session_start' as const, reason, isRoutine: true as const };
 }
 
 /** The session that is gone on from: the epic's newest. */
@@ -112,8 +112,8 @@ function findParent(ports: SessionPorts, view: EpicView, takeOver: boolean): Kno
   const sessions = listSessions(view, ports.home);
   const elsewhere = sessions.find((each) => each.fate === 'elsewhere' && !isTakenOver(each, sessions));
   if (elsewhere && !takeOver) {
-    const { number, seenAt } = elsewhere.value;
-    throw isElsewhere(view.epic, elsewhere.id, ports, { number, lastSeen: seenAt });
+    const { number, seenAt, host } = elsewhere.value;
+    throw isElsewhere(view.epic, elsewhere.id, ports, { number, lastSeen: seenAt, host });
   }
   return sessions[0] ?? null;
 }
@@ -143,10 +143,14 @@ export async function endSession(
   target: Target,
   how: Ending,
   reason: string | null,
-  lastFacts: readonly Fact[] = [],
+  {
+    lastFacts = [],
+    isRoutine,
+  }: { readonly lastFacts?: readonly Fact[]; readonly isRoutine?: true | undefined } = {},
 ): Promise<Outcome> {
   const { kind, trigger } = endings[how];
-  const outcome = await record(ports, target, [...lastFacts, { kind, reason }], { trigger, reason });
+  const ask = { trigger, reason, isRoutine };
+  const outcome = await record(ports, target, [...lastFacts, { kind, reason }], ask);
   removeLive(ports.disk, ports.home, target.session);
   return outcome;
 }

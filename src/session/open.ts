@@ -6,6 +6,7 @@ import { lookUp } from '../keyed.ts';
 import type { Event, Fact } from '../state/facts.ts';
 import { foldAll } from '../state/fold.ts';
 import type { State } from '../state/lists.ts';
+import { cleanLine } from '../text.ts';
 import type { EpicId, SessionId, WriterId } from '../types.ts';
 import { maxSessionNumber } from '../units.ts';
 import { firstBudget } from './budget.ts';
@@ -78,7 +79,8 @@ async function beginSession(
   const { epic, settings } = opening;
   const before = withHeldBudget(ports.home, epic, foldAll(tip.state, pending.events));
   const at = liftedTime(ports.clock.now(), tip.state, pending.events);
-  const said = [...sayBegun(before, opening, facts), ...facts];
+  const host = await nameHost(ports);
+  const said = [...sayBegun(before, opening, facts, host), ...facts];
   const header = headerOf(writer, opening);
   const events = said.map((fact, index): Event => {
     return { at, by: writer, ...ownerOf(header), offset: index, end: index + 1, fact };
@@ -106,13 +108,26 @@ function headerOf(writer: WriterId, { epic, session, journal }: Opening): Journa
     : { epic, session: journal, writer, into: session };
 }
 
-function sayBegun(before: State, opening: Opening, facts: readonly Fact[]): Fact[] {
+/** A machine's name, as others will read it. */
+const maxHostBytes = 64;
+
+async function nameHost({ host = '', redact }: SessionPorts): Promise<{ readonly host?: string }> {
+  const name = cleanLine(host, maxHostBytes);
+  return name === '' ? {} : { host: cleanLine(await redact(name), maxHostBytes) };
+}
+
+function sayBegun(
+  before: State,
+  opening: Opening,
+  facts: readonly Fact[],
+  host: { readonly host?: string },
+): Fact[] {
   const { agent, parentSessionId, settings, journal, endsWith } = opening;
   if (journal !== undefined) return [{ kind: 'session_joined' }];
   const number = nextNumber(before);
   const forCalls = endsWith === null ? {} : { forCalls: true as const };
   return [
-    { kind: 'session_started', number, agent, parentSessionId, ...forCalls },
+    { kind: 'session_started', number, agent, parentSessionId, ...forCalls, ...host },
     { kind: 'session_running' },
     ...(facts.some(setsBudget) ? [] : firstBudget(before, settings)),
   ];

@@ -1,3 +1,4 @@
+import { dirname } from 'node:path';
 import { lookUp } from '../keyed.ts';
 import type { Event } from '../state/facts.ts';
 import type { State } from '../state/lists.ts';
@@ -8,6 +9,7 @@ import type { EpicId, Millis, SessionId, Status } from '../types.ts';
 import { latestTime } from '../units.ts';
 import { listAllJournals, readJournal, releaseJournal, restoreHalfReleased } from './journal.ts';
 import type { JournalHeader } from './journal-record.ts';
+import { checkLive, readLive } from './live.ts';
 
 /** A journal as it was when it was read. */
 export type JournalFile = {
@@ -64,11 +66,20 @@ export function releaseFolded(
     releaseJournal(disk, folder, session, size, random.id(6));
 }
 
-/** Those of the journals whose session has ended, and of which all was folded into `before`. */
+/**
+ * Those of the journals whose session has ended, and of which all was folded into `before`. An agent that was halted at
+ * its budget may still tell what it used, as long as it lives.
+ */
 export function listFolded(folder: string, before: State, journals: readonly JournalFile[]): JournalFile[] {
   return journals.filter(
-    ({ session, header, size }) => markOf(before, header) >= size && isOver(folder, session, before),
+    ({ session, header, size }) =>
+      markOf(before, header) >= size && isOver(folder, session, before) && !hasLivingAgent(folder, session),
   );
+}
+
+function hasLivingAgent(folder: string, session: SessionId): boolean {
+  const live = readLive(dirname(folder), session);
+  return live?.kind === 'hooked' && checkLive(live) !== 'dead';
 }
 
 /** The same with one more journal, which was just begun. */

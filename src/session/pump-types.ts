@@ -17,6 +17,8 @@ export type SessionPorts = StorePorts & {
   /** Asked for only when something is to be written. */
   readonly identifyWriter: () => Promise<WriterId>;
   readonly redact: Redact;
+  /** What this machine is called; sessions that begin here say so. */
+  readonly host?: string;
   /** The top of the user's working tree, where there is one. */
   readonly worktree?: string | null;
   /** The prices the user set, for what agents use. */
@@ -40,6 +42,8 @@ export type Target = {
 export type Ask = {
   readonly trigger: Trigger;
   readonly reason: string | null;
+  /** The reason is only how the session began or ended: what happened in it makes the better title. */
+  readonly isRoutine?: true | undefined;
   /** Not if nothing happened and no file changed since the one before. */
   readonly onlyIfChanged?: true;
   /** Where it cannot be made now, the next call makes it: what was recorded is safe in the journal. */

@@ -9,6 +9,7 @@ import { isAbove } from '../system/process.ts';
 import type { EpicId, SessionId } from '../types.ts';
 import { holdsSecret } from './clean.ts';
 import { type EpicView, readView } from './context.ts';
+import { nameAfterRequest } from './epic-name.ts';
 import { listWaiting } from './fate.ts';
 import type { Place } from './here.ts';
 import { journalFolder, listJournals, readJournal } from './journal.ts';
@@ -25,9 +26,12 @@ export type EpicChoice = {
     | 'environment'
     | 'session'
     | 'config'
+    | 'name'
     | 'branch'
     | 'last used'
     | 'only one'
+    /** Named after what was asked for. */
+    | 'request'
     | 'made up';
 };
 
@@ -36,8 +40,12 @@ export type EpicQuestion = {
   readonly given?: string | undefined;
   /** From the environment. */
   readonly environment?: string | undefined;
+  /** What the work is called, where it has a name of its own: a plan's, or that of a spec's folder. */
+  readonly name?: string | undefined;
   /** May a new epic come of it? */
   readonly create: boolean;
+  /** What is asked for, where that is known: a new epic is named after it. */
+  readonly request?: string | null;
 };
 
 export type ResolvePorts = SessionPorts & {
@@ -75,13 +83,15 @@ export async function readAllViews(
   return { views, unreadable };
 }
 
-/** Which epic a command means: the one named, else config's, the branch's, the last one used here, the only one. */
+/** Which epic a command means: the one named, config's, the work's own, the branch's, the last used, the only one. */
 export async function resolveEpic(ports: ResolvePorts, question: EpicQuestion): Promise<EpicChoice> {
   const { given, environment, create } = question;
   if (given !== undefined) return { epic: parseEpicId(given), because: 'given' };
   if (environment) return { epic: parseEpicId(environment), because: 'environment' };
   const { epic: configured } = await ports.readConfig();
   if (configured) return { epic: configured, because: 'config' };
+  const own = question.name === undefined || holdsSecret(question.name) ? null : slugOf(question.name);
+  if (own) return { epic: own, because: 'name' };
   const branch = await findBranch(ports);
   const named = branch === null ? null : nameAfter(ports, branch);
   if (named && create) return { epic: named, because: 'branch' };
@@ -91,6 +101,8 @@ export async function resolveEpic(ports: ResolvePorts, question: EpicQuestion): 
   if (last && epics.includes(last)) return { epic: last, because: 'last used' };
   const [only] = epics;
   if (only !== undefined && epics.length === 1) return { epic: only, because: 'only one' };
+  const asked = create ? await nameAfterRequest(question.request ?? '', ports.redact, epics) : null;
+  if (asked) return { epic: asked, because: 'request' };
   if (create) return { epic: parseEpicId(`epic-${ports.random.id(6)}`), because: 'made up' };
   if (epics.length === 0) {
     throw new OrchError('EPIC_NOT_FOUND', 'there are no epics in this repository yet', {

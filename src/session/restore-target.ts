@@ -50,7 +50,7 @@ export async function findCode(ports: RestorePorts, epic: EpicId, name: string):
   return { epic, tree, label, leftOut, scope: null, source: { kind: 'checkpoint', checkpoint, document } };
 }
 
-/** `latest` and `s7` mean the code that was last saved: a recovery, which saves none, is passed over. */
+/** `latest`, `s7` and a run mean the code that was last saved: a recovery, which saves none, is passed over. */
 async function findNamed(ports: RestorePorts, epic: EpicId, name: string): Promise<Found> {
   const found = await findCheckpoint(ports, epic, name);
   const { snapshot, trigger, sessionId } = found.checkpoint;
@@ -58,7 +58,8 @@ async function findNamed(ports: RestorePorts, epic: EpicId, name: string): Promi
   const isTheOneMeant = kind === 'number' || kind === 'prefix';
   if (snapshot !== null || trigger !== 'recovery' || isTheOneMeant) return found;
   const behind = found.index;
-  const own = kind === 'session' ? await findWork(ports, epic, { session: sessionId, behind }) : null;
+  const isOfSession = kind === 'session' || kind === 'run';
+  const own = isOfSession ? await findWork(ports, epic, { session: sessionId, behind }) : null;
   return own ?? (await findWork(ports, epic, { session: null, behind })) ?? found;
 }
 

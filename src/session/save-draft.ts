@@ -1,9 +1,10 @@
 import type { Draft } from '../checkpoint/compose.ts';
 import { checkRunFiles, type RunFile } from '../checkpoint/run-files.ts';
 import { type Stored, save } from '../checkpoint/store.ts';
+import type { Occasion } from '../checkpoint/summary.ts';
 import { readTip, type Tip } from '../checkpoint/tip.ts';
 import { emptyState } from '../state/lists.ts';
-import type { Trigger, WriterId } from '../types.ts';
+import type { WriterId } from '../types.ts';
 import { cleanSecretText } from './clean.ts';
 import { describeCode } from './describe-code.ts';
 import type { KeptTree } from './keep-tree.ts';
@@ -14,7 +15,7 @@ import { cleanUp } from './upkeep.ts';
 /** What a checkpoint is to hold: what is recorded and not saved yet, and why it is made. */
 export type Content = {
   readonly pending: Pending;
-  readonly why: { readonly trigger: Trigger; readonly reason: string | null };
+  readonly why: Omit<Occasion, 'sessionId'>;
   readonly runFiles: readonly RunFile[];
   readonly durable: Promise<void>;
 };
@@ -42,6 +43,7 @@ export async function saveDraft(
       sessionId: session,
       writer,
       trigger: why.trigger,
+      isRoutine: why.isRoutine,
       reason: why.reason === null ? null : await cleanSecretText(why.reason, ports.redact),
       events: pending.events,
       journals: pending.sessions,

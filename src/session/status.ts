@@ -6,7 +6,8 @@ import { estimateOf, spentIn } from '../cost/money.ts';
 import { budgetOf, readCurrent } from '../state/current.ts';
 import { compareStamps } from '../state/join.ts';
 import type { State } from '../state/lists.ts';
-import type { EpicId } from '../types.ts';
+import type { EpicId, Millis } from '../types.ts';
+import { type AgentAtWork, describeAtWork } from './at-work.ts';
 import type { EpicView } from './context.ts';
 import {
   describeSession,
@@ -30,6 +31,8 @@ export type EpicStatus = {
   readonly context: ContextWindow | null;
   /** What agents asked the user and got no answer to yet, oldest first. */
   readonly questions: readonly OpenQuestion[];
+  /** The sessions that run here, and those that died and that none continued from. */
+  readonly agents: readonly AgentAtWork[];
 };
 
 type OpenQuestion = { readonly id: string; readonly text: string };
@@ -54,7 +57,7 @@ export function listElsewhere(view: EpicView, home: string): KnownSession[] {
   );
 }
 
-export function describeEpic(view: EpicView, home: string): EpicStatus {
+export function describeEpic(view: EpicView, home: string, now: Millis): EpicStatus {
   const session = mainSession(view, home);
   return {
     epicId: view.epic,
@@ -64,6 +67,7 @@ export function describeEpic(view: EpicView, home: string): EpicStatus {
     pendingEvents: view.pending.length,
     context: readCurrent(view.state, 'contextWindow'),
     questions: listOpenQuestions(view.state),
+    agents: describeAtWork(view, home, now),
   };
 }
 

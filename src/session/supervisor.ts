@@ -177,11 +177,13 @@ async function conclude(
   stopped: StopResult | null,
 ): Promise<Outcome> {
   const left = describeLeft(stopped?.left ?? []);
-  const end = (how: Ending, reason: string | null) =>
-    endSession(ports, target, how, left === '' ? reason : `${reason ?? 'Stopped'}${left}`);
+  const end = (how: Ending, reason: string | null, isRoutine?: true) =>
+    left === ''
+      ? endSession(ports, target, how, reason, { isRoutine })
+      : endSession(ports, target, how, `${reason ?? 'Stopped'}${left}`);
   switch (why.kind) {
     case 'signal':
-      return end('pause', `Stopped by ${why.signal}`);
+      return end('pause', `Stopped by ${why.signal}`, true);
     case 'request':
       return end(why.request.want, why.request.reason);
     case 'blind':
@@ -200,7 +202,7 @@ async function conclude(
     }
     case 'exit': {
       const name = command?.argv[0] ?? 'the command';
-      if (why.exit.status === 0) return end(completes ? 'complete' : 'pause', `${name} ended ok`);
+      if (why.exit.status === 0) return end(completes ? 'complete' : 'pause', `${name} ended ok`, true);
       return end('fail', `${name} ${describeFailure(why)}`);
     }
   }

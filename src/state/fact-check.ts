@@ -72,6 +72,7 @@ const kinds: { readonly [K in Fact['kind']]: Checks<OfKind<K>> } = {
     agent: orNull(text),
     parentSessionId: orNull(session),
     forCalls: optional((value) => value === true),
+    host: optional(text),
   },
   session_joined: {},
   session_running: {},
@@ -145,6 +146,8 @@ const kinds: { readonly [K in Fact['kind']]: Checks<OfKind<K>> } = {
     reason: orNull(text),
     digest: text,
     what: text,
+    content: optional(text),
+    tried: optional(oneOf('no', 'here', 'elsewhere')),
   },
 };
 

@@ -33,6 +33,7 @@ export const factShape = z.discriminatedUnion('kind', [
     agent: z.nullable(text),
     parentSessionId: z.nullable(sessionId),
     forCalls: z.optional(z.literal(true)),
+    host: z.optional(text),
   }),
   /** One more call of the day: the session it joins is over between calls. */
   z.object({ kind: z.literal('session_joined') }),

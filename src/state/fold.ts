@@ -105,14 +105,17 @@ function runAfter(part: RunPart, fact: Extract<Fact, { run: string }>, at: Milli
     }
     case 'effect': {
       const { kind: _, run: __, id, ...record } = fact;
-      return { ...part, effects: { ...part.effects, [id]: { ...record, at } } };
+      // What it sends is said once, when it is planned.
+      const content = record.content ?? lookUp(part.effects, id)?.content;
+      const effect = { ...record, ...(content !== undefined && { content }), at };
+      return { ...part, effects: { ...part.effects, [id]: effect } };
     }
   }
 }
 
 function sessionAfter(known: Session | undefined, { fact, at, by }: Event): Session | null {
   if (fact.kind === 'session_started') {
-    const { number, agent, parentSessionId, forCalls } = fact;
+    const { number, agent, parentSessionId, forCalls, host } = fact;
     const begun = { number, agent, parentSessionId, writer: by, startedAt: at, seenAt: at };
     return {
       ...begun,
@@ -123,6 +126,7 @@ function sessionAfter(known: Session | undefined, { fact, at, by }: Event): Sess
       checkpoints: 0,
       latestCheckpointId: null,
       ...(forCalls && { forCalls }),
+      ...(host !== undefined && { host }),
     };
   }
   if (known === undefined) return null; // it was cut from the list long ago
@@ -132,7 +136,8 @@ function sessionAfter(known: Session | undefined, { fact, at, by }: Event): Sess
   // Whoever restores code by hand leaves the brief to the session that worked.
   const isWork = !isLifecycle(fact) && fact.kind !== 'restored';
   const worked = Math.min(known.worked + (isWork ? 1 : 0), maxCount);
-  return { ...known, status, reason, worked, endedAt: ends ? at : known.endedAt, seenAt: at };
+  const recovered = ends && fact.kind === 'session_recovered' ? { recovered: true as const } : {};
+  return { ...known, status, reason, worked, endedAt: ends ? at : known.endedAt, seenAt: at, ...recovered };
 }
 
 /** Only what changes: the merge keeps the rest of the row. */

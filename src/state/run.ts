@@ -1,4 +1,9 @@
 import type { infer as Infer } from 'zod/mini';
+import { hash } from '../digest.ts';
+import { isSessionId } from '../ids.ts';
+import { lookUp } from '../keyed.ts';
+import type { SessionId } from '../types.ts';
+import type { Fact } from './facts.ts';
 import { compareStamps } from './join.ts';
 import type { List } from './lists.ts';
 import type { effectRecord, runHead, runPart, taskRecord } from './shape.ts';
@@ -8,6 +13,14 @@ export type EffectRecord = Infer<typeof effectRecord>;
 export type RunHead = Infer<typeof runHead>;
 /** What one session finished, planned or acknowledged in a run. A session that resumes a run says again what was done. */
 export type RunPart = Infer<typeof runPart>;
+
+/** The longest payload of an effect that is kept. */
+export const maxPayloadBytes = 16 * 1024;
+
+/** Is what was kept of an effect what it sends? Not where something was taken out of it. */
+export function isWholePayload({ content, digest }: Pick<EffectRecord, 'content' | 'digest'>): boolean {
+  return content !== undefined && hash('sha256', content).slice(0, 16) === digest;
+}
 
 /** `<run>@<session>` → the run. */
 export function runOf(key: string): string {
@@ -27,6 +40,34 @@ export function readRuns(runs: List<RunPart>): Map<string, RunPart> {
     known.set(runOf(key), before === undefined ? value : joinParts(before, value));
   }
   return known;
+}
+
+/** The sessions in which a run was worked on. */
+export function sessionsOf(runs: List<RunPart>, run: string): ReadonlySet<SessionId> {
+  const parts = Object.entries(runs).filter(([key]) => runOf(key) === run);
+  const named = parts.map(([key]) => key.slice(run.length + 1));
+  return new Set(
+    [...named, ...parts.flatMap(([, { value }]) => value.head?.session ?? [])].filter(isSessionId),
+  );
+}
+
+/** Is a task of a run done? Its command has to have succeeded, and all its effects to be acknowledged. */
+export function isTaskDone(runs: List<RunPart>, run: string, task: string): boolean {
+  const own = Object.entries(runs).filter(([key]) => runOf(key) === run);
+  const known = readRuns(Object.fromEntries(own)).get(run);
+  const effects = Object.values(known?.effects ?? {}).filter((effect) => effect.task === task);
+  const isRun = lookUp(known?.tasks ?? {}, task)?.status === 'succeeded';
+  return isRun && effects.every(({ status }) => status === 'acknowledged');
+}
+
+/** The task that a fact is the last word of: done with it, the task is. */
+export function findDoneTask(runs: List<RunPart>, fact: Fact): string | null {
+  const isLast =
+    (fact.kind === 'task' && fact.status === 'succeeded') ||
+    (fact.kind === 'effect' && fact.status === 'acknowledged');
+  if (!isLast) return null;
+  const task = fact.kind === 'task' ? fact.id : fact.task;
+  return isTaskDone(runs, fact.run, task) ? task : null;
 }
 
 function joinParts(before: RunPart, after: RunPart): RunPart {

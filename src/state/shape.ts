@@ -41,6 +41,10 @@ export const session = z.object({
   latestCheckpointId: z.nullable(checkpointId),
   /** Nothing ran in it: it holds what single calls recorded, all those of a day. */
   forCalls: z.optional(z.literal(true)),
+  /** The machine it ran on, by its own name. */
+  host: z.optional(text),
+  /** Its process died, and what it had recorded was brought in later. */
+  recovered: z.optional(z.literal(true)),
 });
 
 /** A note or a blocker. */
@@ -136,6 +140,10 @@ export const effectRecord = z.object({
   digest: text,
   /** What it does, for people: bounded, without what must not be kept. */
   what: text,
+  /** What it sends, as it was planned: variables by their names, without what must not be kept; left out where too long. */
+  content: z.optional(text),
+  /** Where it may have been tried: nowhere, in this clone, or in another; documents of the first orch do not say. */
+  tried: z.optional(z.enum(['no', 'here', 'elsewhere'])),
   at: time,
 });
 

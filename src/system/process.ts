@@ -80,6 +80,16 @@ export function isAbove(pid: number, child = process.pid): boolean {
   return parent > 1 && (parent === pid || isAbove(pid, parent));
 }
 
+/** Signals a process that this one comes from. No other can have its pid then; false where that is not certain. */
+export function signalAbove(pid: number, signal: NodeJS.Signals): boolean {
+  return isAbove(pid) && process.kill(pid, signal);
+}
+
+/** The words a process was started with, its program first; null where that cannot be told (no `/proc`). */
+export function readArguments(pid: number): string[] | null {
+  return readTextIfThere(`/proc/${pid}/cmdline`)?.split('\0') ?? null;
+}
+
 export function identifyThisProcess(): ProcessIdentity {
   return identifyProcess(process.pid);
 }
@@ -114,6 +124,11 @@ export function pidExists(pid: number): boolean {
   } catch (error) {
     return systemCode(error) === 'EPERM'; // it exists, and is another user's
   }
+}
+
+/** What people call this machine. */
+export function hostName(): string {
+  return hostname();
 }
 
 let machine: string | null = null;

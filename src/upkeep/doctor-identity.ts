@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { listOwnLines } from '../integration/agent-hooks.ts';
 import { readOwnProgram } from '../integration/orch-command.ts';
 import { readHookFaults } from '../session/hook-faults.ts';
-import { localSettings, sharedSettings } from '../session/init-facts.ts';
+import { codexHooks, localSettings, sharedSettings } from '../session/init-facts.ts';
 import { lookAtWriter } from '../session/writer.ts';
 import { readTextIfThere, realPath, statIfThere } from '../system/files.ts';
 import { isExecutable, isInstalled } from '../system/spawn.ts';
@@ -78,6 +78,7 @@ function readHooks({ repository, caller }: DoctorPorts): Hooked[] {
     listOwnLines(readTextIfThere(file), agent).map((line) => ({ file, line }));
   return [
     ...claude.flatMap((file) => own(file, 'claude')),
+    ...(worktree === null ? [] : own(join(worktree, codexHooks), 'codex')),
     ...own(join(caller.folders.codexHome, 'hooks.json'), 'codex'),
   ];
 }

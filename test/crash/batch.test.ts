@@ -29,6 +29,7 @@ describe('a batch that is completed by a process that dies', () => {
     'I3: at any write, the same call finishes it once (%s, torn writes: %s)',
     async (how, torn) => {
       const repository = makeSpecRepository();
+      repository.git('commit', '--quiet', '--allow-empty', '--message', 'x', '--trailer', 'Tasks: T001');
       const { folder: cwd } = repository;
       const named = how === 'named' ? { tasks: ['T001'] } : {};
       let deaths = 0;
@@ -76,6 +77,7 @@ describe('a batch whose process is killed', () => {
     ],
   ])('I2 I3: %s, is finished once by the same call', async (_, hasCome) => {
     const repository = makeSpecRepository();
+    repository.git('commit', '--quiet', '--allow-empty', '--message', 'x', '--trailer', 'Tasks: T001');
     const child = startOrch(repository, ['batch', 'complete', '-e', epic]);
     const ended = new Promise((resolve) => child.on('close', resolve));
     // It may be faster than whoever looks: then it was completed, and the same must hold.

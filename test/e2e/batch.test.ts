@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { batchStatus, completeBatch, nextBatch } from '../../src/index.ts';
+import { batchStatus, completeBatch, nextBatch, startBatch } from '../../src/index.ts';
 import { errorOf, orchJson, runOrch, startOrch } from '../support/orch.ts';
 import { makeRepositoryWithCommit, type TestRepository } from '../support/repository.ts';
 import { shapeOf } from '../support/shapes.ts';
@@ -23,14 +23,20 @@ type Status = Next & {
   fromGit?: { id: string; commit: string }[];
 };
 
-/** Completes a task by its file, as an agent does it, and commits it. */
+/** Does a task by its file, as an agent does it. */
+function write(folder: string, path: string): void {
+  mkdirSync(join(folder, path, '..'), { recursive: true });
+  writeFileSync(join(folder, path), `${path}\n`);
+}
+
+/** The same, completes it and commits it. */
 function workOn(repository: TestRepository, id: string, path: string): void {
-  mkdirSync(join(repository.folder, path, '..'), { recursive: true });
-  repository.write(path, `${id}\n`);
+  write(repository.folder, path);
   expect(runOrch(repository, ['batch', 'complete', id, '--commit']).status).toBe(0);
 }
 
 const files = { T001: 'src/auth/user.py', T002: 'src/auth/auth.py', T003: 'src/auth/session.py' };
+const last = { T004: 'src/auth/logout.py', T005: 'docs/auth.md' };
 
 describe('orch batch', () => {
   it('says what is next and what waits, and changes nothing by it', () => {
@@ -60,14 +66,15 @@ describe('orch batch', () => {
     expect(repository.git('for-each-ref', 'refs/orchestration')).toBe('');
   });
 
-  it('goes from the first batch to the last, with a checkpoint and a commit for each', () => {
+  it('goes from the first batch to the last, with a checkpoint for each, a commit of its work, and one of the spec', () => {
     const repository = makeSpecRepository();
     for (const [id, path] of Object.entries(files)) workOn(repository, id, path);
     const both = runOrch(repository, ['batch', 'next']);
     expect(both.stdout).toBe(
       'batch 4 of 4: 2 tasks, side by side\n  T004 Add logout endpoint (src/auth/logout.py)\n  T005 Write it down (docs/auth.md)\n',
     );
-    expect(runOrch(repository, ['batch', 'complete', 'T005', '--commit']).status).toBe(0);
+    workOn(repository, 'T005', last.T005);
+    write(repository.folder, last.T004);
     expect(runOrch(repository, ['batch', 'next']).stdout).toBe(
       'batch 4 of 4, 1 of 2 done: T004 Add logout endpoint (src/auth/logout.py)\n',
     );
@@ -75,19 +82,25 @@ describe('orch batch', () => {
       'auth-system is completed: all of 4 batches',
     );
     expect(orchJson<Next>(repository, ['batch', 'next']).batch).toBeNull();
-    const trailers = repository.git('log', '--reverse', '--format=%(trailers:separator=%x3B)', 'HEAD~5..');
-    expect(trailers.split('\n')).toEqual([
-      'Tasks: T001;Batch: 1/4',
-      'Tasks: T002;Batch: 2/4',
-      'Tasks: T003;Batch: 3/4',
-      'Tasks: T005;Batch: 4/4',
-      'Tasks: T004;Batch: 4/4',
+    const format = '--format=%s|%(trailers:separator=%x3B)';
+    const subjects = repository.git('log', '--reverse', format, 'HEAD~10..').split('\n');
+    expect(subjects.filter((_, index) => index % 2 === 0)).toEqual([
+      'T001: Add user model|Tasks: T001;Batch: 1/4',
+      'T002: Add authentication endpoint|Tasks: T002;Batch: 2/4',
+      'T003: Add session management|Tasks: T003;Batch: 3/4',
+      'T005: Write it down|Tasks: T005;Batch: 4/4',
+      'T004: Add logout endpoint|Tasks: T004;Batch: 4/4',
     ]);
-    expect(repository.git('show', '--name-only', '--format=', 'HEAD~3').split('\n')).toEqual([
-      `${specFolder}/checkpoint.yaml`,
-      `${specFolder}/tasks.yaml`,
-      'src/auth/auth.py',
-    ]);
+    expect(subjects[3]).toBe('Batch 2/4: T002|Batch: 2/4');
+    const filesOf = (name: string) => repository.git('show', '--name-only', '--format=', name).split('\n');
+    expect(filesOf('HEAD~7')).toEqual(['src/auth/auth.py']);
+    expect(filesOf('HEAD~6')).toEqual([`${specFolder}/checkpoint.yaml`, `${specFolder}/tasks.yaml`]);
+    // The evidence is the commit that did the task, and the task's own files.
+    const tasks: { id: string; evidence: unknown }[] = parse(readSpecFile(repository, 'tasks.yaml')).tasks;
+    expect(tasks.find(({ id }) => id === 'T002')?.evidence).toEqual({
+      commits: [repository.git('rev-parse', 'HEAD~7').slice(0, 12)],
+      files: [files.T002],
+    });
     expect(repository.git('status', '--porcelain')).toBe('');
     const { checkpoints } = orchJson<{ checkpoints: { trigger: string; summary: string }[] }>(repository, [
       'checkpoint',
@@ -103,7 +116,7 @@ describe('orch batch', () => {
     // The checkpoint's own code has both files as the batch left them.
     const kept = repository.git(
       'show',
-      `refs/orchestration/snapshots/feat-auth/${sessionOf(repository)}:${specFolder}/checkpoint.yaml`,
+      `refs/orchestration/snapshots/auth-system/${sessionOf(repository)}:${specFolder}/checkpoint.yaml`,
     );
     expect(parse(kept).checkpoint.next_batch).toBeNull();
   });
@@ -117,23 +130,135 @@ describe('orch batch', () => {
     expect(ran.stdout).toContain("--trailer 'Tasks: T001' --trailer 'Batch: 1/4'");
     expect(ran.stderr).toContain('Not in it (stage what belongs to it): unrelated');
     const head = repository.git('rev-parse', 'HEAD').slice(0, 12);
-    expect(readSpecFile(repository, 'tasks.yaml')).toBe(
-      tasksYaml
-        .replace('status: pending # soon', 'status: completed # soon')
-        .replace('commits: []', `commits: ["${head}"]`)
-        .replace('files: []', 'files: ["src/auth/user.py"]'),
-    );
+    const completed = tasksYaml
+      .replace('status: pending # soon', 'status: completed # soon')
+      .replace('files: []', 'files: ["src/auth/user.py"]');
+    expect(readSpecFile(repository, 'tasks.yaml'), 'no commit did it yet').toBe(completed);
     expect(parse(readSpecFile(repository, 'checkpoint.yaml')).checkpoint).toMatchObject({
       spec_path: `./${specFolder}`,
       branch: 'feat/auth',
       last_batch: 1,
       last_commit: head,
     });
+    // The commit by the line that was printed is found by its trailer, when the file is next written.
+    const line = /^Commit it: {2}(.*)$/m.exec(ran.stdout)?.[1] ?? '';
+    repository.git('-c', `alias.typed=!${line}`, 'typed');
+    const commit = repository.git('rev-parse', 'HEAD').slice(0, 12);
+    write(repository.folder, files.T002);
+    expect(runOrch(repository, ['batch', 'complete', 'T002']).status).toBe(0);
+    expect(readSpecFile(repository, 'tasks.yaml')).toContain(`commits: ["${commit}"]`);
+  });
+
+  it('names for each task its own commits and files, also where they were committed before', () => {
+    const repository = makeSpecRepository();
+    write(repository.folder, files.T001);
+    write(repository.folder, 'unrelated.txt');
+    repository.git('add', '.');
+    repository.git('commit', '--quiet', '--message', 'the user model');
+    const commit = repository.git('rev-parse', 'HEAD').slice(0, 12);
+    write(repository.folder, 'later.txt');
+    repository.git('add', '.');
+    repository.git('commit', '--quiet', '--message', 'something else');
+    expect(runOrch(repository, ['batch', 'complete']).status).toBe(0);
+    expect(parse(readSpecFile(repository, 'tasks.yaml')).tasks[0].evidence).toEqual({
+      commits: [commit],
+      files: [files.T001],
+    });
+  });
+
+  it('completes nothing for which nothing changed, unless told to', () => {
+    const repository = makeSpecRepository();
+    write(repository.folder, 'unrelated.txt');
+    const refused = runOrch(repository, ['batch', 'complete']);
+    expect(refused.status).toBe(2);
+    expect(refused.stderr).toContain(
+      'error: nothing changed for T001 (src/auth/user.py) since the spec began\n       Nothing was completed. Do the work first; if it needs no change, add --anyway\n',
+    );
+    expect(readSpecFile(repository, 'tasks.yaml')).toBe(tasksYaml);
+    expect(runOrch(repository, ['batch', 'complete', '--anyway']).status).toBe(0);
+    for (const id of ['T002', 'T003'] as const) workOn(repository, id, files[id]);
+    write(repository.folder, last.T005);
+    const partly = runOrch(repository, ['batch', 'complete']);
+    expect(partly.stderr).toContain(
+      '▲ nothing changed for T004 (src/auth/logout.py), so it is left open\n  If it is done, name it: orch batch complete T004 --anyway\n',
+    );
+    expect(partly.stdout).toContain('✓ T005 completed (batch 4 of 4)');
+    expect(runOrch(repository, ['batch', 'next']).stdout).toContain('1 of 2 done: T004');
+  });
+
+  it('marks what is begun (batch start), in tasks.yaml, checkpoint.yaml and the epic', () => {
+    const repository = makeSpecRepository();
+    const begun = runOrch(repository, ['batch', 'start']);
+    expect(begun.stdout).toBe(
+      '● T001 in progress: tasks.yaml updated\nbatch 1 of 4: T001 Add user model (src/auth/user.py), in progress\n',
+    );
+    expect(begun.stderr).toBe(
+      'epic auth-system (named after this plan or spec; choose another with --epic)\nWhen done: orch batch complete T001\n',
+    );
+    expect(readSpecFile(repository, 'tasks.yaml')).toBe(
+      tasksYaml.replace('status: pending # soon', 'status: in_progress # soon'),
+    );
+    expect(orchJson(repository, ['batch', 'start'])).toMatchObject({ started: [], alreadyStarted: ['T001'] });
+    workOn(repository, 'T001', files.T001);
+    const early = runOrch(repository, ['batch', 'start', 'T003']);
+    expect(early.status).toBe(2);
+    expect(early.stderr).toContain('T003 depends on T002, not completed yet');
+    expect(runOrch(repository, ['batch', 'start', 'T001']).stderr).toContain('T001: completed already');
+    const before = parse(readSpecFile(repository, 'checkpoint.yaml')).checkpoint;
+    expect(orchJson(repository, ['batch', 'start', 'T002'])).toMatchObject({ started: ['T002'] });
+    const { checkpoint } = parse(readSpecFile(repository, 'checkpoint.yaml'));
+    expect(checkpoint.tasks.in_progress).toEqual([{ id: 'T002', name: 'Add authentication endpoint' }]);
+    expect(checkpoint.last_commit).toBe(before.last_commit);
+    expect(runOrch(repository, ['brief', '-e', 'auth-system']).stdout).toContain('T002');
+  });
+
+  it('reads name and file of tasks.yaml, as checkpoint.yaml writes them', () => {
+    const repository = makeSpecRepository();
+    writeSpec(
+      repository,
+      'tasks:\n  - { id: T1, name: Add it, file: src/a.py }\n  - { id: T2, name: More, file: [src/b.py, src/c.py], depends_on: [T1] }\n',
+      'phases: []\n',
+    );
+    const { batch } = orchJson<Next & { batch: { tasks: { name: string }[] } }>(repository, [
+      'batch',
+      'next',
+    ]);
+    expect(batch.tasks).toMatchObject([{ id: 'T1', name: 'Add it', file: 'src/a.py' }]);
+  });
+
+  it('says that the branch it started from has moved', () => {
+    const repository = makeSpecRepository();
+    repository.git('checkout', '--quiet', 'main');
+    write(repository.folder, files.T001);
+    repository.git('add', '.');
+    repository.git('commit', '--quiet', '--message', 'by others');
+    repository.git('checkout', '--quiet', 'feat/auth');
+    expect(runOrch(repository, ['batch', 'next']).stderr).toContain(
+      '▲ main has 1 commit that this branch does not have, and src/auth/user.py of this batch changed\n  Bring them in: git merge main (or rebase)\n',
+    );
+    repository.git('merge', '--quiet', '--no-edit', 'main');
+    expect(orchJson<Status>(repository, ['batch', 'status']).differs).toEqual([]);
+  });
+
+  it('titles name the batch of the tasks that were completed, not of those that wait to be committed', () => {
+    const repository = makeSpecRepository();
+    for (const id of ['T001', 'T002'] as const) {
+      write(repository.folder, files[id]);
+      expect(runOrch(repository, ['batch', 'complete', id]).status).toBe(0);
+    }
+    const { checkpoints } = orchJson<{ checkpoints: { summary: string }[] }>(repository, [
+      'checkpoint',
+      'list',
+    ]);
+    expect(checkpoints[0]?.summary).toBe('Batch 2/4: T002 Add authentication endpoint');
+    const both = orchJson<{ commit: { line: string } }>(repository, ['batch', 'complete']);
+    expect(both.commit.line).toContain("--trailer 'Tasks: T001, T002' --trailer 'Batch: 1-2/4'");
   });
 
   it('prints a commit line that a shell runs, from wherever it was typed', () => {
     const repository = makeSpecRepository();
     const folder = join(repository.folder, specFolder);
+    write(repository.folder, files.T001);
     const { stdout } = runOrch(repository, ['batch', 'complete', 'T001'], { cwd: folder });
     const line = /^Commit it: {2}(.*)$/m.exec(stdout)?.[1] ?? '';
     // As git runs an alias: with a shell, in the folder it was typed in.
@@ -178,10 +303,13 @@ describe('orch batch', () => {
     expect(blocked.stderr).toContain('high: SQL injection (src/auth/user.py:3)');
     expect(repository.git('status', '--porcelain')).toBe('');
 
-    expect(runOrch(repository, ['record', 'issue', 'R1', 'Broken', '--severity', 'critical']).status).toBe(0);
+    const issue = (...args: string[]) =>
+      expect(runOrch(repository, ['record', 'issue', ...args, '-e', 'auth-system']).status).toBe(0);
+    issue('R1', 'Broken', '--severity', 'critical');
     expect(runOrch(repository, ['batch', 'complete']).stderr).toContain('critical: R1 Broken');
-    expect(runOrch(repository, ['record', 'issue', 'R1', '--status', 'done']).status).toBe(0);
-    expect(runOrch(repository, ['record', 'issue', 'R2', 'Slow', '--severity', 'low']).status).toBe(0);
+    issue('R1', '--status', 'done');
+    issue('R2', 'Slow', '--severity', 'low');
+    write(repository.folder, files.T001);
     writeFileSync(
       review,
       '[{"severity": "medium", "description": "Naming", "location": "src/auth/auth.py:45"}]',
@@ -199,13 +327,15 @@ describe('orch batch', () => {
     );
     expect(deferred.map(({ value }) => value.title).sort()).toEqual(['Naming', 'Slow']);
 
-    expect(runOrch(repository, ['record', 'issue', 'R2', '--status', 'done']).status).toBe(0);
+    issue('R2', '--status', 'done');
+    write(repository.folder, files.T002);
     expect(runOrch(repository, ['batch', 'complete', 'T002', '--deferred', review]).status).toBe(0);
     expect(carried()).toEqual([naming]);
   });
 
-  it('a commit that a hook refuses leaves the batch completed, and the same call makes it', () => {
+  it('where a hook refuses the commit of the work, nothing is completed; the same call does all of it', () => {
     const repository = makeSpecRepository();
+    write(repository.folder, files.T001);
     const hook = join(repository.folder, '.git', 'hooks', 'pre-commit');
     mkdirSync(join(hook, '..'), { recursive: true });
     writeFileSync(hook, '#!/bin/sh\necho lint says no >&2\nexit 1\n');
@@ -213,9 +343,13 @@ describe('orch batch', () => {
     const refused = runOrch(repository, ['batch', 'complete', '--commit']);
     expect(refused.status).toBe(1);
     expect(refused.stderr).toContain('git commit failed: lint says no');
+    expect(readSpecFile(repository, 'tasks.yaml')).toBe(tasksYaml);
+    // One that refuses only the commit of the spec leaves the batch completed.
+    writeFileSync(hook, '#!/bin/sh\ngit diff --cached --quiet -- specs\n');
+    expect(runOrch(repository, ['batch', 'complete', '--commit']).status).toBe(1);
     rmSync(hook);
     expect(runOrch(repository, ['batch', 'complete', '--commit']).stdout).toMatch(
-      /T001: completed before\n[\s\S]*committed [0-9a-f]{12}/,
+      /T001: completed before\n[\s\S]*committed [0-9a-f]{12}\n/,
     );
     expect(repository.git('log', '-1', '--format=%s')).toBe('T001: Add user model');
     expect(orchJson<Status>(repository, ['batch', 'status']).tasks.completed.map(({ id }) => id)).toEqual([
@@ -237,7 +371,7 @@ describe('orch batch', () => {
     const ran = runOrch(repository, ['batch', 'complete', '--commit']);
     expect(ran).toMatchObject({ status: 0 });
     expect(ran.stderr).toContain('Also in it, because it is staged: docs.txt, guide.txt\n');
-    const names = repository.git('show', '--no-renames', '--name-status', '--format=', 'HEAD').split('\n');
+    const names = repository.git('show', '--no-renames', '--name-status', '--format=', 'HEAD~1').split('\n');
     expect(names.filter((line) => line.includes('src/auth/')).sort()).toEqual([
       'A\tsrc/auth/person.py',
       'D\tsrc/auth/old.py',
@@ -253,7 +387,8 @@ describe('orch batch', () => {
     const refused = runOrch(repository, ['batch', 'complete', '--commit', '-e', 'e']);
     expect(refused.status).toBe(1);
     expect(refused.stderr).toContain(`git ignores ${specFolder}, so it cannot be committed`);
-    for (const id of ['T001', 'T002']) {
+    for (const id of ['T001', 'T002'] as const) {
+      write(repository.folder, files[id]);
       const ran = runOrch(repository, ['batch', 'complete', '-e', 'e']);
       expect(ran.stdout).toContain(`✓ ${id} completed`);
       expect(ran.stdout).not.toContain('Commit it');
@@ -283,6 +418,7 @@ describe('orch batch', () => {
 
   it('two calls at once complete one batch', async () => {
     const repository = makeSpecRepository();
+    write(repository.folder, files.T001);
     const ended = [1, 2].map(() => {
       const child = startOrch(repository, ['batch', 'complete', '--json', '-e', 'e']);
       let stdout = '';
@@ -312,10 +448,10 @@ describe('orch batch', () => {
     );
     repository.git('checkout', '--quiet', '-b', 'other');
     expect(kinds()).toEqual(['branch', 'drift']);
-    const elsewhere = runOrch(repository, ['batch', 'complete', 'T002', '-e', 'feat-auth']);
+    const elsewhere = runOrch(repository, ['batch', 'complete', 'T002', '-e', 'auth-system']);
     expect(elsewhere).toMatchObject({ status: 2, stderr: expect.stringContaining('git switch feat/auth') });
     repository.git('checkout', '--quiet', 'feat/auth');
-    repository.git('reset', '--quiet', '--soft', 'HEAD~3');
+    repository.git('reset', '--quiet', '--soft', 'HEAD~4');
     repository.git('commit', '--quiet', '--message', 'squashed');
     expect(kinds()).toEqual(['commit']);
     expect(runOrch(repository, ['batch', 'complete', 'T002']).status).toBe(2);
@@ -345,9 +481,9 @@ describe('orch batch', () => {
     const repository = makeSpecRepository();
     workOn(repository, 'T001', files.T001);
     workOn(repository, 'T002', files.T002);
-    const commits = ['HEAD~1', 'HEAD'].map((name) => repository.git('rev-parse', name).slice(0, 12));
+    const commits = ['HEAD~3', 'HEAD~1'].map((name) => repository.git('rev-parse', name).slice(0, 12));
     workOn(repository, 'T003', files.T003);
-    repository.git('revert', '--no-edit', 'HEAD');
+    repository.git('revert', '--no-edit', 'HEAD~2..HEAD');
     // A commit of another spec has the same ids.
     writeSpec(repository, tasksYaml, undefined, 'specs/active/other');
     repository.git('add', '.');
@@ -369,8 +505,9 @@ describe('orch batch', () => {
 
   it('stops with 4 when the money is gone, after all is written', () => {
     const repository = makeSpecRepository();
-    runOrch(repository, ['cost', 'budget', '1', '-e', 'feat-auth']);
-    expect(runOrch(repository, ['record', 'cost', '2', '-e', 'feat-auth']).status).toBe(4);
+    runOrch(repository, ['cost', 'budget', '1', '-e', 'auth-system']);
+    expect(runOrch(repository, ['record', 'cost', '2', '-e', 'auth-system']).status).toBe(4);
+    write(repository.folder, files.T001);
     const ran = runOrch(repository, ['batch', 'complete', '--json']);
     expect(ran.status).toBe(4);
     expect(ran.stdout).toBe('');
@@ -384,8 +521,11 @@ describe('orch batch', () => {
     const repository = makeSpecRepository();
     const worktree = join(repository.home, 'worktree');
     repository.git('worktree', 'add', '--quiet', '-b', 'feat/two', worktree);
+    write(worktree, files.T001);
     expect(runOrch(repository, ['batch', 'complete', 'T001', '--commit'], { cwd: worktree }).status).toBe(0);
-    expect(repository.git('-C', worktree, 'log', '-1', '--format=%s')).toBe('T001: Add user model');
+    expect(repository.git('-C', worktree, 'log', '-1', '--skip=1', '--format=%s')).toBe(
+      'T001: Add user model',
+    );
     expect(readSpecFile(repository, 'tasks.yaml')).toBe(tasksYaml);
     const isomorphic = { env: { ORCH_ENGINE: 'isomorphic' } };
     const done = orchJson<{ commit: { line: string } }>(repository, ['batch', 'complete'], isomorphic);
@@ -393,6 +533,7 @@ describe('orch batch', () => {
     repository.git('checkout', '--quiet', '--orphan', 'new');
     writeSpec(repository);
     rmSync(join(repository.folder, specFolder, 'checkpoint.yaml'));
+    write(repository.folder, files.T001);
     expect(runOrch(repository, ['batch', 'complete', 'T001', '--commit']).status).toBe(0);
   });
 });
@@ -428,6 +569,8 @@ it('the spec template is worked through from its first batch to its last', () =>
 
 it('a program does the same', async () => {
   const { folder: cwd } = makeSpecRepository();
+  write(cwd, files.T001);
+  expect(await startBatch({}, { cwd })).toMatchObject({ started: ['T001'], total: 4 });
   expect((await nextBatch({}, { cwd })).batch?.tasks.map(({ id }) => id)).toEqual(['T001']);
   const completed = await completeBatch({ tasks: ['T001'], epicId: 'auth' }, { cwd });
   expect(completed).toMatchObject({

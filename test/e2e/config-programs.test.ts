@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { repositoryAt } from '../support/checkpoints.ts';
@@ -48,6 +48,8 @@ it('no command runs the file system monitor that a repository names', () => {
   addRemote(repository);
   const { program, ran } = makeTrace(repository);
   repository.write('work', 'work\n');
+  mkdirSync(join(repository.folder, 'src/auth'), { recursive: true });
+  repository.write('src/auth/user.py', 'work\n');
   repository.git('config', 'core.fsmonitor', program);
   for (const args of commands) {
     const { status, stderr } = runOrch(repository, args);

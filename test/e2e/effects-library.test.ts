@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { OrchError, type ProgramEffect, runEffects } from '../../src/index.ts';
+import type { Json } from '../../src/types.ts';
 import { makeRepositoryWithCommit } from '../support/repository.ts';
 
 /** Effects that note what was done under which key; those that fail say why. */
@@ -88,6 +89,44 @@ it('asks whether it was done before it repeats it', async () => {
   expect(run.status).toBe('succeeded');
   expect(times).toBe(2);
   expect(asked).toEqual(Array(2).fill(run.effects[0]?.key));
+});
+
+it('what was planned is kept and replayed; other content waits for a choice', async () => {
+  const { folder: cwd } = makeRepositoryWithCommit();
+  const sent: [string, Json][] = [];
+  let isClosed = true;
+  const make = (content?: Json): ProgramEffect[] => [
+    {
+      id: 'send',
+      ...(content !== undefined && { content }),
+      perform: async (key, planned) => {
+        if (isClosed) throw new OrchError('RESUME_NEEDED', 'closed');
+        sent.push([key, planned]);
+      },
+    },
+  ];
+  const run = (effects: ProgramEffect[], more = {}) =>
+    runEffects('write back', effects, { ...options, ...more }, { cwd });
+  const first = await run(make({ at: 1 }));
+  expect(first.status).toBe('resume_needed');
+  isClosed = false;
+  const changed = await run(make({ at: 2 }));
+  expect(changed).toMatchObject({ id: first.id, status: 'blocked' });
+  expect(sent).toEqual([]);
+  // Called without content, it means what was planned; so it does where that is said.
+  expect((await run(make())).status).toBe('succeeded');
+  expect(sent).toEqual([[first.effects[0]?.key, { at: 1 }]]);
+  isClosed = true;
+  const second = await run(make({ at: 3 }), { fresh: true });
+  isClosed = false;
+  expect((await run(make({ at: 4 }), { asPlanned: ['send'] })).status).toBe('succeeded');
+  expect(sent[1]).toEqual([second.effects[0]?.key, { at: 3 }]);
+  isClosed = true;
+  const third = await run(make({ at: 5 }), { fresh: true });
+  isClosed = false;
+  expect((await run(make({ at: 6 }), { replan: ['send'] })).status).toBe('succeeded');
+  expect(sent[2]?.[0]).not.toBe(third.effects[0]?.key);
+  expect(sent[2]?.[1]).toEqual({ at: 6 });
 });
 
 it.each(['', 'two\nlines', 'x'.repeat(65)])('refuses %j as a name', async (name) => {

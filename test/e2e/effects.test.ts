@@ -35,11 +35,14 @@ async function perform({ effects, task = {}, ports = {}, replay }: Performing) {
   const cwd = makeFolder();
   const tasks = [{ id: 'publish', effects }];
   const facts: EffectFact[] = [];
+  const tried: EffectFact[] = [];
   const output: string[] = [];
   const said: string[] = [];
   const first = planEffects(tasks, 'run-aaaa');
   const carried: Carried = {
-    effects: Object.fromEntries(first.planned.map(({ record }) => [record.id, record])),
+    effects: Object.fromEntries(
+      first.planned.map(({ record }) => [record.id, { ...record, tried: 'here' as const }]),
+    ),
     isElsewhere: replay === 'elsewhere',
   };
   const { planned } = replay ? planEffects(tasks, 'run-aaaa', carried) : first;
@@ -53,7 +56,7 @@ async function perform({ effects, task = {}, ports = {}, replay }: Performing) {
       onOutput: (text) => output.push(text),
       say: (line) => said.push(line),
       record: async (fact) => {
-        facts.push(fact);
+        (isOnlyTried(fact) ? tried : facts).push(fact);
       },
       ...ports,
     },
@@ -61,7 +64,12 @@ async function perform({ effects, task = {}, ports = {}, replay }: Performing) {
     planned,
   );
   const keys = planned.map(({ record }) => record.key);
-  return { outcome, facts, output: output.join(''), said, keys, cwd };
+  return { outcome, facts, tried, output: output.join(''), said, keys, cwd };
+}
+
+/** Does it say no more than that an effect is about to be tried? */
+function isOnlyTried({ status, reason }: EffectFact): boolean {
+  return status === 'planned' && reason === null;
 }
 
 /** Behaves as told the first times, then well. */
@@ -71,7 +79,7 @@ const first =
     behaviours[nth - 1] ?? { status: 201 };
 
 describe('the effects of a task', () => {
-  it('are done in their order, each acknowledged before the next is tried', async () => {
+  it('are done in their order, each known to be tried before it is, and acknowledged before the next', async () => {
     const server = await startEffectServer();
     const order: string[] = [];
     const effects = ['/one', '/two', '/three'].map((path) => effect(path, post(server, path)));
@@ -86,7 +94,10 @@ describe('the effects of a task', () => {
     });
     expect(outcome).toEqual({ kind: 'done' });
     expect(order).toEqual(
-      ['/one', '/two', '/three'].map((id, index) => `acknowledged ${id} after ${index + 1}`),
+      ['/one', '/two', '/three'].flatMap((id, index) => [
+        `planned ${id} after ${index}`,
+        `acknowledged ${id} after ${index + 1}`,
+      ]),
     );
     expect(server.received.map(({ key }) => key)).toEqual(keys);
     expect(server.received[0]).toMatchObject({ method: 'POST', body: '{"path":"/one"}' });
@@ -112,7 +123,9 @@ describe('the effects of a task', () => {
     const server = await startEffectServer();
     const effects = ['/one', '/two'].map((path) => effect(path, post(server, path)));
     const full = new OrchError('WRITE_FAILED', 'the disk is full');
-    const record = () => Promise.reject(full);
+    const record = async (fact: EffectFact) => {
+      if (!isOnlyTried(fact)) throw full;
+    };
     await expect(perform({ effects, ports: { record } })).rejects.toBe(full);
     expect(server.applied).toEqual(['/one']);
   });
@@ -274,7 +287,8 @@ describe('what may have been done before', () => {
     expect(blocked.outcome).toEqual({
       kind: 'blocked',
       effect: 'run',
-      reason: 'another clone may have done it, and it has no check that could tell',
+      reason:
+        'another clone may have done it, and it has no check that could tell. If it was done: --done run. If not: --replan run',
     });
     const able = [effect('send', post(server, '/send')), effect('run', shell('true'), checked('exit 1'))];
     expect((await perform({ effects: able, replay: 'elsewhere' })).outcome).toEqual({ kind: 'done' });

@@ -22,8 +22,9 @@ it('nothing is printed around a compaction: Claude Code would take it as an inst
 
 it('events that orch does not know, or not in this form, disturb nothing', () => {
   const { repository, call } = startSpentAgent();
-  for (const event of ['WorktreeCreate', 'CwdChanged', 'MessageDisplay', 'OfALaterVersion'])
-    expect(call(event, { name: 'x' })).toBeNull();
+  const unused =
+    'UserPromptExpansion SubagentStart PostToolBatch PreModelSwitch PostModelSwitch PermissionDenied Setup TeammateIdle TaskCreated TaskCompleted Elicitation ElicitationResult ConfigChange WorktreeCreate WorktreeRemove InstructionsLoaded CwdChanged FileChanged DirectoryAdded MessageDisplay OfALaterVersion';
+  for (const event of unused.split(' ')) expect(call(event, { name: 'x' }), event).toBeNull();
   for (const fields of [{}, { tool_name: 7, tool_input: 'x' }, { tool_name: 'AskUserQuestion' }])
     expect(call('PermissionRequest', fields)).toBeNull();
   for (const fields of [{}, { notification_type: 7 }, { notification_type: '__proto__' }])

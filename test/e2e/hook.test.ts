@@ -172,6 +172,17 @@ describe('an agent that runs by itself, with orch in its hooks', () => {
     expect(statusOf(repository, 'x').session).toMatchObject({ status: 'running', costUsd: 0.15 });
   });
 
+  it('is blocked from its first prompt on where the budget is used up, even if that asks for nothing', () => {
+    const repository = makeRepositoryWithCommit();
+    runOrch(repository, ['cost', 'budget', '1', '-e', 'x']);
+    runOrch(repository, ['record', 'cost', '1', '-e', 'x']);
+    const { call } = makeAgent(repository, 'agent-1', { ORCH_EPIC: 'x' });
+    call('SessionStart', { source: 'startup' });
+    const spent =
+      'orch: the budget of x is used up ($1.00 of $1.00). All is saved. To go on, a person runs: orch cost budget +10 -e x';
+    expect(call('UserPromptSubmit', { prompt: 'go on' })).toEqual({ decision: 'block', reason: spent });
+  });
+
   it('goes on in a new session when the one it was in was ended by hand', () => {
     const repository = makeRepositoryWithCommit();
     const { call, spend } = makeAgent(repository, 'agent-1', { ORCH_EPIC: 'x' });
@@ -219,13 +230,11 @@ describe('an agent that runs by itself, with orch in its hooks', () => {
     };
     const first = told('agent-1');
     expect(first.said).toMatch(
-      /^orch: epic-\w{6} \(made up; a branch would name it\), session 1, no budget\.$/,
+      /^orch: epic-\w{6} \(until your first request names it\), session 1, no budget\.$/,
     );
     const next = told('agent-2');
     expect(next.said).toBe(
-      first.said
-        .replace('made up; a branch would name it', 'the last one used on this branch')
-        .replace('1,', '2,'),
+      'orch: asked-of-agent-1 (the last one used on this branch), session 2, no budget.',
     );
     expect(next.brief).toContain('Asked of agent-1');
     repository.git('switch', '--quiet', '--create', 'feat/x');

@@ -1,5 +1,13 @@
 import { spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { unlessCalm } from '../../src/integration/calm-line.ts';
@@ -106,14 +114,13 @@ nothing  in tracked files, .git/config or your branches
     const own = `{\r\n\t"hooks": {"Stop": [{"hooks": [{"type":"command","command":"mine"}]}]},\r\n\t"statusLine": {"command": "echo mine", "type": "command"}}`;
     machine.write(local, own);
     chmodSync(join(machine.folder, local), 0o640);
-    mkdirSync(join(machine.home, '.codex'));
-    writeFileSync(join(machine.home, '.codex', 'hooks.json'), '{"hooks": {}, "mine": 1}\n');
+    machine.write('.codex/hooks.json', '{"hooks": {}, "mine": 1}\n');
     machine.write('.git/info/exclude', '# no line end behind this');
     const before = listFiles(machine);
     const ran = machine.init('-y');
     expect(ran.stdout).toContain('+13 hooks, +status line (yours keeps running)');
-    expect(ran.stdout).toMatch(/~\/\.codex\/hooks\.json +\+8 hooks \(in every repository\)/);
-    expect(ran.stderr).toContain('start codex, type /hooks');
+    expect(ran.stdout).toMatch(/change {3}\.codex\/hooks\.json +\+8 hooks$/m);
+    expect(ran.stderr).toContain('start codex here, type /hooks');
     expect(hooksIn(machine.read(local)).Stop?.[0]).toBe('mine');
     expect(statSync(join(machine.folder, local)).mode & 0o777).toBe(0o640);
     const undone = machine.init('--undo', '-y');
@@ -123,6 +130,59 @@ nothing  in tracked files, .git/config or your branches
       status: 0,
       stderr: expect.stringContaining('Nothing to do'),
     });
+  });
+
+  it('hooks Codex in only here, and leaves the other repositories alone when it is undone', () => {
+    const machine = makeMachine({ codex: 'codex-cli 0.169.0' });
+    const file = '.codex/hooks.json';
+    const other = join(machine.home, 'other');
+    machine.git('clone', '--quiet', machine.folder, other);
+    const inOther = (...args: string[]) =>
+      runOrch(machine, ['-C', other, 'init', ...args], { env: machine.env });
+    expect(machine.init('-y').stdout).toContain(`create   ${file}`);
+    expect(machine.git('status', '--porcelain')).toBe('');
+    expect(existsSync(join(other, file))).toBe(false);
+    expect(inOther('-y').status).toBe(0);
+    const hooks = readFileSync(join(other, file), 'utf8');
+    expect(machine.init('--undo', '-y').status).toBe(0);
+    expect(existsSync(join(machine.folder, file))).toBe(false);
+    expect(readFileSync(join(other, file), 'utf8')).toBe(hooks);
+    expect(existsSync(join(machine.home, file))).toBe(false);
+  });
+
+  it('moves the hooks that an earlier orch gave Codex for every repository, and only those', () => {
+    const machine = makeMachine({ codex: 'codex-cli 0.169.0' });
+    const file = '.codex/hooks.json';
+    machine.init('-y');
+    const own = machine.read(file);
+    machine.init('--undo', '-y');
+    const everywhere = join(machine.home, file);
+    mkdirSync(join(machine.home, '.codex'), { recursive: true });
+    writeFileSync(everywhere, own);
+    const ran = machine.init('-y');
+    expect(ran.stdout).toMatch(/remove {3}~\/\.codex\/hooks\.json +−8 hooks \(in every repository\)/);
+    expect(ran.stderr).toContain('Run orch init in your other repositories.');
+    expect({ here: machine.read(file), everywhere: existsSync(everywhere) }).toEqual({
+      here: own,
+      everywhere: false,
+    });
+    // A file of the user's, broken or not, that has nothing of orch.
+    writeFileSync(everywhere, '{"hooks": {');
+    expect(machine.init('--undo', '-y').status).toBe(0);
+    expect(machine.init('-y').status).toBe(0);
+    expect(readFileSync(everywhere, 'utf8')).toBe('{"hooks": {');
+  });
+
+  it('leaves hooks of Codex that are in commits as they are, and says so', () => {
+    const machine = makeMachine({ codex: 'codex-cli 0.169.0' });
+    machine.write('.codex/hooks.json', '{}\n');
+    machine.git('add', '.codex');
+    machine.git('commit', '--quiet', '--message', 'hooks of the team');
+    expect(machine.init('-y')).toMatchObject({
+      status: 0,
+      stderr: expect.stringContaining('.codex/hooks.json is in commits, and stays as it is'),
+    });
+    expect(machine.read('.codex/hooks.json')).toBe('{}\n');
   });
 
   it('leaves nothing behind where nothing was', () => {
@@ -190,13 +250,12 @@ nothing  in tracked files, .git/config or your branches
     ['hooks of another shape', '{"hooks": []}'],
   ])('changes nothing at all where settings have %s', (_, text) => {
     const machine = makeMachine({ claude: '2.1.325', codex: '0.166.0' });
-    mkdirSync(join(machine.home, '.codex'));
-    writeFileSync(join(machine.home, '.codex', 'hooks.json'), text);
+    machine.write('.codex/hooks.json', text);
     const before = listFiles(machine);
     const ran = machine.init('-y', '--json');
     expect(ran).toMatchObject({ status: 2, stdout: '' });
     expect(errorOf(ran)).toMatchObject({ code: 'CONFIG_INVALID' });
-    expect(errorOf(ran).message).toMatch(/^~\/\.codex\/hooks\.json: .*nothing was changed$/);
+    expect(errorOf(ran).message).toMatch(/^\.codex\/hooks\.json: .*nothing was changed$/);
     expect(listFiles(machine)).toEqual(before);
     expect(machine.init('-y', '--no-codex').status).toBe(0);
     expect(existsSync(join(machine.folder, local))).toBe(true);

@@ -42,8 +42,8 @@ describe('orch status and orch log', () => {
     expect(runOrch(repository, ['log', 'feat-login'], at(noon)).stdout).toBe(
       [
         's1  ‖ paused  30m  $4.10',
-        '  2  09:30  pause  +$4.10  Paused: 1 cost',
-        '  1  09:00  pause          Paused: 1 budget change',
+        '  2  09:30  pause  +$4.10  $4.10 spent',
+        '  1  09:00  pause          Budget set to $20.00',
         '',
       ].join('\n'),
     );

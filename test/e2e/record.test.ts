@@ -25,11 +25,11 @@ describe('orch record', () => {
     );
     expect(say('blocker', 'No access to staging').status).toBe(0);
     expect(say('blocker', 'staging', '--resolve').stdout).toMatch(
-      /^✓ blocker b-\w{6} resolved for x: No access to staging\n◆ ckpt 3 of x: Paused: 1 blocker\n$/,
+      /^✓ blocker b-\w{6} resolved for x: No access to staging\n◆ ckpt 3 of x: Blocker resolved: No access to staging\n$/,
     );
-    expect(say('task', 'T1').stdout).toContain('ckpt 4 of x: Paused: 1 task update');
+    expect(say('task', 'T1').stdout).toContain('ckpt 4 of x: Task: T1\n');
     expect(say('test', '--passed', '141', '--failed', '1', 'login').stdout).toContain(
-      'Paused: 1 test result',
+      'ckpt 5 of x: 1 of 142 tests failed\n',
     );
     expect(repository.git('log', '-1', '--format=%b', 'refs/orchestration/epics/x')).toMatch(
       /^Session 1 · tests 141\/142\n/,

@@ -64,7 +64,7 @@ describe('going on', () => {
     expect(refused.status).toBe(5);
     expect(errorOf(refused)).toMatchObject({
       code: 'SESSION_ACTIVE',
-      hint: 'If nobody works on it there any more, add --take-over',
+      hint: 'If it no longer runs there, add --take-over. An effect without a check then waits until you say --done ID or --replan ID',
     });
     expect(run(other, '--resume', '--take-over').status).toBe(0);
     expect(tasksOf(repository)).toEqual(['lint', 'build', 'slow', 'slow', 'publish']);

@@ -37,7 +37,7 @@ describe('a run whose effect', () => {
     expect(errorOf(first)).toMatchObject({
       code: 'RESUME_NEEDED',
       message: 'release: task 2 (publish) cannot go on now: tell: exited 75 (2 attempts)',
-      hint: 'Go on with: orch run plan.yaml --resume',
+      hint: 'Resume it: orch run plan.yaml --resume',
     });
     expect(first.document.run.status).toBe('resume_needed');
     expect(statusesOf(first.document)).toEqual({
@@ -104,18 +104,25 @@ describe('a run whose effect', () => {
     expect(wordsOf(repository)).toEqual(['build', 'publish', 'tag', 'tell', 'mend', 'tell', 'last']);
   });
 
-  it('stopped a run: whoever starts over is told what is done again', () => {
+  it('was done before the run ended without success: it is not repeated unless the user says so', () => {
     const repository = makePlanned(plan);
     for (const [status, args] of [
       [75, []],
       [9, ['--fresh']],
-      [0, []],
+      [0, ['--fresh']],
     ] as const) {
       const isFirst = readRan(repository).length === 0;
       answerWith(repository, status);
       const { stderr } = runOrch(repository, ['run', 'plan.yaml', ...args], ranIn(repository));
       const said = /^this is not run-\w+ going on \(--resume\): what was done there is done again: tag$/m;
       expect(said.test(stderr)).toBe(!isFirst);
+      if (status === 0) continue;
+      const plain = runOrch(repository, ['run', 'plan.yaml'], ranIn(repository));
+      expect(plain.status).toBe(75);
+      if (status === 9)
+        expect(plain.stderr).toMatch(
+          /^error: release: run-\w+ is blocked, and had done tag by then\n +Continue it: --resume\. Start over, and do that again: --fresh\.\n$/,
+        );
     }
     expect(wordsOf(repository).filter((word) => word === 'tag')).toHaveLength(3);
     const after = runOrch(repository, ['run', 'plan.yaml'], ranIn(repository));

@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { readText } from '../support/checkpoints.ts';
 import { type Behaviour, type EffectServer, startEffectServer } from '../support/effect-server.ts';
@@ -53,7 +55,7 @@ describe('orch run with effects', () => {
     const first = await run(repository);
     expect(first.status).toBe(75);
     expect(first.stderr).toMatch(
-      /^release: RUN on x, session 1\n1\/3 ✓ build +\d+s\n +notify: answered 503: closed; again in \d ms\n2\/3 ‖ publish +notify: answered 503: closed \(2 attempts\)\nerror: release: task 2 \(publish\) cannot go on now: notify: answered 503: closed \(2 attempts\)\n +Go on with: orch run release.yaml --resume -e x\n$/,
+      /^release: RUN on x, session 1\n1\/3 ✓ build +\d+s\n +notify: answered 503: closed; again in \d ms\n2\/3 ‖ publish +notify: answered 503: closed \(2 attempts\)\nerror: release: task 2 \(publish\) cannot go on now: notify: answered 503: closed \(2 attempts\)\n +Resume it: orch run release.yaml --resume -e x\n$/,
     );
 
     const plain = await run(repository);
@@ -71,7 +73,7 @@ describe('orch run with effects', () => {
     expect(new Set(server.received.map(({ key }) => key)).size).toBe(1);
   });
 
-  it('exits 3 where one is blocked, with its reason; what was changed in the plan is said', async () => {
+  it('exits 3 where one is blocked, with its reason; one that was tried and is different now waits for a choice', async () => {
     const repository = makeRepositoryWithCommit();
     const { server, answer } = await startMoody();
     writePlan(repository, server);
@@ -92,11 +94,18 @@ describe('orch run with effects', () => {
 
     writePlan(repository, server, ', method: PUT');
     answer({ status: 200 });
-    const again = await run(repository, ['--resume']);
-    expect(again.status).toBe(0);
-    expect(again.stderr).toContain(
-      'effect notify was changed: it gets a new key; as it was before, it may have been done\n',
+    const asked = await run(repository, ['--resume']);
+    expect(asked.status).toBe(3);
+    expect(asked.stderr).toMatch(
+      /is blocked: notify: it was tried as [0-9a-f]{16}, and is [0-9a-f]{16} now\. Send it as it is now: --replan notify\. Send it as it was planned: --as-planned notify\. If it was done: --done notify\n/,
     );
+    expect(
+      server.received.map(({ method }) => method),
+      'nothing was sent',
+    ).not.toContain('PUT');
+    const again = await run(repository, ['--resume', '--replan', 'notify']);
+    expect(again.status).toBe(0);
+    expect(again.stderr).toContain('effect notify is sent as it is now, under a new key\n');
     expect(readText(repository.folder, 'tags'), 'what was acknowledged is not done again').toBe('tagged\n');
     expect(new Set(server.received.map(({ method, key }) => `${method} ${key}`)).size).toBe(2);
   });
@@ -128,6 +137,13 @@ describe('orch run with effects', () => {
     );
     expect(server.applied).toEqual(['/notify']);
     expect(new Set(server.received.map(({ key }) => key)).size).toBe(1);
+    // The run is this clone's by now, and what the other one may have done is as unknown as before.
+    expect((await run(repository, ['--resume'], other)).status).toBe(3);
+    expect(existsSync(join(repository.folder, 'tags'))).toBe(false);
+    const done = await run(repository, ['--resume', '--done', 'tag'], other);
+    expect(done.status).toBe(0);
+    expect(done.stderr).toContain('effect tag counts as done because you say so\n');
+    expect(existsSync(join(repository.folder, 'tags'))).toBe(false);
   });
 
   it('can be seen in git before the first is tried, whatever the policy', async () => {

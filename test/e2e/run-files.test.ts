@@ -80,6 +80,8 @@ describe.each(engines)('what runs keep in the tree, with the %s engine', (engine
           key: `key-${id}`,
           digest: id,
           what: `POST http://127.0.0.1/${id}`,
+          content: null,
+          whole: false,
         })),
       });
 

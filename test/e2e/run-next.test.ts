@@ -47,7 +47,7 @@ describe('orch status, of a run that did not come to its end', () => {
     const again = runOrch(repository, ['run', 'plan.yaml', '-e', 'e', '--resume']);
     expect(again.status).toBe(4);
     expect(again.stderr, 'orch resume would begin another session').not.toContain('orch resume');
-    expect(again.stderr).toContain('Give it more: the same again with --budget +10\n');
+    expect(again.stderr).toContain('Give it more: the same command with --budget +10\n');
   });
 });
 
@@ -130,7 +130,7 @@ it('two plans of one name are not taken for one another; one that was moved is s
   }
   renameSync(join(repository.folder, 'one/deploy.yaml'), join(repository.folder, 'three/deploy.yaml'));
   repository.write('three/deploy.yaml', plan('one', 0));
-  expect(run('three', '--resume').status).toBe(0);
+  expect(run('three', '--resume', '--replan', 'end').status).toBe(0);
   // It has come to its end: nothing of it can be mistaken.
   expect(run('two').status).toBe(0);
   expect(readRan(repository)).toEqual(['one', 'two']);

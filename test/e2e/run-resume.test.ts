@@ -21,7 +21,7 @@ describe('a run that was killed', () => {
     const plain = run(repository);
     expect(plain.status).toBe(75);
     expect(plain.stderr).toMatch(
-      /release: a run stopped in task 3 \(slow\), .*\n +Go on: --resume. Start over: --fresh.\n/,
+      /release: a run stopped in task 3 \(slow\), .*\n +Continue it: --resume. Start over: --fresh.\n/,
     );
     expect(isAlive(slow.pid)).toBe(true);
     letGo(repository);

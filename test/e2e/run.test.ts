@@ -50,15 +50,15 @@ describe('orch run', () => {
     const document: RunDocument = JSON.parse(ran.stdout);
     expect(document.run).toMatchObject({ name: 'release', status: 'failed', effects: [] });
     expect(document.run.tasks).toEqual([
-      { id: 'lint', number: 1, status: 'succeeded', attempts: 1 },
-      { id: 'test', number: 2, status: 'succeeded', attempts: 2 },
-      { id: 'tell', number: 3, status: 'skipped', attempts: 0 },
-      { id: 'publish', number: 4, status: 'failed', attempts: 1 },
+      { id: 'lint', number: 1, name: 'lint', status: 'succeeded', attempts: 1 },
+      { id: 'test', number: 2, name: 'test', status: 'succeeded', attempts: 2 },
+      { id: 'tell', number: 3, name: 'tell', status: 'skipped', attempts: 0 },
+      { id: 'publish', number: 4, name: 'publish', status: 'failed', attempts: 1 },
     ]);
     expect(errorOf(ran)).toMatchObject({
       code: 'TASK_FAILED',
       message: 'release: task 4 (publish) failed: exit status 7',
-      hint: 'Mend it, then go on with: orch run plan.yaml --resume',
+      hint: 'Fix it, then resume: orch run plan.yaml --resume',
     });
     const again = runOrch(repository, ['run', 'plan.yaml'], { env: { ...env, FAILS: '7' } });
     expect(again.stderr).toMatch(
@@ -186,7 +186,7 @@ describe('orch run', () => {
 
   it.each([
     [['run'], 'which plan? Name its file'],
-    [['run', 'plan.yaml', '--fresh', '--resume'], 'they cannot go together'],
+    [['run', 'plan.yaml', '--fresh', '--resume'], 'they cannot be combined'],
     [['run', 'plan.yaml', '--jobs', '0'], '--jobs 0: it is a whole number from 1 to 256'],
     [['run', 'latin1.yaml'], 'latin1.yaml is not written in UTF-8'],
   ])('refuses %j', (args, message) => {

@@ -11,6 +11,7 @@ const session = {
   status: 'string',
   agent: 'null',
   writer: 'string',
+  host: 'string',
   parentSessionId: 'null',
   startedAt: 'string',
   endedAt: 'null',
@@ -19,6 +20,14 @@ const session = {
   latestCheckpointId: 'string',
 };
 const ended = { ...session, endedAt: 'string' };
+const atWork = {
+  sessionId: 'string',
+  number: 'number',
+  agent: 'null',
+  status: 'string',
+  startedAt: 'string',
+  waiting: 'null',
+};
 const checkpoint = {
   id: 'string',
   seq: 'number',
@@ -123,6 +132,7 @@ describe('the JSON of', () => {
       pendingEvents: 'number',
       context: 'null',
       questions: [],
+      agents: [atWork],
     });
   });
 
@@ -143,13 +153,14 @@ describe('the JSON of', () => {
       pendingEvents: 'number',
       context: 'null',
       questions: [],
+      agents: [],
     };
     expect(read('status')).toEqual({ epics: [status], faults: [] });
     expect(read('session', 'status', '-e', 'x')).toEqual(status);
     const logged = { ...checkpoint, figures: 'string', spentUsd: 'number' };
     expect(read('log', 'x')).toEqual({
       epicId: 'string',
-      sessions: [ended],
+      sessions: [{ ...ended, asked: [], result: 'null', commits: [] }],
       checkpoints: [logged],
       total: 'number',
     });
@@ -225,12 +236,21 @@ describe('the JSON of', () => {
     expect(read('plan.yaml')).toEqual({
       run: {
         ...head,
-        tasks: [{ id: 'string', number: 'number', status: 'string', attempts: 'number' }],
+        tasks: [{ id: 'string', number: 'number', name: 'string', status: 'string', attempts: 'number' }],
         effects: [{ id: 'string', key: 'string', status: 'string' }],
       },
     });
     expect(read('--list')).toEqual({ epicId: 'string', runs: [head] });
-    const task = { id: 'string', number: 'number', needs: [], when: 'string', files: [], artifacts: [] };
+    const task = {
+      id: 'string',
+      number: 'number',
+      name: 'string',
+      needs: [],
+      when: 'string',
+      files: [],
+      artifacts: [],
+      waits: [],
+    };
     expect(read('plan.yaml', '--dry-run')).toEqual({
       plan: {
         name: 'string',

@@ -133,6 +133,11 @@ export const seeds: readonly Seed[] = [
   { target: 'test output', found: 'lines without end', input: `Tests ${flood(' ')}\n${flood('\n')}` },
   {
     target: 'redaction',
+    found: 'a connection string could be parted in many ways, and all were tried',
+    input: `jdbc:mysql://h/db?user=a&pas${'sql://h/db?user=a&pas'.repeat(45)}`,
+  },
+  {
+    target: 'redaction',
     found: 'a password in an address right behind another',
     input: `https://user:p4ss${'w0rdX9'}@h:https://user:p4ss${'w0rdY8'}@g`,
   },

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { parseSpec } from '../../src/integration/spec.ts';
 import { chooseTasks } from '../../src/plan/batch-choice.ts';
-import { markCompleted } from '../../src/plan/batch-evidence.ts';
+import { markTasks } from '../../src/plan/batch-evidence.ts';
 import type { Situation } from '../../src/plan/batch-situation.ts';
 import { findPosition, layOutBatches } from '../../src/plan/batches.ts';
 import { shareFiles } from '../../src/plan/files.ts';
@@ -82,7 +82,7 @@ it('batch after batch completes all tasks, none before what it depends on, and n
           for (const other of newly.slice(0, index)) expect(shareFiles(task.files, other.files)).toBe(false);
         }
         for (const { id } of newly) done.add(id);
-        const after = markCompleted(situation, newly);
+        const after = markTasks(situation, newly, 'completed');
         // The same call again, before it is committed, is about the same tasks and completes nothing more.
         expect(chooseTasks(after, new Set(), null).newly).toEqual([]);
         situation = commit(after);
@@ -103,7 +103,7 @@ it('a task whose dependencies are open is refused, and one that is done is done'
       const situation = begin(texts);
       const [first] = situation.position.batch?.tasks ?? [];
       if (first === undefined) return;
-      const after = markCompleted(situation, [first]);
+      const after = markTasks(situation, [first], 'completed');
       expect(chooseTasks(after, new Set(), [first.id])).toEqual({ newly: [], already: [first.id] });
       for (const { task, waitsFor } of situation.position.blocked)
         expect(() => chooseTasks(situation, new Set(), [task.id])).toThrow(

@@ -202,6 +202,8 @@ describe('orch in the settings of Claude Code', () => {
     expect(eventsOf({ version: '2.1.76' })).not.toContain('StopFailure');
     for (const fresh of ['2.1.78', '2.2.0', '3.0.0']) expect(eventsOf({ version: fresh })).toHaveLength(13);
     expect(eventsOf(shared)).toEqual(eventsOf(local));
+    // Whoever hooks into this one has to make the worktree.
+    expect(eventsOf({ ...local, version: '99.0.0' })).not.toContain('WorktreeCreate');
   });
 
   it('is refused, with a reason, where the settings are not what they should be', () => {

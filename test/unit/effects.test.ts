@@ -56,7 +56,7 @@ describe('planning effects', () => {
     expect(keysOf(after)).toEqual(keysOf(before));
     expect(after.planned.map(({ record }) => record.status)).toEqual(['acknowledged', 'planned', 'planned']);
     expect(missingEffects(after.planned).map(({ record }) => record.id)).toEqual(['two', 'three']);
-    expect(after.planned.map(({ replay }) => replay)).toEqual(['none', 'here', 'here']);
+    expect(missingEffects(after.planned).map(({ record }) => record.tried)).toEqual(['no', 'no']);
     expect(after.changes).toEqual([]);
   });
 
@@ -71,22 +71,20 @@ describe('planning effects', () => {
     expect(planEffects(changed, run, carry(after)).changes).toEqual(after.changes);
   });
 
-  it('gives what was changed before it was done a new key, and only that', () => {
+  it('gives what was changed before it was tried a new key, and only that', () => {
     const before = planEffects([task('a', effect('tag'), effect('mail'))], run);
     const after = planEffects([task('a', effect('tag', 'otherwise'), effect('mail'))], run, carry(before));
     expect(after.planned[0]?.record.key).not.toBe(before.planned[0]?.record.key);
     expect(after.planned[1]?.record.key).toBe(before.planned[1]?.record.key);
-    expect(after.planned[0]?.replay).toBe('here');
-    expect(after.changes).toEqual([
-      'effect tag was changed: it gets a new key; as it was before, it may have been done',
-    ]);
+    expect(after.planned[0]).toMatchObject({ hold: null, record: { digest: 'otherwise', tried: 'no' } });
+    expect(after.changes).toEqual(['effect tag was changed before it was tried: it is sent as it is now']);
   });
 
   it('says what was planned and is not in the plan any more', () => {
     const before = planEffects([task('a', effect('tag'), effect('mail'))], run);
     const after = planEffects([task('a')], run, carry(before, { mail: 'acknowledged' }));
     expect(after.changes).toEqual([
-      'effect tag is not in the plan any more; it was planned, and may have been done',
+      'effect tag is no longer in the plan; it was planned, and may have been done',
     ]);
   });
 

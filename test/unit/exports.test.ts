@@ -50,6 +50,7 @@ it('the library exports exactly this', () => {
     'runPlan',
     'saveCheckpoint',
     'shouldCheckpoint',
+    'startBatch',
     'startSession',
     'sync',
     'transition',

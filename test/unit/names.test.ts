@@ -13,6 +13,7 @@ describe('the name of a checkpoint', () => {
     ['latest~2', { kind: 'latest', back: 2 }],
     ['green', { kind: 'green' }],
     ['s7', { kind: 'session', number: 7 }],
+    ['run-x7k2mf', { kind: 'run', run: 'run-x7k2mf' }],
     ['2h ago', { kind: 'before', at: now - 2 * 3_600_000 }],
     ['90 minutes ago', { kind: 'before', at: now - 90 * 60_000 }],
     ['1w ago', { kind: 'before', at: now - 7 * 86_400_000 }],

@@ -120,7 +120,7 @@ describe('a batch', () => {
 
   it('is never longer than was asked', () => {
     const tasks = ['p', 'q', 'r'].map((id) => ({ id, needs: [], files: [`${id}.ts`] }));
-    expect(nextBatch(tasks, new Set(), 2).map(({ id }) => id)).toEqual(['p', 'q']);
+    expect(nextBatch(tasks, new Set(), { most: 2 }).map(({ id }) => id)).toEqual(['p', 'q']);
   });
 
   it('follows batch, until every task was in one', () => {

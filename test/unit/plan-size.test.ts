@@ -28,7 +28,7 @@ function makePart(plan: Plan, run: string, status: RunHead['status'], startedAt:
     { status: 'succeeded', attempts: 1, digest, artifacts: [], at: startedAt },
   ]);
   const effects = planEffects(plan.tasks, run, nothingCarried).planned.map(({ record }) => {
-    const { kind: _, run: __, id, ...rest } = record;
+    const { kind: _, run: __, id, content: ___, ...rest } = record;
     return [id, { ...rest, status: 'acknowledged', at: startedAt }];
   });
   const head = {

@@ -53,6 +53,7 @@ it('I7: a task that used the budget up begins no effect; it counts as done, and 
       wish: { kind: 'plain' },
       worktree: cwd,
       env: inheritedEnvironment(),
+      choices: new Map(),
       session: {
         epic,
         budget: '1',
@@ -66,7 +67,14 @@ it('I7: a task that used the budget up begins no effect; it counts as done, and 
     if (begun.kind !== 'begun') throw new Error('there was a run before');
     const { run, started } = begun;
     const effects = new Map(run.effects.map(({ record }) => [record.id, record]));
-    const work = { run, target: started.target, tasks: new Map(), effects, kept: { bytes: 0 } };
+    const work = {
+      run,
+      target: started.target,
+      tasks: new Map(),
+      effects,
+      kept: { bytes: 0 },
+      made: new Map(),
+    };
     // Nobody watches over it, who would be just as fast.
     const ports = {
       ...orch,

@@ -32,7 +32,8 @@ it('the plugins have the hooks that orch init writes', async () => {
     pathOf('templates/plugin/hooks/hooks.json'),
   );
   const codex = addToCodex(null, { command, shared: true });
-  await expect(unlessIn(`"\${CODEX_HOME:-$HOME/.codex}/hooks.json"`, 'codex', codex)).toMatchFileSnapshot(
+  const hookFiles = `"\${CODEX_HOME:-$HOME/.codex}/hooks.json" "$(git rev-parse --show-toplevel 2>/dev/null)/.codex/hooks.json"`;
+  await expect(unlessIn(hookFiles, 'codex', codex)).toMatchFileSnapshot(
     pathOf('templates/plugin/hooks/codex.json'),
   );
 });

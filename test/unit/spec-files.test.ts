@@ -60,7 +60,7 @@ describe('a spec', () => {
       'tasks:4 tasks[2].id: B is there twice',
       'tasks:4 tasks[2].depends_on[0]: B depends on X, which is no task',
       expect.stringContaining('tasks:5 tasks[3].id: found "a b"; allowed: a word of letters'),
-      'tasks:6 tasks[4]: found 7; allowed: a mapping with id, content, status, depends_on, evidence',
+      'tasks:6 tasks[4]: found 7; allowed: a mapping with id, content, name, status, depends_on, file, evidence',
       'dependencies:3 phases[0].tasks[0]: unknown key files, did you mean file?',
       'dependencies:4 phases[0].tasks[1].id: Z is no task of tasks.yaml',
       'dependencies:5 phases[0].tasks[2].depends_on: found "A"; allowed: a list of task ids',
