@@ -21,7 +21,8 @@ const isFar = [
   `read -r m _ <"$f.far"`,
   `read -r n <"$f.now"`,
   `[ "$n" -lt "$m" ]`,
-  `echo $((n+1)) >"$f.now"`,
+  // Written over, not anew: ext4 waits for the disk where a file is emptied first.
+  `echo $((n+1)) 1<>"$f.now"`,
   `[ "$f.far" -nt "$f.now" ]`,
 ].join(' && ');
 const lookBeside = `{ echo >"$f.busy"; { export ORCH_ASIDE=1; o; } <&3 >/dev/null 2>&1 & } 3<&0`;
