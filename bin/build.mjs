@@ -148,6 +148,7 @@ export async function build(root) {
         minifySyntax: true,
         // The dynamic imports stay as they are written, except that CommonJS loads them with require.
         supported: { 'dynamic-import': false },
+        define: { ...common.define, 'import.meta.dirname': '__dirname' },
         plugins: [splitAtDynamicImports(source, entry), withoutSubprograms],
       }),
     ),

@@ -36,8 +36,13 @@ function install() {
   const quiet = ['--no-audit', '--no-fund', '--loglevel=error'];
   const args = ['install', '--no-save', '--include=dev', '--ignore-scripts', ...quiet];
   const windows = process.platform === 'win32';
+  // `npm install -g .` runs this too, and would have the packages installed where it installs orch.
+  const env = Object.fromEntries(
+    Object.entries(process.env).filter(([name]) => !/^npm_config_(global|prefix|location)$/i.test(name)),
+  );
   const { status } = spawnSync(windows ? 'npm.cmd' : 'npm', args, {
     cwd: root,
+    env,
     stdio: ['ignore', 2, 2],
     shell: windows,
   });

@@ -6,7 +6,7 @@ const epicShape = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 const deviceName = /^(con|prn|aux|nul|com[0-9]|lpt[0-9])(\.|$)/i;
 
 function epicProblem(text: string): string | null {
-  if (!epicShape.test(text)) {
+  if (typeof text !== 'string' || !epicShape.test(text)) {
     return 'an epic id begins with a letter or digit, goes on with letters, digits, ".", "_" or "-", and is at most 64 long';
   }
   if (text.includes('..')) return 'an epic id has no ".."';
@@ -24,6 +24,9 @@ export function isEpicId(text: string): boolean {
 export function parseEpicId(text: string): EpicId {
   const problem = epicProblem(text);
   if (problem === null) return text as EpicId; // the one place where an epic id is made
+  // A program without types may hand over anything.
+  if (typeof text !== 'string')
+    throw new OrchError('EPIC_ID_INVALID', 'an epic id is a text', { hint: 'Try my-feature' });
   const suggestion = slugOf(text);
   throw new OrchError(
     'EPIC_ID_INVALID',
@@ -48,6 +51,7 @@ export function slugOf(text: string): EpicId | null {
 
 function parser<Id extends string>(what: string, shape: RegExp) {
   return (text: string): Id => {
+    if (typeof text !== 'string') throw new OrchError('USAGE', `this is not ${what}`);
     if (shape.test(text)) return text as Id; // the shape was just checked
     throw new OrchError('USAGE', `${JSON.stringify(text.slice(0, 80))} is not ${what}`);
   };

@@ -1,16 +1,12 @@
 /* The library: everything a program can do with orch, bound to the current folder unless told otherwise. */
-export { type BriefInput, formatCheckpointSummary, generateResumeBrief } from './checkpoint/brief/brief.ts';
+export type { BriefInput } from './checkpoint/brief/brief.ts';
 export type { Brief } from './checkpoint/brief/fit.ts';
-export { hasResumableContext } from './checkpoint/brief/source.ts';
 export type { CheckpointDocument } from './checkpoint/document.ts';
 export type { Checkpoint, Listing } from './checkpoint/list.ts';
 export {
-  decide,
   defaultPolicy,
   type Policy,
   type Policy as CheckpointPolicy,
-  shouldCheckpoint,
-  type Verdict,
   type View,
 } from './checkpoint/policy.ts';
 export type { Publication } from './checkpoint/publication.ts';
@@ -32,10 +28,51 @@ export {
   type StartedBatch,
   startBatch,
 } from './library/batches.ts';
+export type { LoadedCheckpoint as StoredCheckpoint } from './library/checkpoints.ts';
 export * from './library/checkpoints.ts';
+export {
+  type AgentContext,
+  type BudgetNotice,
+  type ContextInput,
+  type CostUpdate,
+  createSessionContext,
+  generateEpicId,
+  generateSessionId,
+  getBudgetStatus,
+  isBudgetExceeded,
+  type OrchestrationContext,
+  updateSessionCost,
+  type WithBudget,
+} from './library/context.ts';
+export {
+  decide,
+  formatCheckpointSummary,
+  generateResumeBrief,
+  hasResumableContext,
+  shouldCheckpoint,
+  type Verdict,
+} from './library/deciding.ts';
 export { type ProgramEffect, type RunEffectsOptions, runEffects } from './library/effects.ts';
+export {
+  archiveEpic,
+  deleteEpic,
+  type EpicInfo,
+  type EpicList,
+  listEpics,
+  renameEpic,
+  restoreEpic,
+} from './library/epics.ts';
 export * from './library/gates.ts';
 export { type RunPlanOptions, runPlan } from './library/plans.ts';
+export {
+  type BriefOptions,
+  type CostReport,
+  type EpicBrief,
+  readBrief,
+  readCost,
+  readCostReport,
+  setBudget,
+} from './library/reading.ts';
 export * from './library/recording.ts';
 export {
   type DiffInput,
@@ -50,7 +87,7 @@ export {
   checkCheckpointTrigger,
   completeSession,
   type EndedSession,
-  type OrchestrationContext,
+  listSessions,
   pauseSession,
   readStatus,
   resumeSession,
@@ -60,6 +97,13 @@ export {
   startSession,
 } from './library/sessions.ts';
 export { acceptBudget, previewSync, type Synced, type SyncOptions, sync } from './library/sync.ts';
+export {
+  type CleanedUp,
+  type CleanUpOptions,
+  cleanUp,
+  type Diagnosed,
+  runDoctor,
+} from './library/upkeep.ts';
 export type { Where } from './library/where.ts';
 export type { Orch, OrchOptions } from './orch.ts';
 export { openOrch } from './orch.ts';

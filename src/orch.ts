@@ -14,6 +14,7 @@ import { type Clock, type Random, realClock, realRandom } from './system/clock.t
 import { type Disk, realDisk, statIfThere } from './system/files.ts';
 import { hostName } from './system/process.ts';
 import type { EpicId, WriterId } from './types.ts';
+import { toMicros } from './units.ts';
 
 export type { Claim };
 
@@ -30,7 +31,10 @@ export type OrchOptions = {
   /** What this machine is called where sessions are shown; empty to keep its name out of the history. */
   readonly host?: string;
   /** How sessions are kept, where it is not as the repository's config says. */
-  readonly settings?: Partial<SessionSettings>;
+  readonly settings?: Partial<Omit<SessionSettings, 'newEpicBudget'>> & {
+    /** What a new epic may spend, in dollars; null: no limit. */
+    readonly newEpicBudgetUsd?: number | null;
+  };
   /** Told of what went on behind the scenes. */
   readonly onReport?: (what: string) => void;
   readonly clock?: Partial<Clock>;
@@ -133,7 +137,7 @@ export async function openOrch(options: OrchOptions = {}): Promise<Orch> {
     },
     mayUseAddress: async (address) =>
       !(await listUnapproved()).some(({ key, value }) => key === 'sync.remote' && value === address),
-    readSettings: async () => ({ ...settingsOf(await readConfig()), ...options.settings }),
+    readSettings: async () => ({ ...settingsOf(await readConfig()), ...settingsFrom(options) }),
     readPrices: async () => (await readConfig()).prices,
     redact,
     findSecret,
@@ -162,6 +166,12 @@ export async function openOrch(options: OrchOptions = {}): Promise<Orch> {
     report,
     close: () => git.close(),
   };
+}
+
+function settingsFrom({ settings = {} }: OrchOptions): Partial<SessionSettings> {
+  const { newEpicBudgetUsd, ...others } = settings;
+  if (newEpicBudgetUsd === undefined) return others;
+  return { ...others, newEpicBudget: newEpicBudgetUsd === null ? null : toMicros(newEpicBudgetUsd) };
 }
 
 /** Where what went on behind the scenes is written. */

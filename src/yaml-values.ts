@@ -3,6 +3,7 @@ import { isTaskId } from './ids.ts';
 import { findNearest } from './spelling.ts';
 import { cutBytes } from './text.ts';
 import { parseDuration } from './units.ts';
+import { type JsonSchema, takes } from './yaml-taken.ts';
 
 /** What stands in the file, in a few words. */
 export function describeValue(value: unknown): string {
@@ -23,8 +24,9 @@ export function value<T>(
   allowed: string,
   read: (given: unknown) => T | undefined,
   explain: (given: unknown) => string | null = () => null,
+  json: JsonSchema = {},
 ) {
-  return z.pipe(
+  const shape = z.pipe(
     z.unknown(),
     z.transform((given: unknown, context): T => {
       const meaning = read(given);
@@ -34,6 +36,7 @@ export function value<T>(
       return z.NEVER;
     }),
   );
+  return takes(shape, { kind: 'value', allowed, json });
 }
 
 /** Tells a key that is not known from a value that is wrong: the place to show is the key's own. */
@@ -50,7 +53,7 @@ function mapping<Shape extends z.core.$ZodShape>(
 ) {
   const known = Object.keys(shape);
   const inside = z.object(shape);
-  return z.pipe(
+  const whole = z.pipe(
     value(`a mapping with ${known.join(', ')}`, (given) => {
       const found = read(given);
       return isMapping(found) ? found : undefined;
@@ -69,6 +72,7 @@ function mapping<Shape extends z.core.$ZodShape>(
       return parseInside(inside, all, context, ([key]) => key === undefined || !misspelt.has(key));
     }),
   );
+  return takes(whole, { kind: 'mapping', shape, orNothing: isMapping(read(null)) });
 }
 
 /** What `shape` makes of a value; its issues become those of the value around it. */
@@ -102,25 +106,40 @@ export function entry<Shape extends z.core.$ZodShape>(shape: Shape, findElsewher
 
 /** The word `auto`, or what `shape` says. */
 export function autoOr<T>(shape: z.ZodMiniType<T>) {
-  return z.pipe(
+  const whole = z.pipe(
     z.unknown(),
     z.transform((given: unknown, context): 'auto' | T =>
       given === 'auto' ? given : parseInside(shape, given, context),
     ),
   );
+  return takes(whole, { kind: 'auto', other: shape });
 }
 
 export function list<Item extends z.core.$ZodType>(allowed: string, item: Item) {
   const given = value<unknown[]>(allowed, (found) => (Array.isArray(found) ? found : undefined));
-  return z.pipe(given, z.array(item));
+  return takes(z.pipe(given, z.array(item)), { kind: 'list', allowed, item });
 }
 
-export const trueOrFalse = value('true or false', (given) =>
-  typeof given === 'boolean' ? given : undefined,
+const noExplanation = () => null;
+
+export const trueOrFalse = value(
+  'true or false',
+  (given) => (typeof given === 'boolean' ? given : undefined),
+  noExplanation,
+  { type: 'boolean' },
 );
 
 export function oneOf<Word extends string>(words: readonly Word[]) {
-  return value(words.join(', '), (given) => words.find((word) => word === given));
+  return value(words.join(', '), (given) => words.find((word) => word === given), noExplanation, {
+    enum: [...words],
+  });
+}
+
+/** A whole number within bounds, as a value of its own. */
+export function whole(least: number, most: number) {
+  const allowed = `a whole number from ${least} to ${most}`;
+  const json = { type: 'integer', minimum: least, maximum: most };
+  return value(allowed, (given) => readWhole(given, least, most), noExplanation, json);
 }
 
 /** A whole number within bounds. */
@@ -130,16 +149,24 @@ export function readWhole(given: unknown, least: number, most: number): number |
     : undefined;
 }
 
+const durationText = { type: 'string', pattern: '^\\s*([0-9.]+\\s*(ms|s|m|h|d)\\s*)+$' };
+
 /** A duration within bounds, which are named as the user would write them. */
 export function duration(example: string, least: string, most: string) {
   const allowed = `a duration such as ${example} (ms, s, m, h, d), from ${least} to ${most}`;
-  return value(allowed, (given) => readDuration(given, least, most));
+  return value(allowed, (given) => readDuration(given, least, most), noExplanation, durationText);
 }
 
 /** The same, or `off`. */
 export function durationOrOff(example: string, least: string, most: string) {
   const allowed = `a duration such as ${example} (ms, s, m, h, d), from ${least} to ${most}, or off`;
-  return value(allowed, (given) => (isOff(given) ? null : readDuration(given, least, most)));
+  const json = { anyOf: [durationText, { enum: ['off', false] }] };
+  return value(
+    allowed,
+    (given) => (isOff(given) ? null : readDuration(given, least, most)),
+    noExplanation,
+    json,
+  );
 }
 
 /** YAML of old reads `off` as false, and some editors write it so. */
@@ -168,11 +195,17 @@ export function readTaskId(given: unknown): string | undefined {
 export const taskId = value(
   'a word of letters, digits, ".", "_" and "-", at most 64 long, beginning with a letter or digit',
   readTaskId,
+  noExplanation,
+  { type: ['string', 'integer'], pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$' },
 );
 
 /** A name that a list shows, on one line. */
-export const lineOfText = value('a name on one line, at most 64 long', (given) =>
-  isWord(given) && given.length <= 64 && !/[\p{Control}\u2028\u2029]/u.test(given) ? given : undefined,
+export const lineOfText = value(
+  'a name on one line, at most 64 long',
+  (given) =>
+    isWord(given) && given.length <= 64 && !/[\p{Control}\u2028\u2029]/u.test(given) ? given : undefined,
+  noExplanation,
+  { type: 'string', maxLength: 64 },
 );
 
 /** How a process is started: a line for the shell, or a program and its arguments without one. */
@@ -184,6 +217,8 @@ export const command = value<string | readonly string[]>(
       Array.isArray(given) && given.every((word) => typeof word === 'string' && !word.includes('\0'));
     return isList && isWord(given[0]) ? given : undefined;
   },
+  noExplanation,
+  { anyOf: [{ type: 'string' }, { type: 'array', items: { type: 'string' }, minItems: 1 }] },
 );
 
 /** A timer that is set for longer than this goes off at once. */

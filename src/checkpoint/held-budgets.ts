@@ -87,6 +87,13 @@ export function findRaised(home: string, epic: EpicId, stored: State): RaisedBud
   return inForce === stored || from === null ? null : describeRise(epic, from, budgetOf(stored));
 }
 
+/** The limit that counts here goes along when an epic gets another name. */
+export async function copyHeld(ports: HoldPorts, from: EpicId, to: EpicId): Promise<void> {
+  const held = readTextIfThere(fileFor(ports.home, from));
+  if (held === null || readHeld(ports.home, to) !== null) return;
+  await writeAtomically(ports.disk, fileFor(ports.home, to), Buffer.from(held), ports.random.id(8));
+}
+
 /** The user's yes: the budget that arrived counts from now on. */
 export function acceptBudget({ disk, home }: HoldPorts, epic: EpicId): void {
   removeIfThere(disk, fileFor(home, epic));

@@ -89,7 +89,8 @@ export async function* walkEpic(
   for await (const commit of walkEpicCommits(ports, epic, lost, most)) {
     merged ||= commit.parents.length > 1;
     const checkpoint = describeCommit(commit);
-    if (checkpoint) yield { checkpoint, commit, index: index++, merged };
+    // Older ones may say a name that the epic had before.
+    if (checkpoint) yield { checkpoint: { ...checkpoint, epicId: epic }, commit, index: index++, merged };
   }
 }
 

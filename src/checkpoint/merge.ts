@@ -1,30 +1,15 @@
-import { emptyRow, exceeds, usedBy, withTotals } from '../cost/ledger.ts';
-import { spentIn } from '../cost/money.ts';
-import { hash } from '../digest.ts';
+import { emptyRow, exceeds, usedBy } from '../cost/ledger.ts';
 import { hasCode, OrchError } from '../errors.ts';
 import { append } from '../git/append.ts';
 import type { Commit, GitEngine } from '../git/engine.ts';
-import { idAlphabet, makeCheckpointId } from '../ids.ts';
 import { lookUp } from '../keyed.ts';
-import { budgetOf } from '../state/current.ts';
-import { join } from '../state/join.ts';
-import type { State } from '../state/lists.ts';
 import type { EpicId, Oid } from '../types.ts';
-import { formatInstant, toUsd } from '../units.ts';
 import { listBeside, readRunFiles } from './beside.ts';
-import { generateResumeBrief } from './brief/brief.ts';
-import { type Composed, keepNewest } from './compose.ts';
+import { composeMerge } from './derived.ts';
 import { formatDocument, maxJoinedBytes } from './document.ts';
-import { fitDocument } from './fit.ts';
-import { formatMessage } from './message.ts';
-import { describeNotSaved } from './not-saved.ts';
 import { readEnd, type Saved } from './read.ts';
-import { editRunFiles, pathOfRunFile, type RunFile } from './run-files.ts';
 import { noRows, type OwnRows, reconcileOwn } from './set-back.ts';
-import { briefName, documentName, epicFolder, epicRef } from './tree.ts';
-
-/** Documents that stay beside a merge. Not a setting: two machines must make the same commit. */
-const keptBesideMerge = 5;
+import { epicRef } from './tree.ts';
 
 export type Merged = {
   readonly tip: Oid;
@@ -69,8 +54,13 @@ async function mergeOnce(git: GitEngine, epic: EpicId, theirs: Oid, own: OwnRows
   }
   if (ours === null || mine === null) throw new Error('a merge of fewer than two');
   const [newer, older] = compareCommits(mine.commit, other.commit) > 0 ? [mine, other] : [other, mine];
-  const beside = await listBeside(git, newer.commit.tree, epic);
-  const olderFiles = await readRunFiles(git, older.commit.tree, epic);
+  // A side that was saved under a former name has another folder: none of it is gone on with.
+  const base = newer.document.epicId === epic ? newer.commit.tree : null;
+  const beside = base === null ? [] : await listBeside(git, base, epic);
+  const olderFiles = [
+    ...(base === null ? await readRunFiles(git, newer.commit.tree, newer.document.epicId) : []),
+    ...(await readRunFiles(git, older.commit.tree, older.document.epicId)),
+  ];
   const { document, commit } = composeMerge(epic, newer, older, beside, olderFiles, rows);
   // Every clone would refuse to read it, this one included.
   if (formatDocument(document).length > maxJoinedBytes)
@@ -79,7 +69,7 @@ async function mergeOnce(git: GitEngine, epic: EpicId, theirs: Oid, own: OwnRows
       data: { epicId: epic, commit: theirs },
     });
   const parents = [ours, theirs].sort();
-  const [tip] = await append(git, { ref, expected: ours, parents, base: newer.commit.tree }, [commit]);
+  const [tip] = await append(git, { ref, expected: ours, parents, base }, [commit]);
   return { tip: tip ?? ours, how: 'merged', setBack };
 }
 
@@ -103,89 +93,4 @@ function falls(ours: Saved, theirs: Saved): boolean {
 
 function compareCommits(a: Commit, b: Commit): number {
   return a.committedAt - b.committedAt || (a.oid < b.oid ? -1 : 1);
-}
-
-/**
- * The checkpoint that joins two: everything in it follows from its parents, time and id included. `beside` is what is
- * in the newer one's folder, `olderFiles` what runs need of the older one's, `rows` what is to stand in the ledger
- * instead of what the join of both makes of them.
- */
-export function composeMerge(
-  epic: EpicId,
-  newer: Saved,
-  older: Saved,
-  beside: readonly string[],
-  olderFiles: readonly RunFile[],
-  rows: State['ledger'] = {},
-): Composed {
-  const at = newer.commit.committedAt;
-  const joined = join(sealMoney(newer.document.state), sealMoney(older.document.state));
-  const state = sealMoney({ ...joined, ledger: { ...joined.ledger, ...rows } });
-  const seq = Math.max(newer.document.seq, older.document.seq) + 1;
-  const id = makeCheckpointId(
-    seq,
-    idFromParents([newer.commit.oid, older.commit.oid, ...Object.keys(rows).sort()]),
-  );
-  const { sessionId, sessionNumber, writer, gitCommit, branch, snapshot } = newer.document;
-  const { leftOut, leftOutTotal, snapshotFailed } = newer.document;
-  const cost = spentIn(state.ledger);
-  const { document, bytes } = fitDocument({
-    format: 1,
-    id,
-    seq,
-    epicId: epic,
-    sessionId,
-    sessionNumber,
-    writer,
-    timestamp: formatInstant(at),
-    trigger: 'merge',
-    reason: null,
-    summary: `Merged ckpt ${newer.document.seq} and ckpt ${older.document.seq} of another clone`,
-    gitCommit,
-    branch,
-    snapshot,
-    ...(leftOut && { leftOut }),
-    ...(leftOutTotal !== undefined && { leftOutTotal }),
-    ...(snapshotFailed !== undefined && { snapshotFailed }),
-    costUsd: toUsd(cost),
-    events: [],
-    state,
-  });
-  const name = documentName(id);
-  const kept = keepNewest([...beside, name], keptBesideMerge);
-  const edits = new Map<string, Buffer | null>(
-    beside.filter((other) => !kept.has(other)).map((other) => [other, null]),
-  );
-  edits.set(name, bytes);
-  const brief = generateResumeBrief({
-    epicId: epic,
-    state: document.state,
-    checkpoint: { ...document, gates: 'unknown' },
-  });
-  edits.set(briefName, Buffer.from(brief.markdown));
-  // Of a file that both have, the newer one counts.
-  const missing = olderFiles.filter((file) => !beside.includes(pathOfRunFile(file)));
-  for (const [path, bytes] of editRunFiles(document.state, beside, missing)) edits.set(path, bytes);
-  const message = formatMessage(
-    {
-      ...document,
-      cost,
-      budget: budgetOf(state),
-      gates: 'unknown',
-      head: gitCommit,
-      notSaved: describeNotSaved(document),
-      agent: null,
-    },
-    `${newer.document.id} · ${older.document.id}`,
-  );
-  return { document, commit: { folder: epicFolder(epic), edits, message, authoredAt: at, committedAt: at } };
-}
-
-function sealMoney(state: State): State {
-  return { ...state, ledger: withTotals(state.ledger) };
-}
-
-function idFromParents(parents: readonly string[]): string {
-  const digest = Buffer.from(hash('sha256', [...parents].sort().join('\n')), 'hex');
-  return [...digest.subarray(0, 8)].map((byte) => idAlphabet[byte % idAlphabet.length]).join('');
 }

@@ -100,21 +100,22 @@ export async function readSessionsOf(
 }
 
 /** So far back the last work is looked for. */
-const farBack = 500;
+export const searchedBack = 500;
 
-/**
- * The newest checkpoint that work made, of a session or of any, behind a place: recoveries and merges say what is
- * known, not what the files were.
- */
+/** Did work make it? Recoveries and merges say what is known, not what the files were. */
+export function isWork({ trigger }: Checkpoint): boolean {
+  return trigger !== 'recovery' && trigger !== 'merge';
+}
+
+/** The newest checkpoint that work made, of a session or of any, behind a place. */
 export async function findWork(
   ports: StorePorts,
   epic: EpicId,
   { session, behind = -1 }: { readonly session: SessionId | null; readonly behind?: number },
 ): Promise<Found | null> {
-  for await (const found of walkEpic(ports, epic, () => {}, farBack)) {
-    const { sessionId, trigger } = found.checkpoint;
-    const isWork = trigger !== 'recovery' && trigger !== 'merge';
-    if (isWork && found.index > behind && (session === null || sessionId === session)) return found;
+  for await (const found of walkEpic(ports, epic, () => {}, searchedBack)) {
+    const isOf = session === null || found.checkpoint.sessionId === session;
+    if (isWork(found.checkpoint) && found.index > behind && isOf) return found;
   }
   return null;
 }

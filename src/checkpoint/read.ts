@@ -34,20 +34,23 @@ export type Base = {
   readonly damage: readonly Damage[];
 };
 
-/** The document a commit of ours was made for; `INTEGRITY` where it is damaged or gone. */
+/**
+ * The document a commit of ours was made for; `INTEGRITY` where it is damaged or gone. An epic that was renamed has its
+ * older checkpoints under its former name, which each of them says itself.
+ */
 export async function readSaved(
   git: GitEngine,
   epic: EpicId,
   commit: Commit,
   isOurs = false,
 ): Promise<Saved> {
-  const id = parseMessage(commit.message)?.id;
-  const entries = (await listPath(git, commit.tree, epicFolder(epic))) ?? [];
+  const { id, epicId = epic } = parseMessage(commit.message) ?? {};
+  const entries = (await listPath(git, commit.tree, epicFolder(epicId))) ?? [];
   const entry = entries.find(({ name }) => id !== undefined && name === documentName(id));
   if (id === undefined || entry === undefined) {
     throw new OrchError(
       'INTEGRITY',
-      `commit ${commit.oid} holds no checkpoint${id ? ` ${id}` : ''} of ${epic}`,
+      `commit ${commit.oid} holds no checkpoint${id ? ` ${id}` : ''} of ${epicId}`,
       {
         hint: `Look at it with: git show --stat ${commit.oid}`,
         data: { commit: commit.oid },
@@ -56,10 +59,10 @@ export async function readSaved(
   }
   await listRunPaths(git, entries); // whoever builds on it has to read these folders too
   const document = await readDocument(git, entry, commit.oid, isOurs);
-  if (document.id !== id || document.epicId !== epic) {
+  if (document.id !== id || document.epicId !== epicId) {
     throw new OrchError(
       'INTEGRITY',
-      `commit ${commit.oid} says ${id} of ${epic}, its document ${document.id}`,
+      `commit ${commit.oid} says ${id} of ${epicId}, its document ${document.id} of ${document.epicId}`,
       {
         data: { commit: commit.oid },
       },

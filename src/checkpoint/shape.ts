@@ -7,6 +7,7 @@ import { stateShape } from '../state/shape.ts';
 import {
   checkpointId,
   findShapeProblem,
+  idOf,
   oid,
   sessionId,
   sessionNumber,
@@ -50,7 +51,7 @@ export const documentShape = z.object({
   format: z.literal(1),
   id: checkpointId,
   seq: z.int().check(z.positive(), z.maximum(maxSeq)),
-  epicId: z.custom<EpicId>((value) => typeof value === 'string' && isEpicId(value)),
+  epicId: idOf<EpicId>(isEpicId, /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/),
   sessionId,
   sessionNumber,
   writer: writerId,

@@ -129,7 +129,11 @@ export async function refuseSameButForCase(git: GitEngine, epic: EpicId): Promis
  * Where a ref stands, here and as remotes were last seen to have it. Those are noted too: once git has collected what
  * was deleted, nobody can tell any more that what a remote has is older.
  */
-async function listStands(git: GitEngine, ref: string, oid: Oid): Promise<{ ref: string; oid: Oid }[]> {
+export async function listStands(
+  git: GitEngine,
+  ref: string,
+  oid: Oid,
+): Promise<{ ref: string; oid: Oid }[]> {
   const stands = [{ ref, oid }];
   for (const [tracked, seen] of await git.listRefs(remotesPrefix)) {
     if (parseTrackedRef(tracked) !== ref || seen === oid) continue;

@@ -11,7 +11,7 @@ import { type Merged, mergeHistory } from './merge.ts';
 import { readBase } from './read.ts';
 import type { OwnRows } from './set-back.ts';
 import type { SyncPorts } from './sync-facts.ts';
-import { readTip } from './tip.ts';
+import { readTip, remember } from './tip.ts';
 
 export type JoinedEpic = Merged & { readonly raised: RaisedBudget | null };
 
@@ -34,6 +34,7 @@ export async function joinEpic(ports: SyncPorts, epic: EpicId, theirs: Oid): Pro
     const isHeld = (await ports.readConfig()).sync.budgets === 'ask';
     const raised = isHeld ? await holdIfRaised(ports, epic, own.complete(ours.state), state) : null;
     const merged = await mergePatiently(ports, epic, theirs, own);
+    remember(ports, epic, [merged.tip], ours);
     // Its row counts again from now on; but its former life may still run somewhere, under the same name.
     if (merged.setBack.length > 0) await tellSetBack(ports, epic);
     return { ...merged, raised };

@@ -107,7 +107,7 @@ async function verifyOne(
     const differing = findDifference({ id, ...said }, saved.document);
     if (differing !== null)
       throw new OrchError('INTEGRITY', `the message of ${oid} and its document differ in ${differing}`);
-    const fault = await findBriefFault(git, epicId, saved, isNewest);
+    const fault = await findBriefFault(git, saved, isNewest);
     if (fault?.kind === 'damaged') throw new OrchError('INTEGRITY', `its brief: ${fault.problem}`);
     const brief = fault ? 'its brief is not what its state gives: another orch may have written it' : null;
     const snapshot = await remarkOnSnapshot(git, forgotten, epicId, saved.document);

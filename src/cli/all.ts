@@ -8,6 +8,7 @@ import { makeCompletion } from './completion.ts';
 import { costGroup } from './cost.ts';
 import { demoSpec } from './demo.ts';
 import { doctorSpec } from './doctor.ts';
+import { epicGroup } from './epic.ts';
 import { hookSpec, statuslineSpec } from './hook-spec.ts';
 import { initSpec } from './init.ts';
 import { logSpec } from './log.ts';
@@ -34,6 +35,7 @@ const specs: readonly Spec[] = [
   syncSpec,
   recordGroup,
   sessionGroup,
+  epicGroup,
   checkpointGroup,
   baselineSpec,
   runSpec,

@@ -1,70 +1,10 @@
-import { relative } from 'node:path';
-import { remotesPrefix } from '../checkpoint/remote-refs.ts';
 import { cleanLine } from '../text.ts';
 import type { Millis } from '../types.ts';
 import { count, formatInstant, formatSize } from '../units.ts';
 import type { Cleanup } from '../upkeep/cleanup.ts';
+import { isGone, nameThing } from '../upkeep/cleanup-describe.ts';
 import type { Judgement } from '../upkeep/cleanup-plan.ts';
-import type { Thing } from '../upkeep/cleanup-types.ts';
 import { formatTable, type Output } from './output.ts';
-
-/** What a thing is called, and where it is. */
-function nameThing(thing: Thing, home: string): { readonly kind: string; readonly name: string } {
-  switch (thing.kind) {
-    case 'snapshots':
-      return { kind: 'snapshots', name: `${thing.epic} ${thing.session}${nameSide(thing.ref)}` };
-    case 'epic':
-      return { kind: 'epic', name: thing.epic };
-    case 'trash':
-      return { kind: 'trash', name: `${thing.epic}, deleted ${formatInstant(thing.at).slice(0, 10)}` };
-    case 'undo':
-      return {
-        kind: 'undo',
-        name: thing.worktree === null ? 'of the main worktree' : `of the worktree ${thing.worktree}`,
-      };
-    case 'run':
-      return {
-        kind: 'run',
-        name: `${thing.epic} ${cleanLine(thing.plan, 100)}, ${thing.run}: ${count(thing.files, 'file')} in its tree`,
-      };
-    case 'trashed_journal':
-      return { kind: 'trash', name: nameFile(thing.file.path, home) };
-    case 'leftover':
-      return { kind: 'leftover', name: `${nameFile(thing.file.path, home)} (${thing.what})` };
-    default:
-      return { kind: thing.kind, name: nameFile(thing.file.path, home) };
-  }
-}
-
-/** A session's snapshots may be here twice: as they are, and as they were on a remote. */
-function nameSide(ref: string): string {
-  return ref.startsWith(remotesPrefix) ? ', as the remote has them' : '';
-}
-
-/** Below orch's own folder; a name there may be anybody's. */
-function nameFile(path: string, home: string): string {
-  return cleanLine(relative(home, path), 500);
-}
-
-/** As scripts read it. */
-export function describeCleanup(done: Cleanup, home: string) {
-  const describe = ({ thing, why }: Judgement) => ({
-    ...nameThing(thing, home),
-    ...('ref' in thing && { ref: thing.ref }),
-    ...('file' in thing && { path: thing.file.path }),
-    reason: why,
-    bytes: 'file' in thing ? thing.file.bytes : null,
-  });
-  return {
-    scanned: done.scanned,
-    removed: done.removed.map(describe),
-    kept: done.kept.map(describe),
-    bytes: done.fileBytes + (done.gitBytes ?? 0),
-    /** What git frees when it next collects garbage; null where it could not tell. */
-    gitBytes: done.gitBytes,
-    dryRun: done.dryRun,
-  };
-}
 
 export function showCleanup(out: Output, done: Cleanup, home: string): string {
   const { removed, kept, dryRun } = done;
@@ -72,7 +12,8 @@ export function showCleanup(out: Output, done: Cleanup, home: string): string {
     return `${out.paint('green', '✓')} Nothing to clean up: ${count(kept.length, 'thing')} looked at, all ${kept.length === 1 ? 'is' : 'are'} to stay.`;
   const rows = removed.map(({ thing, why }) => {
     const { kind, name } = nameThing(thing, home);
-    return [dryRun ? 'would go' : 'removed', kind, name, why];
+    const verb = thing.kind === 'completed' ? 'archived' : 'removed';
+    return [dryRun ? (verb === 'removed' ? 'would go' : 'would be archived') : verb, kind, name, why];
   });
   const dim = { paint: (text: string) => out.paint('dim', text) };
   return [
@@ -80,6 +21,9 @@ export function showCleanup(out: Output, done: Cleanup, home: string): string {
     `${describeFreed(done)} Kept: ${kept.length}.`,
     ...(removed.some(({ thing }) => thing.kind === 'epic')
       ? ['What is in the trash is seen with: git for-each-ref refs/orchestration-local/trash/']
+      : []),
+    ...(removed.some((judged) => !isGone(judged))
+      ? ['Archived epics are seen with: orch epic list --all']
       : []),
     ...(dryRun ? ['Nothing was removed. Do it with: orch cleanup'] : []),
   ].join('\n');

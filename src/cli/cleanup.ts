@@ -2,8 +2,9 @@ import { resolve } from 'node:path';
 import { OrchError, writeFailed } from '../errors.ts';
 import { writeAtomically } from '../system/files.ts';
 import { cleanUpStorage } from '../upkeep/cleanup.ts';
+import { describeCleanup } from '../upkeep/cleanup-describe.ts';
 import type { Retention } from '../upkeep/cleanup-plan.ts';
-import { describeCleanup, showCleanup, writeReport } from './cleanup-view.ts';
+import { showCleanup, writeReport } from './cleanup-view.ts';
 import { refuseUnwritable } from './result-file.ts';
 import { runCommands } from './run.ts';
 import { type CommandSpec, textOf } from './spec.ts';
@@ -14,7 +15,7 @@ export const cleanupSpec: CommandSpec = {
   name: 'cleanup',
   summary: 'remove what is past its retention',
   description:
-    'Remove what is past its retention: snapshots of ended sessions, logs of failed ones, epics whose every session failed (to the trash, first), and what crashes left. The newest snapshot of an epic, the last green one, and whatever ended less than a day ago always stay.',
+    'Remove what is past its retention: snapshots of ended sessions, logs of failed ones, epics whose every session failed (to the trash, first), and what crashes left. Epics that were completed 30 days ago are archived. The newest snapshot of an epic, the last green one, and whatever ended less than a day ago always stay.',
   options: [
     { flags: '--dry-run', description: 'say what would go, and remove nothing' },
     {

@@ -1,9 +1,8 @@
 import { findRaised } from '../checkpoint/held-budgets.ts';
-import { describeEstimate } from '../cost/budget.ts';
-import { estimateOf } from '../cost/money.ts';
 import { parseSince } from '../cost/since.ts';
 import { listUnpriced } from '../cost/unpriced.ts';
 import { OrchError } from '../errors.ts';
+import { dayOf, describeReport } from '../library/reading.ts';
 import { isRaise, setBudget } from '../session/budget.ts';
 import { readView } from '../session/context.ts';
 import { recordIn } from '../session/here.ts';
@@ -12,8 +11,6 @@ import { readCostReport, readCostStatus } from '../session/spending.ts';
 import { describeMoney } from '../session/status.ts';
 import { budgetOf } from '../state/current.ts';
 import { foldAll } from '../state/fold.ts';
-import type { Millis } from '../types.ts';
-import { toUsd } from '../units.ts';
 import { choosePlace, epicOption, rememberEpic, viewEpic } from './choose.ts';
 import { settleConfig } from './config-trust.ts';
 import { showCost, showReport } from './cost-view.ts';
@@ -50,13 +47,6 @@ const status: CommandSpec = {
     }),
 };
 
-/** The calendar day where the user is. */
-function dayOf(at: Millis): string {
-  const date = new Date(at);
-  const two = (value: number) => String(value).padStart(2, '0');
-  return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
-}
-
 const report: CommandSpec = {
   name: 'report',
   description: 'Show where the money went, from the whole history.',
@@ -80,27 +70,7 @@ const report: CommandSpec = {
       const budget = describeMoney(view.state);
       const { out, json } = context;
       if (json) {
-        out.print(
-          JSON.stringify({
-            epicId: view.epic,
-            totalUsd: toUsd(found.total),
-            byDay: found.byDay.map(({ day, micros }) => ({ day, costUsd: toUsd(micros) })),
-            bySession: found.bySession.map(({ sessionId, sessionNumber, micros }) => {
-              return { sessionId, number: sessionNumber, costUsd: toUsd(micros) };
-            }),
-            byModel: found.byModel.map(({ model, micros, usage }) => {
-              const { micros: _, estimated: __, guessed: ___, settled: ____, corrected, ...tokens } = usage;
-              return {
-                model,
-                costUsd: toUsd(micros),
-                ...describeEstimate(estimateOf(usage)),
-                ...(corrected && { correctedUsd: toUsd(corrected) }),
-                ...tokens,
-              };
-            }),
-            budget,
-          }),
-        );
+        out.print(JSON.stringify({ epicId: view.epic, ...describeReport(found), budget }));
       } else {
         const { burnPerHourUsd } = await readCostStatus(orch, view);
         out.print(showReport(out, found, by, budget, burnPerHourUsd));

@@ -1,9 +1,10 @@
 import { OrchError } from '../errors.ts';
+import { describeDiagnoses } from '../library/upkeep.ts';
 import { defaultSettings } from '../session/settings.ts';
+import { nodeVersion, thisCommand, userFolders } from '../system/caller.ts';
 import { cleanLine, columnsOf } from '../text.ts';
 import { count } from '../units.ts';
 import { type Diagnoses, examine, examineAndMend } from '../upkeep/doctor.ts';
-import { thisCommand, userFolders } from './caller.ts';
 import type { Output } from './output.ts';
 import { runCommands } from './run.ts';
 import type { CommandSpec } from './spec.ts';
@@ -18,7 +19,7 @@ export const doctorSpec: CommandSpec = {
   run: ({ out, json, settings, withOrch }, call) =>
     withOrch(async (orch) => {
       const caller = {
-        node: process.versions.node,
+        node: nodeVersion(),
         command: thisCommand(),
         pinnedWriter: settings.writer ?? null,
         folders: userFolders(),
@@ -30,7 +31,7 @@ export const doctorSpec: CommandSpec = {
         // That the config is wrong is a finding of its own, and no reason to leave the rest as it is.
         readSettings: () => orch.readSettings().catch(() => defaultSettings),
       });
-      out.print(json ? JSON.stringify(describe(found, isToFix)) : show(out, found));
+      out.print(json ? JSON.stringify(describeAsked(found, isToFix)) : show(out, found));
       if (found.ok) return 0;
       const failing = found.checks.filter(({ status }) => status === 'fail').map(({ name }) => name);
       throw new OrchError(
@@ -44,12 +45,9 @@ export const doctorSpec: CommandSpec = {
     }),
 };
 
-function describe({ ok, checks, fixed }: Diagnoses, isToFix: boolean) {
-  return {
-    ok,
-    checks: checks.map(({ name, status, evidence, fix }) => ({ name, status, evidence, fix: fix ?? null })),
-    ...(isToFix && { fixed }),
-  };
+function describeAsked(found: Diagnoses, isToFix: boolean) {
+  const { fixed, ...rest } = describeDiagnoses(found);
+  return { ...rest, ...(isToFix && { fixed }) };
 }
 
 const marks = { ok: ['✓', 'green'], warn: ['▲', 'yellow'], fail: ['✗', 'red'] } as const;

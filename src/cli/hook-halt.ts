@@ -1,7 +1,7 @@
 import type { HookCall } from '../integration/agent-event.ts';
 import { haltCodex } from '../integration/codex-halt.ts';
 import type { Orch } from '../orch.ts';
-import { userFolders } from './caller.ts';
+import { userFolders } from '../system/caller.ts';
 
 /** Ends the turn of a Codex that must not go on, where its answer alone would not. All is saved by then. */
 export async function haltTurn(

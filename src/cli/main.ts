@@ -18,6 +18,7 @@ const groups: { readonly [command: string]: () => Promise<Group> } = {
   demo: () => import('./demo.ts'),
   diff: () => import('./code-spec.ts'),
   doctor: () => import('./doctor.ts'),
+  epic: () => import('./epic.ts'),
   hook: () => import('./hook-first.ts'),
   init: () => import('./init.ts'),
   list: () => import('./short.ts'),

@@ -16,6 +16,7 @@ import { listLeftOut, refuseWithoutCode } from './not-saved.ts';
 import type { Context } from './run.ts';
 import { markOf } from './session-view.ts';
 import { type Call, textOf } from './spec.ts';
+import { tellTakeover } from './start-report.ts';
 import { showLeft } from './start-view.ts';
 
 /** Ends the running session; a session that is over can still be called done. */
@@ -71,6 +72,8 @@ async function showEnded(context: Context, orch: Orch, epic: EpicId, id: string 
     if (session) out.print(`${markOf(session.fate)}: session ${session.value.number} of ${epic}`);
     if (checkpoint) out.print(showTitle(out, checkpoint, '◆ '));
     if (made && checkpoint?.snapshot) for (const line of showNotSaved(out, checkpoint)) out.tell(`  ${line}`);
+    const takenOver = session && tellTakeover({ epic, session: session.id }, view.state);
+    if (takenOver) out.tell(`  ${out.paint('yellow', takenOver)}`);
     const next = suggestNext(view, status, { cwd, worktree: orch.repository.worktree });
     out.tell(`  Go on  ${next ?? `orch resume -e ${epic}`}`);
     if (made) refuseWithoutCode(made);

@@ -1,7 +1,7 @@
 import type { Budget } from '../cost/budget.ts';
 import type { ContextWindow } from '../cost/context.ts';
 import type { EpicView } from '../session/context.ts';
-import { costOf, type Fate, type KnownSession, shownFate } from '../session/fate.ts';
+import { costOf, type Fate, findTakeover, type KnownSession, shownFate } from '../session/fate.ts';
 import type { EpicStatus } from '../session/status.ts';
 import type { Session } from '../state/lists.ts';
 import type { Millis } from '../types.ts';
@@ -123,12 +123,14 @@ export function showSessionFacts(
   const isRunning = fate === 'running' || fate === 'initializing';
   const until = value.endedAt ?? (isRunning ? now : value.seenAt);
   const { checkpoint } = status;
+  const taker = findTakeover(session, view.state);
   return [
     ['session', `${value.number} (${id})${value.agent ? `, ${value.agent}` : ''}`],
     [
       'state',
       `${markOf(fate)}${fate === 'elsewhere' ? `, last seen ${showSeen(now - value.seenAt)}` : ''}${live && isRunning ? `, pid ${live.holder.pid}` : ''}`,
     ],
+    ['taken over', taker && `by session ${taker.number} on ${nameMachine(view, taker)}`],
     ['machine', hasSeveralWriters(view) ? nameMachine(view, value) : null],
     ['reason', value.reason],
     [

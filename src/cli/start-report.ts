@@ -1,12 +1,15 @@
 import { basename, resolve } from 'node:path';
 import { exitStatuses } from '../errors.ts';
+import { lookUp } from '../keyed.ts';
 import type { Orch } from '../orch.ts';
 import { refuseOverBudget } from '../session/budget.ts';
 import { readView } from '../session/context.ts';
+import { describeTakeover, findTakeover } from '../session/fate.ts';
 import type { Started } from '../session/lifecycle.ts';
 import { describeEpic } from '../session/status.ts';
 import type { End } from '../session/supervisor.ts';
 import { budgetOf } from '../state/current.ts';
+import type { State } from '../state/lists.ts';
 import { statusOf } from './attend.ts';
 import { showNotSaved } from './checkpoint-view.ts';
 import { listLeftOut, refuseWithoutCode } from './not-saved.ts';
@@ -22,6 +25,16 @@ export async function describeNow(orch: Orch, { target }: Started) {
     orch.clock.now(),
   );
   return { session, checkpoint, budget };
+}
+
+/** Whoever worked on while another clone took the session over learns of it at the latest now. */
+export function tellTakeover(
+  { epic, session: id }: Pick<Started['target'], 'epic' | 'session'>,
+  state: State,
+): string | null {
+  const value = lookUp(state.sessions, id)?.value;
+  const taker = value ? findTakeover({ id, value }, state) : null;
+  return value && taker ? describeTakeover(epic, value.number, taker) : null;
 }
 
 /** Says how a session ended, in words and in the file that was asked for; returns the exit status. */
@@ -41,8 +54,9 @@ export async function report(
   const now = await describeNow(orch, started);
   const name = basename(call.rest[0] ?? 'orch');
   const latest = now.checkpoint?.seq ?? null;
-  if (!json) for (const line of showEnd(out, end, { epic, number, name, latest })) out.tell(line);
-  const { saved } = await readView(orch, epic);
+  const { saved, state } = await readView(orch, epic);
+  const takenOver = tellTakeover(started.target, state);
+  if (!json) for (const line of showEnd(out, end, { epic, number, name, latest, takenOver })) out.tell(line);
   // Another session may have made the newest one.
   const isOwn = saved?.document.sessionId === started.target.session;
   const made = isOwn && now.checkpoint ? { checkpoint: now.checkpoint, document: saved.document } : null;
@@ -66,9 +80,6 @@ export async function report(
   }
   if (made && isWithoutCode) refuseWithoutCode(made);
   // What happened is in words above it, where nobody asked for JSON.
-  if (json && status === exitStatuses.BUDGET_EXCEEDED) {
-    const { state } = await readView(orch, epic);
-    refuseOverBudget(epic, state, budgetOf(state));
-  }
+  if (json && status === exitStatuses.BUDGET_EXCEEDED) refuseOverBudget(epic, state, budgetOf(state));
   return status;
 }

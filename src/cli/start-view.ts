@@ -100,6 +100,8 @@ type EndAround = {
   readonly number: number;
   readonly name: string;
   readonly latest: number | null;
+  /** That another clone took the session over, in words. */
+  readonly takenOver: string | null;
 };
 
 /** The lines at the end: how it ended, what was saved, what still runs, and how to go on. */
@@ -108,6 +110,7 @@ export function showEnd(out: Output, end: End, around: EndAround): string[] {
   const strays = end.stopped?.strays ?? [];
   return [
     ...showWhy(out, end, around),
+    ...(around.takenOver === null ? [] : [`  ${out.paint('yellow', around.takenOver)}`]),
     ...(left.length > 0 ? [`  ${showLeft(out, left)}`] : []),
     ...(strays.length > 0 ? [`  ${showLeft(out, strays, 'May come from it, and is still running')}`] : []),
   ];

@@ -113,7 +113,7 @@ async function workInForeground(
     if (brief !== null && request.command === null) out.print(brief);
   }
   const said: string[] = [];
-  if (started.code) {
+  if (started.code.length > 0) {
     const { offerCode } = await import('./start-code.ts');
     const tell = (text: string) => {
       said.push(text);

@@ -2,9 +2,10 @@ import type { Orch } from '../orch.ts';
 import type { AgentAtWork } from '../session/at-work.ts';
 import { listAtWork } from '../session/at-work.ts';
 import type { EpicView } from '../session/context.ts';
-import { type Fate, type KnownSession, shownFate } from '../session/fate.ts';
+import { type Fate, findTakeover, type KnownSession, shownFate } from '../session/fate.ts';
 import type { UnreadableEpic } from '../session/resolve.ts';
 import { type EpicStatus, listElsewhere, mainSession } from '../session/status.ts';
+import { isArchived } from '../state/naming.ts';
 import { cutColumns } from '../text.ts';
 import type { Millis } from '../types.ts';
 import { formatAge } from '../units.ts';
@@ -112,8 +113,15 @@ function listStates(view: EpicView, { agents }: EpicStatus, home: string, now: M
     const agent = agents.find(({ sessionId }) => sessionId === session.id) ?? null;
     const state = sayState(view, session, agent, { now, isMain: place === 0 });
     const fate = agent?.waiting && agent.waiting.for !== 'input' ? 'waiting' : shownFate(session);
-    return { state: place === 0 ? `${state}${elsewhere}` : state, fate };
+    return { state: place === 0 ? `${state}${sayBeside(view, session) ?? elsewhere}` : state, fate };
   });
+}
+
+/** What is to be known of the epic's main session besides what it is at. */
+function sayBeside(view: EpicView, session: KnownSession): string | null {
+  if (isArchived(view.state)) return ', archived';
+  const taker = findTakeover(session, view.state);
+  return taker && `, taken over by s${taker.number}`;
 }
 
 const waitingWords: { readonly [W in NonNullable<AgentAtWork['waiting']>['for']]: string } = {

@@ -5,6 +5,7 @@ import type { EpicView } from '../session/context.ts';
 import { type HookFault, readHookFaults } from '../session/hook-faults.ts';
 import { readAllViews } from '../session/resolve.ts';
 import { describeEpic, type EpicStatus } from '../session/status.ts';
+import { isArchived } from '../state/naming.ts';
 import { cutColumns } from '../text.ts';
 import type { EpicId, Oid } from '../types.ts';
 import { count } from '../units.ts';
@@ -19,20 +20,24 @@ export const statusSpec: CommandSpec = {
   name: 'status',
   summary: 'every epic: state, money, gates, last checkpoint',
   description: 'Show every epic: state, money, gates, last checkpoint.',
-  options: [],
-  examples: ['orch status', 'orch status --json'],
-  run: (context) =>
+  options: [{ flags: '-a, --all', description: 'archived epics too' }],
+  examples: ['orch status', 'orch status --all', 'orch status --json'],
+  run: (context, call) =>
     context.withOrch(async (orch) => {
       const { out, json } = context;
-      const { views, unreadable } = await readAllViews(orch);
+      const { views: found, unreadable } = await readAllViews(orch);
+      const views = call.options.all ? found : found.filter(({ state }) => !isArchived(state));
+      const hidden = found.length - views.length;
       views.sort((a, b) => b.state.clock - a.state.clock);
       const unpushed = await countUnpushed(orch, tipsOf(views)).catch(tellUncounted(orch));
       const epics = views.map((view) => ({
         ...describeEpic(view, orch.home, orch.clock.now()),
+        ...(isArchived(view.state) && { archived: true }),
         ...(unpushed && { unpushed: unpushed.get(view.epic) ?? 0 }),
       }));
       const faults = readHookFaults(orch.home, orch.clock.now());
       if (json) out.print(JSON.stringify({ epics, faults, ...(unreadable.length > 0 && { unreadable }) }));
+      else if (views.length + unreadable.length === 0 && hidden > 0) out.tell(showHidden(out, hidden));
       else if (views.length + unreadable.length === 0) {
         out.tell(
           'no epics yet. Agents that orch init hooked into begin one; by hand: orch start --epic my-feature',
@@ -45,6 +50,7 @@ export const statusSpec: CommandSpec = {
             ...showQuestions(out, epics),
             ...showWithoutCode(out, views),
             ...showUnpushed(out, epics),
+            ...(hidden > 0 ? [showHidden(out, hidden)] : []),
           ].join('\n'),
         );
       if (!json && faults.length > 0) out.print(showFaults(out, orch, faults));
@@ -53,6 +59,10 @@ export const statusSpec: CommandSpec = {
       return 0;
     }),
 };
+
+function showHidden(out: Output, hidden: number): string {
+  return out.paint('dim', `${count(hidden, 'archived epic')} not shown: orch status --all`);
+}
 
 /** A history with a gap cannot be counted; doctor says what is missing. */
 function tellUncounted(orch: Orch) {

@@ -137,6 +137,8 @@ function showResult({ out, json }: Context, synced: Synced): number {
   const [first, ...others] = synced.errors;
   const text = json ? JSON.stringify(synced) : showSynced(out, synced);
   if (text !== '' && !(json && first)) out.print(text);
+  for (const { from, to } of json ? [] : synced.renamed)
+    out.tell(`${from} is called ${to} now: another clone renamed it`);
   for (const { ref, reason } of json ? [] : synced.skipped) out.tell(`skipped ${ref}: ${reason}`);
   for (const { epicId, events } of json ? [] : synced.pending)
     out.tell(

@@ -46,7 +46,7 @@ export const deciders = {
   },
   prices: { asks: 'what an agent is said to cost, and so when a budget is used up' },
   // A cleanup names all that it would remove, and asks.
-  retention: { failed: 'repository', snapshots: 'repository', trash: 'repository' },
+  retention: { failed: 'repository', snapshots: 'repository', trash: 'repository', archive: 'repository' },
 } as const satisfies Deciders<Config>;
 
 /** A setting that counts only after a yes, and what it says. */

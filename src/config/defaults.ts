@@ -77,6 +77,8 @@ export type Config = {
     readonly failed: Millis | null;
     readonly snapshots: Millis | null;
     readonly trash: Millis | null;
+    /** After this, an epic that was completed is archived. */
+    readonly archive: Millis | null;
   };
 };
 
@@ -103,5 +105,5 @@ export const defaultConfig: Config = {
   redact: { presets: true, patterns: [] },
   sync: { remote: 'origin', snapshots: true, budgets: 'ask' },
   prices: {},
-  retention: { failed: 7 * day, snapshots: 30 * day, trash: 30 * day },
+  retention: { failed: 7 * day, snapshots: 30 * day, trash: 30 * day, archive: 30 * day },
 };

@@ -2,6 +2,7 @@ import * as z from 'zod/mini';
 import { isEpicId, parseEpicId } from '../ids.ts';
 import { triggers } from '../types.ts';
 import { parseSize, parseUsd } from '../units.ts';
+import { takes } from '../yaml-taken.ts';
 import {
   autoOr,
   command,
@@ -19,6 +20,7 @@ import {
   section,
   trueOrFalse,
   value,
+  whole,
 } from '../yaml-values.ts';
 import {
   budgetConsents,
@@ -36,6 +38,8 @@ const epic = value(
     if (given === null) return null;
     return typeof given === 'string' && isEpicId(given) ? parseEpicId(given) : undefined;
   },
+  () => null,
+  { type: ['string', 'null'], pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$' },
 );
 
 const trigger = value(
@@ -46,6 +50,7 @@ const trigger = value(
     if (given === 'cost') return 'cost is set with checkpoint.cost';
     return triggers.some((word) => word === given) ? `${given} is always on: leave it out` : null;
   },
+  { enum: [...optionalTriggers] },
 );
 
 const fraction = value(
@@ -55,18 +60,29 @@ const fraction = value(
     typeof given === 'number' && given > 1 && given <= 100
       ? `found ${given}, and ${given} % is ${given / 100}`
       : null,
+  { type: 'number', exclusiveMinimum: 0, maximum: 1 },
 );
 
-const size = value('a size such as 10MB (KB, MB, GB) or a number of bytes, from 1 to 1024GB', (given) => {
-  const bytes = typeof given === 'string' || typeof given === 'number' ? parseSize(String(given)) : null;
-  return bytes !== null && bytes >= 1 && bytes <= 1024 ** 4 ? bytes : undefined;
-});
+const size = value(
+  'a size such as 10MB (KB, MB, GB) or a number of bytes, from 1 to 1024GB',
+  (given) => {
+    const bytes = typeof given === 'string' || typeof given === 'number' ? parseSize(String(given)) : null;
+    return bytes !== null && bytes >= 1 && bytes <= 1024 ** 4 ? bytes : undefined;
+  },
+  () => null,
+  { type: ['string', 'number'] },
+);
 
-const money = value('dollars from 0 to 999999999.999999, such as 5 or 5.50, or null', (given) => {
-  if (given === null || given === 'none') return null;
-  const isAmount = typeof given === 'string' || typeof given === 'number';
-  return (isAmount ? parseUsd(String(given)) : null) ?? undefined;
-});
+const money = value(
+  'dollars from 0 to 999999999.999999, such as 5 or 5.50, or null',
+  (given) => {
+    if (given === null || given === 'none') return null;
+    const isAmount = typeof given === 'string' || typeof given === 'number';
+    return (isAmount ? parseUsd(String(given)) : null) ?? undefined;
+  },
+  () => null,
+  { type: ['number', 'string', 'null'], minimum: 0 },
+);
 
 const gate = entry({
   name: lineOfText,
@@ -84,7 +100,8 @@ function refuseSameNames(gates: readonly GateConfig[], refuse: (index: number, n
   }
 }
 
-const gateList = list('auto, or a list of {name, run, fix, timeout} ([] for none)', gate).check((context) => {
+const gatesAllowed = 'auto, or a list of {name, run, fix, timeout} ([] for none)';
+const distinctGates = list(gatesAllowed, gate).check((context) => {
   refuseSameNames(context.value, (index, name) =>
     context.issues.push({
       code: 'custom',
@@ -94,15 +111,20 @@ const gateList = list('auto, or a list of {name, run, fix, timeout} ([] for none
     }),
   );
 });
+const gateList = takes(distinctGates, { kind: 'list', allowed: gatesAllowed, item: gate });
 
-const contextWindow = value('auto, or a whole number of tokens from 1000 to 2000000', (given) =>
-  given === 'auto' ? given : readWhole(given, 1_000, 2_000_000),
+const contextWindow = value(
+  'auto, or a whole number of tokens from 1000 to 2000000',
+  (given) => (given === 'auto' ? given : readWhole(given, 1_000, 2_000_000)),
+  () => null,
+  { anyOf: [{ const: 'auto' }, { type: 'integer', minimum: 1_000, maximum: 2_000_000 }] },
 );
 
 const pattern = value(
   'a JavaScript regular expression that does not match the empty text',
   (given) => (typeof given === 'string' && patternProblem(given) === null ? given : undefined),
   (given) => (typeof given === 'string' ? `found ${describeValue(given)}, ${patternProblem(given)}` : null),
+  { type: 'string', minLength: 1 },
 );
 
 function patternProblem(source: string): string | null {
@@ -115,12 +137,19 @@ function patternProblem(source: string): string | null {
 }
 
 // What begins with "-" would be an option to git.
-const remote = value('the name or address of a git remote', (given) =>
-  readWord(given) !== undefined && !/^-|[\s\p{Control}]/u.test(String(given)) ? String(given) : undefined,
+const remote = value(
+  'the name or address of a git remote',
+  (given) =>
+    readWord(given) !== undefined && !/^-|[\s\p{Control}]/u.test(String(given)) ? String(given) : undefined,
+  () => null,
+  { type: 'string' },
 );
 
-const price = value('dollars per million tokens, from 0 to 1000000', (given) =>
-  typeof given === 'number' && given >= 0 && given <= 1_000_000 ? given : undefined,
+const price = value(
+  'dollars per million tokens, from 0 to 1000000',
+  (given) => (typeof given === 'number' && given >= 0 && given <= 1_000_000 ? given : undefined),
+  () => null,
+  { type: 'number', minimum: 0, maximum: 1_000_000 },
 );
 const priceOrNone = z._default(z.nullable(price), null);
 
@@ -135,7 +164,7 @@ const modelPrice = entry({
 // Zod leaves the one key out that could change an object's nature, without a word.
 const isForbidden = (given: unknown) => isMapping(given) && Object.hasOwn(given, '__proto__');
 
-const prices = z.pipe(
+const priceList = z.pipe(
   value(
     'a mapping of models to {input, output, cacheRead, cacheWrite5m, cacheWrite1h}',
     (given) => (given === null ? {} : isMapping(given) && !isForbidden(given) ? given : undefined),
@@ -143,6 +172,11 @@ const prices = z.pipe(
   ),
   z.record(z.string(), modelPrice),
 );
+const prices = takes(priceList, {
+  kind: 'record',
+  allowed: 'a mapping of models to {input, output, cacheRead, cacheWrite5m, cacheWrite1h}',
+  item: modelPrice,
+});
 
 const keeping = durationOrOff('30d', '1m', '36500d');
 
@@ -167,10 +201,7 @@ const sections = {
       ),
       [...checkpoint.cost],
     ),
-    keep: z._default(
-      value('a whole number from 1 to 100', (given) => readWhole(given, 1, 100)),
-      checkpoint.keep,
-    ),
+    keep: z._default(whole(1, 100), checkpoint.keep),
     snapshot: z._default(trueOrFalse, checkpoint.snapshot),
     maxFileSize: z._default(size, checkpoint.maxFileSize),
     stopGrace: z._default(duration('5s', '0s', '1h'), checkpoint.stopGrace),
@@ -196,6 +227,7 @@ const sections = {
     failed: z._default(keeping, retention.failed),
     snapshots: z._default(keeping, retention.snapshots),
     trash: z._default(keeping, retention.trash),
+    archive: z._default(keeping, retention.archive),
   }),
 };
 

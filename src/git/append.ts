@@ -1,7 +1,7 @@
 import type { Millis, Oid } from '../types.ts';
 import { formatCommit } from './commit.ts';
 import { editTree, type TreeEdit } from './edit-tree.ts';
-import type { GitEngine, GitObject } from './engine.ts';
+import type { GitEngine, GitObject, RefUpdate } from './engine.ts';
 import { hashObject } from './objects.ts';
 import { fileMode } from './tree.ts';
 
@@ -17,18 +17,20 @@ export type CommitDraft = {
 
 /**
  * Writes commits, one upon the other, then moves the ref from its expected value to the last, or fails with
- * `REF_CONFLICT`. The first one stands on `parents` and edits the tree of `base`. The ref moves only once `ready` is.
+ * `REF_CONFLICT`. The first one stands on `parents` and edits the tree of `base`. The ref moves only once `ready` is, and
+ * with it those of `also`, all or none.
  */
 export async function append(
   git: GitEngine,
   to: { ref: string; expected: Oid | null; parents: readonly Oid[]; base: Oid | null },
   drafts: readonly CommitDraft[],
   ready: Promise<void> = Promise.resolve(),
+  also: readonly RefUpdate[] = [],
 ): Promise<Oid[]> {
   const { commits, objects } = await writeCommits(git, to, drafts, ready);
   const last = commits.at(-1);
   if (last === undefined) return [];
-  await git.moveRefs([{ ref: to.ref, from: to.expected, to: last }]);
+  await git.moveRefs([{ ref: to.ref, from: to.expected, to: last }, ...also]);
   await git.keepObjects(objects);
   return commits;
 }

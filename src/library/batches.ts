@@ -25,7 +25,7 @@ export async function nextBatch(options: SpecOptions = {}, where: Where = {}): P
 }
 
 /** Where a spec stands, and what is not as it was after its last batch. Reads only. */
-export function batchStatus(options: SpecOptions = {}, where: Where = {}): Promise<BatchStatus> {
+export async function batchStatus(options: SpecOptions = {}, where: Where = {}): Promise<BatchStatus> {
   return using(where, async (orch) => readStatus(orch, findSpec(orch, options.spec ?? null)));
 }
 
@@ -61,7 +61,7 @@ export type CompletedBatch = {
 };
 
 /** Completes tasks of a spec: in its files, and in the epic with a checkpoint. Run again, it finishes what is missing. */
-export function completeBatch(
+export async function completeBatch(
   options: CompleteBatchOptions = {},
   where: Where = {},
 ): Promise<CompletedBatch> {

@@ -24,7 +24,7 @@ export type SaveCheckpointInput = {
 };
 
 /** Saves a checkpoint of an epic, which is made if needed. It is on disk when this returns. */
-export function saveCheckpoint(input: SaveCheckpointInput, where: Where = {}): Promise<Checkpoint> {
+export async function saveCheckpoint(input: SaveCheckpointInput, where: Where = {}): Promise<Checkpoint> {
   const epic = parseEpicId(input.epicId);
   const { trigger = 'manual', reason = null, facts = [], agent = null } = input;
   return using(where, async (orch) => {
@@ -46,7 +46,11 @@ export async function loadLatestCheckpoint(
 }
 
 /** A checkpoint by its name: `58`, `latest~2`, `green`, `s7`, `2h ago`, its id or the beginning of it. */
-export function loadCheckpoint(epicId: string, name: string, where: Where = {}): Promise<LoadedCheckpoint> {
+export async function loadCheckpoint(
+  epicId: string,
+  name: string,
+  where: Where = {},
+): Promise<LoadedCheckpoint> {
   const epic = parseEpicId(epicId);
   return using(where, async (orch) => {
     const { checkpoint, commit } = await findCheckpoint(orch, epic, name);
@@ -70,13 +74,17 @@ export async function listCheckpoints(
 }
 
 /** The same, with the newest number, and with what damage keeps some from being listed. */
-export function readListing(epicId: string, options: ListOptions = {}, where: Where = {}): Promise<Listing> {
+export async function readListing(
+  epicId: string,
+  options: ListOptions = {},
+  where: Where = {},
+): Promise<Listing> {
   const epic = parseEpicId(epicId);
   return using(where, (orch) => listEpicCheckpoints(orch, epic, options.limit ?? Number.POSITIVE_INFINITY));
 }
 
 /** Has the epic a checkpoint here? */
-export function hasCheckpoints(epicId: string, where: Where = {}): Promise<boolean> {
+export async function hasCheckpoints(epicId: string, where: Where = {}): Promise<boolean> {
   const epic = parseEpicId(epicId);
   return using(where, async (orch) => (await orch.git.readRef(epicRef(epic))) !== null);
 }
@@ -85,13 +93,16 @@ export function hasCheckpoints(epicId: string, where: Where = {}): Promise<boole
  * Moves an epic's checkpoints to the trash: its ref goes to `refs/orchestration-local/trash/…`, which is returned.
  * Null where there is no such epic.
  */
-export function deleteEpicCheckpoints(epicId: string, where: Where = {}): Promise<string | null> {
+export async function deleteEpicCheckpoints(epicId: string, where: Where = {}): Promise<string | null> {
   const epic = parseEpicId(epicId);
   return using(where, (orch) => deleteEpic(orch, epic));
 }
 
 /** Reads every checkpoint of an epic, or of all epics, and says which are not as they were written. */
-export function verifyCheckpoints(epicId: string | null = null, where: Where = {}): Promise<Verification> {
+export async function verifyCheckpoints(
+  epicId: string | null = null,
+  where: Where = {},
+): Promise<Verification> {
   const given = epicId === null ? null : parseEpicId(epicId);
   return using(where, async (orch) => {
     const epics = given === null ? await listEpics(orch.git) : [given];

@@ -41,7 +41,7 @@ export type RunEffectsOptions = Pick<
  * acknowledged before the next. The name stands for the work. Called again after a crash or a failure it does what is
  * missing, and once all is done, nothing; with `fresh` it is begun anew. What fails is in the answer.
  */
-export function runEffects(
+export async function runEffects(
   name: string,
   effects: readonly ProgramEffect[],
   options: RunEffectsOptions = {},

@@ -13,7 +13,7 @@ export type BaselineOptions = {
 };
 
 /** Runs the gates, and records in a session what they said of exactly the files they ran on. */
-export function runBaseline(
+export async function runBaseline(
   session: SessionName,
   options: BaselineOptions = {},
   where: Where = {},

@@ -36,7 +36,7 @@ export type RunPlanOptions = {
 };
 
 /** Runs a plan, from its file or made by a program, and says what became of it. What fails is in the answer. */
-export function runPlan(
+export async function runPlan(
   plan: string | Plan,
   options: RunPlanOptions = {},
   where: Where = {},

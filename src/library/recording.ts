@@ -1,5 +1,4 @@
 import type { Checkpoint } from '../checkpoint/list.ts';
-import type { Stop, Warning } from '../checkpoint/policy.ts';
 import type { Budget } from '../cost/budget.ts';
 import { refuseCostElsewhere } from '../session/above.ts';
 import { checkFacts } from '../session/clean.ts';
@@ -10,6 +9,8 @@ import { describeMoney } from '../session/status.ts';
 import type { TestState } from '../state/current.ts';
 import type { Event, Fact } from '../state/facts.ts';
 import type { FileChange, IssueUpdate } from '../state/lists.ts';
+import type { BudgetNotice } from './context.ts';
+import { inDollars } from './deciding.ts';
 import { findTarget, type SessionName } from './sessions.ts';
 import { using, type Where } from './where.ts';
 
@@ -19,13 +20,13 @@ export type Recorded = {
   readonly budget: Budget;
   /** Made because the policy called for it. */
   readonly checkpoint: Checkpoint | null;
-  readonly warnings: readonly Warning[];
+  readonly warnings: readonly BudgetNotice[];
   /** The money is gone: stop working. */
-  readonly stop: Stop | null;
+  readonly stop: BudgetNotice | null;
 };
 
 /** Records facts in a session; they are on disk when this returns. */
-export function recordFacts(
+export async function recordFacts(
   session: SessionName,
   given: readonly Fact[],
   where: Where = {},
@@ -36,14 +37,15 @@ export function recordFacts(
     await refuseCostElsewhere(orch, target, given);
     const { events, state, stored, verdict } = await record(orch, target, given);
     const checkpoint = stored?.checkpoint ?? null;
-    return { events, budget: describeMoney(state), checkpoint, warnings: verdict.warn, stop: verdict.stop };
+    const { warnings, stop } = inDollars(verdict);
+    return { events, budget: describeMoney(state), checkpoint, warnings, stop };
   });
 }
 
-export const recordNote = (session: SessionName, text: string, where: Where = {}): Promise<Recorded> =>
+export const recordNote = async (session: SessionName, text: string, where: Where = {}): Promise<Recorded> =>
   using(where, (orch) => recordFacts(session, [facts.noteFact(orch.random, text)], orch));
 
-export const recordDecision = (
+export const recordDecision = async (
   session: SessionName,
   text: string,
   rationale: string | null = null,
@@ -51,17 +53,25 @@ export const recordDecision = (
 ): Promise<Recorded> =>
   using(where, (orch) => recordFacts(session, [facts.decisionFact(orch.random, text, rationale)], orch));
 
-export const recordBlocker = (session: SessionName, text: string, where: Where = {}): Promise<Recorded> =>
+export const recordBlocker = async (
+  session: SessionName,
+  text: string,
+  where: Where = {},
+): Promise<Recorded> =>
   using(where, (orch) => recordFacts(session, [facts.blockerFact(orch.random, text)], orch));
 
 /** Resolves a blocker, named by its id, the beginning of it, or a piece of its text. */
-export const resolveBlocker = (session: SessionName, name: string, where: Where = {}): Promise<Recorded> =>
+export const resolveBlocker = async (
+  session: SessionName,
+  name: string,
+  where: Where = {},
+): Promise<Recorded> =>
   using(where, async (orch) => {
     const { state } = await readView(orch, (await findTarget(orch, session)).epic);
     return recordFacts(session, [facts.resolvedFact(state, name, orch.clock.now())], orch);
   });
 
-export const recordTried = (
+export const recordTried = async (
   session: SessionName,
   text: string,
   why: string | null = null,
@@ -70,11 +80,15 @@ export const recordTried = (
   using(where, (orch) => recordFacts(session, [facts.triedFact(orch.random, text, why)], orch));
 
 /** Asks the user something; the session does not wait for the answer. */
-export const recordQuestion = (session: SessionName, text: string, where: Where = {}): Promise<Recorded> =>
+export const recordQuestion = async (
+  session: SessionName,
+  text: string,
+  where: Where = {},
+): Promise<Recorded> =>
   using(where, (orch) => recordFacts(session, [facts.questionFact(orch.random, text)], orch));
 
 /** Answers a question, named by its id, the beginning of it, or a piece of its text. */
-export const answerQuestion = (
+export const answerQuestion = async (
   session: SessionName,
   name: string,
   answer: string,
@@ -87,14 +101,14 @@ export const answerQuestion = (
     return recordFacts(session, answered, orch);
   });
 
-export const recordFile = (
+export const recordFile = async (
   session: SessionName,
   path: string,
   details: Partial<Omit<FileChange, 'session'>> = {},
   where: Where = {},
 ): Promise<Recorded> => recordFacts(session, [facts.fileFact(path, details)], where);
 
-export const recordIssue = (
+export const recordIssue = async (
   session: SessionName,
   id: string,
   update: Partial<Omit<IssueUpdate, 'session'>> = {},
@@ -106,18 +120,21 @@ export const recordIssue = (
   });
 
 /** What is being worked on, or that it is done. */
-export const recordTask = (
+export const recordTask = async (
   session: SessionName,
   text: string,
   options: { readonly done?: boolean } = {},
   where: Where = {},
 ): Promise<Recorded> => recordFacts(session, [facts.taskFact(text, options.done ?? false)], where);
 
-export const recordTests = (session: SessionName, tests: TestState, where: Where = {}): Promise<Recorded> =>
-  recordFacts(session, [facts.testFact(tests)], where);
+export const recordTests = async (
+  session: SessionName,
+  tests: TestState,
+  where: Where = {},
+): Promise<Recorded> => recordFacts(session, [facts.testFact(tests)], where);
 
 /** Adds to what the session has cost, in dollars. */
-export const recordCost = (
+export const recordCost = async (
   session: SessionName,
   usd: number | string,
   details: facts.CostDetails = {},

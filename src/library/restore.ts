@@ -37,7 +37,7 @@ export type RestoreResult = {
 };
 
 /** Brings the code of a checkpoint into the working tree; what is there is saved first, and can be brought back. */
-export function restoreCheckpoint(input: RestoreInput, where: Where = {}): Promise<RestoreResult> {
+export async function restoreCheckpoint(input: RestoreInput, where: Where = {}): Promise<RestoreResult> {
   const epic = parseEpicId(input.epicId);
   return using(where, async (orch) => {
     const scope = input.paths ? scopeOf(orch.repository, orch.repository.worktree ?? '', input.paths) : null;
@@ -46,7 +46,7 @@ export function restoreCheckpoint(input: RestoreInput, where: Where = {}): Promi
 }
 
 /** Brings back what was there before the last restore in this worktree; which can itself be undone. */
-export function undoRestore(
+export async function undoRestore(
   options: Pick<RestoreInput, 'dryRun'> = {},
   where: Where = {},
 ): Promise<RestoreResult> {
@@ -102,7 +102,7 @@ export type DiffResult = {
 };
 
 /** What differs between the code of two checkpoints, or between one and now. */
-export function diffCheckpoints(input: DiffInput, where: Where = {}): Promise<DiffResult> {
+export async function diffCheckpoints(input: DiffInput, where: Where = {}): Promise<DiffResult> {
   const epic = parseEpicId(input.epicId);
   return using(where, async (orch) => {
     const [from, to] = await readSides(orch, epic, input.from ?? 'latest', input.to ?? null);

@@ -6,6 +6,7 @@ import { openSyncRemote } from '../checkpoint/sync-remote.ts';
 import { parseEpicId } from '../ids.ts';
 import type { Orch } from '../orch.ts';
 import { wakeAgents } from '../session/calm-files.ts';
+import { type Renamed, settleNames } from '../session/rename.ts';
 import { listUnsaved, type Unsaved } from '../session/unsaved.ts';
 import type { Millis } from '../types.ts';
 import { using, type Where } from './where.ts';
@@ -27,6 +28,8 @@ export type SyncOptions = {
 };
 
 export type Synced = SyncResult & {
+  /** Renamed by another clone, and so here. */
+  readonly renamed: readonly Renamed[];
   /** Recorded here and in no checkpoint yet: it goes along with the next one. */
   readonly pending: readonly Unsaved[];
 };
@@ -37,7 +40,7 @@ const defaultTimeout: Millis = 120_000;
  * Brings this clone and a remote (a name, a URL or a path; the configured one by default) together: what each knows of
  * every epic, the other knows afterwards.
  */
-export function sync(
+export async function sync(
   remote: string | null = null,
   where: Where = {},
   options: SyncOptions = {},
@@ -47,8 +50,13 @@ export function sync(
     const mayPublish = async (publication: Publication, name: string) =>
       (await options.mayPublish?.(publication, name)) ?? false;
     try {
-      const result = await syncWith(orch, opened, { ...(await readWish(orch, options)), mayPublish });
-      return { ...result, pending: await listUnsaved(orch) };
+      const wish = { ...(await readWish(orch, options)), mayPublish };
+      const result = await syncWith(orch, opened, wish);
+      // What was joined under a new name is to be sent too.
+      const renamed = await settleNames(orch, (await orch.readConfig()).sync.budgets === 'ask');
+      const again = renamed.length > 0 ? await syncWith(orch, opened, wish) : null;
+      const done = again === null ? result : addUp(result, again);
+      return { ...done, renamed, pending: await listUnsaved(orch) };
     } finally {
       // Another clone may have spent, or lowered a budget.
       wakeAgents(orch, null);
@@ -56,13 +64,34 @@ export function sync(
   });
 }
 
+/** Two syncs as one; of an epic that both speak of, the second knows where it is now. */
+function addUp(first: SyncResult, second: SyncResult): SyncResult {
+  const both = <T extends { readonly epicId: string }>(a: readonly T[], b: readonly T[]) => [
+    ...a.filter(({ epicId }) => !b.some((other) => other.epicId === epicId)),
+    ...b,
+  ];
+  return {
+    ...second,
+    pushed: both(first.pushed, second.pushed),
+    fetched: both(first.fetched, second.fetched),
+    merged: both(first.merged, second.merged),
+    raised: both(first.raised, second.raised),
+    snapshots: {
+      pushed: first.snapshots.pushed + second.snapshots.pushed,
+      fetched: first.snapshots.fetched + second.snapshots.fetched,
+    },
+    returned: [...new Set([...first.returned, ...second.returned])],
+    errors: [...first.errors, ...second.errors],
+  };
+}
+
 /** Lets a budget that another clone raised count in this clone too. */
-export function acceptBudget(epicId: string, where: Where = {}): Promise<void> {
+export async function acceptBudget(epicId: string, where: Where = {}): Promise<void> {
   return using(where, async (orch) => held.acceptBudget(orch, parseEpicId(epicId)));
 }
 
 /** What a sync would publish and fetch now. Nothing is changed. */
-export function previewSync(
+export async function previewSync(
   remote: string | null = null,
   where: Where = {},
   options: SyncOptions = {},

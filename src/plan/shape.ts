@@ -1,5 +1,6 @@
 import { posix } from 'node:path';
 import * as z from 'zod/mini';
+import { takes } from '../yaml-taken.ts';
 import {
   command,
   describeValue,
@@ -11,10 +12,10 @@ import {
   longestTimer,
   oneOf,
   readTaskId,
-  readWhole,
   readWord,
   taskId,
   value,
+  whole,
 } from '../yaml-values.ts';
 import { isAddress } from './placeholders.ts';
 
@@ -24,18 +25,22 @@ export function readIds(given: unknown): readonly unknown[] | undefined {
   return typeof given === 'string' || typeof given === 'number' ? [given] : undefined;
 }
 
-const needs = z.pipe(
-  value('a list of task ids ([] for none)', readIds),
-  z.array(value('the id of a task', readTaskId)),
-);
+const neededId = value('the id of a task', readTaskId, () => null, { type: ['string', 'integer'] });
+const needsAllowed = 'a list of task ids ([] for none)';
+const needsShape = z.pipe(value(needsAllowed, readIds), z.array(neededId));
+const needs = takes(needsShape, { kind: 'list', allowed: needsAllowed, item: neededId, orOne: true });
 
-const glob = value('a path or a glob, such as src/**', readWord);
+const glob = value('a path or a glob, such as src/**', readWord, () => null, {
+  type: 'string',
+  minLength: 1,
+});
 
 /** A path in the repository, written with `/`; nothing else can be meant by it on any system. */
 const path = value(
   'a path of a file in the repository, such as dist/app.js',
   (given) => (typeof given === 'string' && pathProblem(given) === null ? posix.normalize(given) : undefined),
   (given) => (typeof given === 'string' ? `found ${describeValue(given)}, ${pathProblem(given)}` : null),
+  { type: 'string' },
 );
 
 function pathProblem(text: string): string | null {
@@ -48,22 +53,27 @@ function pathProblem(text: string): string | null {
   return text.trim() === '' || text.endsWith('/') || first === '.' ? 'which is not a file' : null;
 }
 
-const attempts = value('a whole number from 1 to 100', (given) => readWhole(given, 1, 100));
+const attempts = whole(1, 100);
 const backoff = duration('1s', '0s', '1h');
 
 const retry = entry({ attempts: z.optional(attempts), backoff: z.optional(backoff) });
 
-const plainText = value('text, a number, true or false', (given) => {
-  const isPlain = ['string', 'number', 'boolean'].includes(typeof given);
-  return isPlain && !String(given).includes('\0') ? String(given) : undefined;
-});
+const plainText = value(
+  'text, a number, true or false',
+  (given) => {
+    const isPlain = ['string', 'number', 'boolean'].includes(typeof given);
+    return isPlain && !String(given).includes('\0') ? String(given) : undefined;
+  },
+  () => null,
+  { type: ['string', 'number', 'boolean'] },
+);
 
 const variableName = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
 function texts(allowed: string, isName: (name: string) => boolean) {
   const areNames = (given: object) =>
     Object.keys(given).every((name) => name !== '__proto__' && isName(name));
-  return z.pipe(
+  const shape = z.pipe(
     value(
       allowed,
       (given) => (given === null ? {} : isMapping(given) && areNames(given) ? given : undefined),
@@ -74,17 +84,25 @@ function texts(allowed: string, isName: (name: string) => boolean) {
     ),
     z.record(z.string(), plainText),
   );
+  return takes(shape, { kind: 'record', allowed, item: plainText });
 }
 
 const env = texts('a mapping of names (letters, digits, _) to values', (name) => variableName.test(name));
 const headers = texts('a mapping of header names to values', (name) => /^[!#$%&'*+.^_`|~\w-]+$/.test(name));
 
-const method = value('GET, POST, PUT, PATCH or DELETE', (given) =>
-  ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'].find((word) => word === given),
+const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
+const method = value(
+  'GET, POST, PUT, PATCH or DELETE',
+  (given) => methods.find((word) => word === given),
+  () => null,
+  { enum: methods },
 );
 
-const url = value('an address that begins with http:// or https://, or with a variable', (given) =>
-  typeof given === 'string' && isAddress(given) ? given : undefined,
+const url = value(
+  'an address that begins with http:// or https://, or with a variable',
+  (given) => (typeof given === 'string' && isAddress(given) ? given : undefined),
+  () => null,
+  { type: 'string' },
 );
 
 const body = value('text, or values that JSON has', (given) => (isJson(given) ? given : undefined));

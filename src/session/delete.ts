@@ -14,23 +14,23 @@ import type { SessionPorts } from './record.ts';
  * Returns the ref it is under now, or null where there was no such epic.
  */
 export async function deleteEpic(ports: SessionPorts, epic: EpicId): Promise<string | null> {
-  const folder = journalFolder(ports.home);
-  const { state } = await readTip(ports, epic);
-  if (readPending(folder, epic, state).events.length > 0) {
-    await saveByHand(ports, epic, {
-      trigger: 'manual',
-      reason: 'Saved before the epic was deleted',
-      facts: [],
-      agent: null,
-    });
-  }
-  // The journals go before the ref: a crash in between leaves an epic that knows all of them.
-  await setJournalsAside(ports, epic, state);
+  await settleJournals(ports, epic, 'Saved before the epic was deleted');
   return trashEpic(ports, epic);
 }
 
+/**
+ * Brings all that was recorded into a checkpoint, and puts the journals away: as long as they are there, so is the epic.
+ * They go before the ref does: a crash in between leaves an epic that knows all of them.
+ */
+export async function settleJournals(ports: SessionPorts, epic: EpicId, reason: string): Promise<void> {
+  const { state } = await readTip(ports, epic);
+  if (readPending(journalFolder(ports.home), epic, state).events.length > 0)
+    await saveByHand(ports, epic, { trigger: 'manual', reason, facts: [], agent: null });
+  await setJournalsAside(ports, epic, state);
+}
+
 /** Puts an epic's journals where none are read; all that is in them is in its checkpoints. */
-export async function setJournalsAside(
+async function setJournalsAside(
   { disk, home }: Pick<SessionPorts, 'disk' | 'home'>,
   epic: EpicId,
   state: State,

@@ -13,7 +13,7 @@ import { formatUsd, parseUsd, toUsd } from '../units.ts';
 
 /** A text that says something, and still does without what cannot be seen. */
 function textOf(what: string, text: string): string {
-  if (cleanText(text).trim() !== '') return text;
+  if (typeof text === 'string' && cleanText(text).trim() !== '') return text;
   throw new OrchError('USAGE', `what is the ${what}? It needs a text`, {
     hint: `Try: orch record ${what} "what there is to say"`,
   });

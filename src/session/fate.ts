@@ -121,6 +121,30 @@ export function isTakenOver({ id, value }: KnownSession, sessions: readonly Know
 }
 
 /**
+ * The session of another clone that took this one over while it was still at work: each goes on without what the other
+ * does. Null where there is none.
+ */
+export function findTakeover(
+  { id, value }: Pick<KnownSession, 'id' | 'value'>,
+  { sessions }: State,
+): Session | null {
+  const { writer, endedAt } = value;
+  const others = Object.values(sessions).map((entry) => entry.value);
+  const took = others.filter(
+    (other) =>
+      other.parentSessionId === id &&
+      other.writer !== writer &&
+      (endedAt === null || endedAt > other.startedAt),
+  );
+  return took.sort(byNewest)[0] ?? null;
+}
+
+/** In words, for the session that was taken over. */
+export function describeTakeover(epic: EpicId, number: number, { number: by }: Session): string {
+  return `Session ${by} in another clone took over session ${number}: each now works without the other. See both: orch log ${epic}`;
+}
+
+/**
  * Did a session die, and has none continued from it since? Whatever else ended on its epic meanwhile, what it was
  * working on is left. Starting or resuming here always brings it in first, so one that was not has not been continued.
  */

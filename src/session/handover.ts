@@ -5,7 +5,7 @@ import { findNews } from '../checkpoint/brief/news.ts';
 import { type Moment, quoteBrief } from '../checkpoint/brief/origin.ts';
 import { findBriefSource } from '../checkpoint/brief/source.ts';
 import { type Checkpoint, describeCommit } from '../checkpoint/list.ts';
-import { findCheckpoint, findWork } from '../checkpoint/names.ts';
+import { findCheckpoint } from '../checkpoint/names.ts';
 import { readSaved } from '../checkpoint/read.ts';
 import { hasCode } from '../errors.ts';
 import { nameFile, parseWriterId } from '../ids.ts';
@@ -13,7 +13,6 @@ import { withoutAbandoned } from '../state/left-behind.ts';
 import type { State } from '../state/lists.ts';
 import type { SessionId, WriterId } from '../types.ts';
 import type { EpicView } from './context.ts';
-import { type KnownSession, listOwnJournals } from './fate.ts';
 import type { SessionPorts } from './record.ts';
 
 /** What the next session gets. */
@@ -100,20 +99,4 @@ export function briefPath(home: string, session: SessionId): string {
 async function readNamed(ports: SessionPorts, { epic }: EpicView, name: string) {
   const { commit } = await findCheckpoint(ports, epic, name);
   return readSaved(ports.git, epic, commit);
-}
-
-/**
- * The checkpoint with the code that a session of another clone left. Null for one of this clone's: there the files are
- * what it left.
- */
-export async function findForeignCode(
-  ports: SessionPorts,
-  view: EpicView,
-  { id, value }: KnownSession,
-): Promise<Checkpoint | null> {
-  const { epic } = view;
-  if (listOwnJournals(view, ports.home).has(id) || value.writer === (await ports.identifyWriter()))
-    return null;
-  const checkpoint = (await findWork(ports, epic, { session: id }))?.checkpoint ?? null;
-  return checkpoint?.snapshot ? checkpoint : null;
 }

@@ -28,10 +28,24 @@ export function rememberUsed(disk: Disk, home: string, branch: string | null, ep
   if (branch === null || lastUsedOn(home, branch) === epic) return;
   if (statIfThere(home) === null) return; // nothing was ever recorded here
   const newest = Object.entries(readAll(home)).filter(([name]) => name !== branch);
-  const text = JSON.stringify(Object.fromEntries([...newest.slice(-99), [branch, epic]]));
+  writeAllUsed(disk, home, [...newest.slice(-99), [branch, epic]]);
+}
+
+/** An epic that gets another name is still the one that was used. */
+export function renameUsed(disk: Disk, home: string, from: EpicId, to: EpicId): void {
+  const known = Object.entries(readAll(home));
+  if (known.some(([, epic]) => epic === from))
+    writeAllUsed(
+      disk,
+      home,
+      known.map(([branch, epic]) => [branch, epic === from ? to : epic]),
+    );
+}
+
+function writeAllUsed(disk: Disk, home: string, used: readonly (readonly [string, unknown])[]): void {
   const fd = disk.open(fileIn(home), 'w', 0o644);
   try {
-    writeAll(disk, fd, Buffer.from(`${text}\n`));
+    writeAll(disk, fd, Buffer.from(`${JSON.stringify(Object.fromEntries(used))}\n`));
   } finally {
     disk.close(fd);
   }

@@ -1,4 +1,4 @@
-import { type Checkpoint, epicNotFound } from '../checkpoint/list.ts';
+import { epicNotFound } from '../checkpoint/list.ts';
 import { isOn } from '../checkpoint/policy.ts';
 import type { Stored } from '../checkpoint/store.ts';
 import { budgetOf } from '../state/current.ts';
@@ -11,8 +11,9 @@ import { firstBudget, refuseOverBudget, setBudget } from './budget.ts';
 import { claimEpic, isElsewhere } from './claim.ts';
 import { type EpicView, epicExists, readView } from './context.ts';
 import { isTakenOver, type KnownSession, listOwnJournals, listSessions } from './fate.ts';
-import { findForeignCode, type Handover, handOver } from './handover.ts';
+import { type Handover, handOver } from './handover.ts';
 import { findShared, makeSessionId } from './here.ts';
+import { findLeftCode, type LeftCode } from './left-code.ts';
 import { type LiveRecord, readLive, removeLive, writeLive } from './live.ts';
 import { readOrchestration, withFacts } from './orchestration.ts';
 import { type Outcome, record, recordInNew, type SessionPorts, type Target } from './record.ts';
@@ -54,8 +55,8 @@ export type Started = {
   readonly recovered: readonly Recovered[];
   /** What it has to know, where it goes on from another. */
   readonly handover: Handover | null;
-  /** Whose code belongs to that, where it need not be the code on disk: a checkpoint that was named, or another clone's. */
-  readonly code: Checkpoint | null;
+  /** The code that belongs to that, newest first: the checkpoint's that was named, or what the sessions before it left. */
+  readonly code: readonly LeftCode[];
 };
 
 /** Starts a session on an epic: recovers what a dead one left, sets the budget, and makes the start checkpoint. */
@@ -80,7 +81,7 @@ export async function startSession(ports: SessionPorts, request: StartRequest): 
       ...(request.facts ?? []),
       ...found,
     ];
-    const code = handover?.named ?? (parent && (await findForeignCode(ports, view, parent)));
+    const code = handover === null ? [] : await findCode(ports, view, handover);
     const parentSessionId = parent?.id ?? null;
     const opening = { epic, session, agent: request.agent, parentSessionId, settings, endsWith: null };
     const ask = isOn(settings.policy, 'session_start') ? startAsk(handover) : null;
@@ -94,6 +95,10 @@ export async function startSession(ports: SessionPorts, request: StartRequest): 
     removeLive(ports.disk, ports.home, session);
     throw error;
   }
+}
+
+function findCode(ports: SessionPorts, view: EpicView, { named }: Handover) {
+  return named ? [{ checkpoint: named, isOwn: false }] : findLeftCode(ports, view);
 }
 
 /** A session that continues from an older checkpoint leaves behind what was recorded after it. */

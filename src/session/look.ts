@@ -10,6 +10,7 @@ import type { CheckpointId, Millis } from '../types.ts';
 import { formatUsd } from '../units.ts';
 import { type EpicView, readView } from './context.ts';
 import { makeStopwatch } from './due.ts';
+import { describeTakeover, findTakeover } from './fate.ts';
 import type { MoneyWatch } from './money-watch.ts';
 import { record, type SessionPorts, type Target } from './record.ts';
 
@@ -59,6 +60,7 @@ export function makeLook(
   let failingSince: Millis | null = null;
   let reached: Stop | null = null;
   let unread: string | null = null;
+  let takenBy: number | null = null;
 
   const nextIn = () => (interval === null ? null : Math.max(0, interval - watch.read()));
 
@@ -68,6 +70,14 @@ export function makeLook(
     const message = error instanceof Error ? error.message : String(error);
     if (message !== unread) tell({ kind: 'fault', message });
     unread = message;
+  }
+
+  function tellTakeover({ state }: EpicView): void {
+    const own = lookUp(state.sessions, target.session)?.value;
+    const taker = own ? findTakeover({ id: target.session, value: own }, state) : null;
+    if (own && taker && taker.number !== takenBy)
+      tell({ kind: 'notice', message: describeTakeover(epic, own.number, taker) });
+    takenBy = taker?.number ?? takenBy;
   }
 
   async function tellGuesses(before: State, after: State): Promise<void> {
@@ -85,6 +95,7 @@ export function makeLook(
   async function look(isLast: boolean): Promise<Halt | null> {
     let view = await readView(ports, epic);
     if (isTakenOver(view, target)) return { kind: 'taken_over' };
+    tellTakeover(view);
     const found = view.state;
     const before = seen?.state ?? found;
     view = await take(

@@ -32,9 +32,12 @@ export const timeOrNull = z.nullable(time);
 /** Sessions are counted from 1; a number that could not be counted on from is wrong, or made up. */
 export const sessionNumber = z.int().check(z.nonnegative(), z.maximum(maxSessionNumber));
 
-const idOf = <Id extends string>(isId: (text: string) => boolean) =>
-  z.custom<Id>((value) => typeof value === 'string' && isId(value));
-export const sessionId = idOf<SessionId>(isSessionId);
-export const writerId = idOf<WriterId>(isWriterId);
-export const checkpointId = idOf<CheckpointId>(isCheckpointId);
-export const oid = idOf<Oid>(isOid);
+/** The pattern is for JSON Schemas; `isId` decides. */
+export const idOf = <Id extends string>(isId: (text: string) => boolean, pattern: RegExp) =>
+  z
+    .custom<Id>((value) => typeof value === 'string' && isId(value))
+    .register(z.globalRegistry, { type: 'string', pattern: pattern.source });
+export const sessionId = idOf<SessionId>(isSessionId, /^sess-[a-z0-9]{4,32}$/);
+export const writerId = idOf<WriterId>(isWriterId, /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/);
+export const checkpointId = idOf<CheckpointId>(isCheckpointId, /^ckpt-[0-9]{8,15}-[a-z0-9]{4,64}$/);
+export const oid = idOf<Oid>(isOid, /^([0-9a-f]{40}|[0-9a-f]{64})$/);

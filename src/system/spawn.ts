@@ -50,6 +50,22 @@ export function readOutput(program: string, args: readonly string[], env: Enviro
   return stdout;
 }
 
+/** Runs a script with this node to its end, and gives what it printed. */
+export async function runNode(script: string, args: readonly string[], cwd: string) {
+  const child = start(process.execPath, [script, ...args], cwd, inheritedEnvironment());
+  child.stdin.end();
+  const printed = { stdout: '', stderr: '' };
+  for (const name of ['stdout', 'stderr'] as const)
+    child[name].setEncoding('utf8').on('data', (text: string) => {
+      printed[name] += text;
+    });
+  const status = await new Promise<number | null>((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', resolve);
+  });
+  return { status, ...printed };
+}
+
 /** Starts a program that is written to and read from. */
 export function start(command: string, args: readonly string[], cwd: string, env: Environment): Child {
   // All three streams are there, because all are pipes.

@@ -11,12 +11,13 @@ import type { Repository } from '../git/repository.ts';
 import { parseSnapshotRef, snapshotsPrefix } from '../git/snapshot-ref.ts';
 import { parseUndoRef, readUndoCommit, undoPrefix } from '../git/undo.ts';
 import { type EpicView, readView } from '../session/context.ts';
-import { listSessions } from '../session/fate.ts';
+import { findNewest, listSessions } from '../session/fate.ts';
 import { journalFolder, journalPath, listJournals, readJournal } from '../session/journal.ts';
 import { listFolded } from '../session/pending.ts';
 import type { SessionPorts } from '../session/record.ts';
 import { readCurrent } from '../state/current.ts';
 import { bounds } from '../state/lists.ts';
+import { isArchived } from '../state/naming.ts';
 import { statIfThere } from '../system/files.ts';
 import type { EpicId, Millis, Oid, SessionId } from '../types.ts';
 import { lookAt, readFileThings } from './cleanup-files.ts';
@@ -35,6 +36,7 @@ export async function readCleanupFacts(ports: CleanupPorts): Promise<CleanupFact
     epics.set(epic, 'problem' in view ? unreadable(view.problem) : await describeEpic(ports, view));
     const oid = await ports.git.readRef(epicRef(epic)).catch(() => null); // unreadable: its problem is told
     if (oid !== null) things.push({ kind: 'epic', epic, ref: epicRef(epic), oid });
+    if (oid !== null && epics.get(epic)?.completedAt != null) things.push({ kind: 'completed', epic });
     if ('problem' in view) continue;
     things.push(...(await listFoldedJournals(ports, view)), ...(await listRunThings(ports, view)));
     for (const key of Object.keys(view.state.runs)) addRun(runs, key);
@@ -75,6 +77,7 @@ function unreadable(problem: string): EpicFacts {
     pending: 0,
     green: null,
     latest: null,
+    completedAt: null,
   };
   return { ...nothing, problem };
 }
@@ -88,7 +91,11 @@ async function describeEpic(ports: CleanupPorts, view: EpicView): Promise<EpicFa
     const green = readCurrent(view.state, 'lastGreen') && (await findGreen(ports, view.epic));
     const isComplete = sessions.size < bounds.sessions;
     const latest = tip.oid === null ? null : await findLatestCode(ports, view.epic);
-    return { tip: tip.oid, problem: null, sessions, isComplete, pending: pending.length, green, latest };
+    const newest = findNewest(view.state);
+    const isDone = newest?.status === 'completed' && !isArchived(view.state);
+    const completedAt = isDone ? (newest.endedAt ?? newest.seenAt) : null;
+    const known = { sessions, isComplete, pending: pending.length, green, latest, completedAt };
+    return { tip: tip.oid, problem: null, ...known };
   } catch (error) {
     if (!hasCode(error, 'INTEGRITY')) throw error;
     return unreadable(`a checkpoint of its epic is damaged: ${error.message}`);

@@ -8,6 +8,7 @@ export type Retention = {
   readonly failed: Millis | null;
   readonly snapshots: Millis | null;
   readonly trash: Millis | null;
+  readonly archive: Millis | null;
 };
 
 /** Nothing that ended less than this ago is removed, whatever the settings say: somebody may just be looking at it. */
@@ -52,6 +53,8 @@ function judge(thing: Thing, around: Surroundings): Verdict {
       return judgeSnapshots(thing, around);
     case 'epic':
       return judgeEpic(facts.epics.get(thing.epic), retention.failed, now);
+    case 'completed':
+      return judgeCompleted(facts.epics.get(thing.epic), retention.archive, now);
     case 'trash':
       return judgeAge('deleted', thing.at, retention.trash, now);
     case 'undo':
@@ -122,6 +125,13 @@ function judgeEpic(epic: EpicFacts | undefined, keptFor: Millis | null, now: Mil
   const end = Math.max(...sessions.map(({ at }) => at));
   const { isRemoved, why } = judgeAge('its last session failed', end, keptFor, now);
   return { isRemoved, why: isRemoved ? `${why}: to the trash` : why };
+}
+
+function judgeCompleted(epic: EpicFacts | undefined, keptFor: Millis | null, now: Millis): Verdict {
+  if (epic === undefined || epic.completedAt === null) return keep('nothing is known of its end');
+  const open = [...epic.sessions.values()].find(({ fate }) => isOpen(fate));
+  if (open) return keep(describeOpen(open.fate));
+  return judgeAge('completed', epic.completedAt, keptFor, now);
 }
 
 /** Its state stays, so that one that failed can still be gone on with; what only may go on keeps its files. */

@@ -3,7 +3,10 @@ import { forgetAll } from '../checkpoint/forgotten.ts';
 import { hasCode, isOrchError, systemCode } from '../errors.ts';
 import { snapshotRef } from '../git/snapshot-ref.ts';
 import { nameFile } from '../ids.ts';
+import { readView } from '../session/context.ts';
 import { deleteEpic } from '../session/delete.ts';
+import { archiveEpic } from '../session/epics.ts';
+import { findNewest } from '../session/fate.ts';
 import { journalFolder, releaseJournal } from '../session/journal.ts';
 import { checkLive, listLive } from '../session/live.ts';
 import { removeIfThere, saysGone, statIfThere, syncFolder } from '../system/files.ts';
@@ -78,6 +81,8 @@ async function removeOne(ports: CleanupPorts, thing: SingleThing): Promise<strin
       return deleteRef(ports, thing);
     case 'epic':
       return trashWhole(ports, thing);
+    case 'completed':
+      return archiveDone(ports, thing);
     case 'journal':
       return releaseJournal(
         ports.disk,
@@ -126,6 +131,21 @@ async function trashWhole(
     await deleteEpic(ports, epic);
     return null;
   });
+}
+
+/** What was cleaned up before it may have moved the ref: it is still to be archived while it is completed. */
+async function archiveDone(
+  ports: CleanupPorts,
+  { epic }: Thing & { kind: 'completed' },
+): Promise<string | null> {
+  if (findNewest((await readView(ports, epic)).state)?.status !== 'completed') return changed;
+  try {
+    await archiveEpic(ports, epic, true);
+    return null;
+  } catch (error) {
+    if (!hasCode(error, 'SESSION_ACTIVE', 'EPIC_NOT_FOUND')) throw error;
+    return changed;
+  }
 }
 
 async function removeFile({ disk }: CleanupPorts, seen: FileFacts): Promise<string | null> {

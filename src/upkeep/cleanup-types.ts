@@ -16,6 +16,8 @@ export type EpicFacts = {
   readonly green: SessionId | null;
   /** The session whose code is the newest in the history. */
   readonly latest: SessionId | null;
+  /** When it was completed; null while it is not, or where it is archived already. */
+  readonly completedAt: Millis | null;
 };
 
 /** A file, or a folder with what is in it, as it was seen: it is removed only while it is still so. */
@@ -39,6 +41,8 @@ export type Thing =
       readonly at: Millis;
     }
   | { readonly kind: 'epic'; readonly epic: EpicId; readonly ref: string; readonly oid: Oid }
+  /** An epic that is done: it is not removed, but archived. */
+  | { readonly kind: 'completed'; readonly epic: EpicId }
   | {
       readonly kind: 'trash';
       readonly epic: EpicId;

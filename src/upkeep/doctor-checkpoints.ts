@@ -116,7 +116,7 @@ async function readNewest(ports: DoctorPorts, epic: EpicId): Promise<Troubles> {
       try {
         const saved = await readSaved(ports.git, epic, commit);
         read++;
-        const brief = await findBriefFault(ports.git, epic, saved);
+        const brief = await findBriefFault(ports.git, saved);
         if (brief?.kind === 'damaged')
           older.push({
             epic,

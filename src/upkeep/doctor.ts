@@ -2,6 +2,7 @@ import { isOrchError } from '../errors.ts';
 import { checkpoints, code } from './doctor-checkpoints.ts';
 import { identities } from './doctor-identity.ts';
 import { journals } from './doctor-journals.ts';
+import { money } from './doctor-money.ts';
 import { refs } from './doctor-refs.ts';
 import { sessionChecks } from './doctor-sessions.ts';
 import { storage } from './doctor-storage.ts';
@@ -17,6 +18,7 @@ const checks: readonly Check[] = [
   refs,
   checkpoints,
   code,
+  money,
   ...storage,
 ];
 

@@ -30,7 +30,11 @@ async function clean(cwd: string, more: Partial<Parameters<typeof openOrch>[0]> 
   const clock = { now: () => Date.now() + 45 * day };
   const orch: Orch = await openOrch({ cwd, clock, ...more });
   try {
-    await cleanUpStorage(orch, { failed: 7 * day, snapshots: 30 * day, trash: 30 * day }, false);
+    await cleanUpStorage(
+      orch,
+      { failed: 7 * day, snapshots: 30 * day, trash: 30 * day, archive: 30 * day },
+      false,
+    );
   } finally {
     orch.close();
   }
@@ -174,7 +178,11 @@ describe('a cleanup from under which something disappears', () => {
       clock: { now: () => Date.now() + 45 * day },
     });
     const kept = 30 * day;
-    const cleanup = await cleanUpStorage(orch, { failed: kept, snapshots: kept, trash: kept }, false);
+    const cleanup = await cleanUpStorage(
+      orch,
+      { failed: kept, snapshots: kept, trash: kept, archive: kept },
+      false,
+    );
     orch.close();
     expect(
       cleanup.kept.filter(({ why }) => why === 'it could not be removed: EBUSY: resource busy'),

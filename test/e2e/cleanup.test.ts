@@ -75,6 +75,7 @@ describe('orch cleanup', () => {
     const before = contentOf(repository);
     const planned = clean(repository, 8, '--dry-run');
     expect(Object.keys(planned).sort()).toEqual([
+      'archived',
       'bytes',
       'dryRun',
       'gitBytes',

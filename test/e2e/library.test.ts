@@ -70,11 +70,11 @@ describe('the library, as a program uses it', () => {
     await recordBlocker(session, 'No access to staging', where);
     expect(await recordCost(session, 0.5, {}, where)).toMatchObject({ warnings: [], stop: null });
     const warned = await recordCost(session, 0.3, { model: 'm' }, where);
-    expect(warned.warnings).toEqual([{ kind: 'budget', spent: 800_000, limit: 1_000_000 }]);
+    expect(warned.warnings).toEqual([{ kind: 'budget', spentUsd: 0.8, limitUsd: 1 }]);
     expect(warned.checkpoint?.trigger).toBe('cost');
     expect((await recordCost(session, 0.1, {}, where)).warnings).toEqual([]);
     const stopped = await recordCost(session, '0.25', {}, where);
-    expect(stopped.stop).toEqual({ kind: 'budget', spent: 1_150_000, limit: 1_000_000 });
+    expect(stopped.stop).toEqual({ kind: 'budget', spentUsd: 1.15, limitUsd: 1 });
     expect(stopped.checkpoint?.trigger).toBe('budget');
     expect(await readStatus('x', where)).toMatchObject({
       session: { status: 'budget_exceeded', agent: 'robot', costUsd: 1.15 },

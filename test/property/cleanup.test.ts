@@ -13,7 +13,12 @@ const fates: readonly Fate[] = ['running', 'interrupted', 'elsewhere', 'paused',
 
 const time = fc.integer({ min: 0, max: 100 * 24 }).map((hours) => now - hours * 3_600_000);
 const keptFor = fc.option(fc.integer({ min: 0, max: 60 }).map((days) => days * 86_400_000));
-const retention: fc.Arbitrary<Retention> = fc.record({ failed: keptFor, snapshots: keptFor, trash: keptFor });
+const retention: fc.Arbitrary<Retention> = fc.record({
+  failed: keptFor,
+  snapshots: keptFor,
+  trash: keptFor,
+  archive: keptFor,
+});
 
 const epicFacts: fc.Arbitrary<EpicFacts> = fc.record({
   tip: fc.constant(oid),
@@ -25,6 +30,7 @@ const epicFacts: fc.Arbitrary<EpicFacts> = fc.record({
   pending: fc.nat(1),
   green: fc.option(fc.constantFrom(...sessions)),
   latest: fc.option(fc.constantFrom(...sessions)),
+  completedAt: fc.option(time),
 });
 
 const file = time.map((at) => ({ path: '/x', mark: 'm', bytes: 1, at }));
@@ -38,6 +44,7 @@ const thing: fc.Arbitrary<Thing> = fc.oneof(
       oid,
     })),
   fc.constantFrom(...epics).map((epic) => ({ kind: 'epic' as const, epic, ref: 'r', oid })),
+  fc.constantFrom(...epics).map((epic) => ({ kind: 'completed' as const, epic })),
   fc.record({ epic: fc.constantFrom(...epics), at: time }).map((of) => ({
     kind: 'trash' as const,
     ...of,

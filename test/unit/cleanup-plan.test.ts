@@ -6,7 +6,7 @@ import type { CleanupFacts, EpicFacts, Thing } from '../../src/upkeep/cleanup-ty
 
 const day = 86_400_000;
 const now = 1_800_000_000_000;
-const retention: Retention = { failed: 7 * day, snapshots: 30 * day, trash: 30 * day };
+const retention: Retention = { failed: 7 * day, snapshots: 30 * day, trash: 30 * day, archive: 30 * day };
 const epic = parseEpicId('e');
 const [old, other] = [parseSessionId('sess-old1'), parseSessionId('sess-new1')];
 const oid = parseOid('1'.repeat(40));
@@ -25,6 +25,7 @@ function describeEpic(sessions: Record<string, Ended>, more: Partial<EpicFacts> 
     pending: 0,
     green: null,
     latest: null,
+    completedAt: null,
     ...more,
   };
 }
@@ -92,7 +93,7 @@ describe('snapshots of', () => {
 });
 
 describe('the floor', () => {
-  const none: Retention = { failed: 0, snapshots: 0, trash: 0 };
+  const none: Retention = { failed: 0, snapshots: 0, trash: 0, archive: 0 };
   it.each<[what: string, thing: Thing]>([
     ['snapshots', snapshots(old, 0.9)],
     ['an epic', { kind: 'epic', epic, ref: 'r', oid }],
@@ -154,7 +155,7 @@ describe('a log', () => {
 });
 
 it('a retention that is off keeps for ever', () => {
-  const off: Retention = { failed: null, snapshots: null, trash: null };
+  const off: Retention = { failed: null, snapshots: null, trash: null, archive: null };
   const known = describeEpic({ [old]: ['failed', 999] });
   for (const thing of [
     snapshots(old, 999),
@@ -187,5 +188,19 @@ describe('what a run keeps in the tree', () => {
     ['it goes with its epic', run('failed', 99), describeEpic({ [old]: ['failed', 99] }), false, /trash/],
   ])('%s', (_, thing, known, isRemoved, why) => {
     expect(judge([thing], known)).toEqual([isRemoved, expect.stringMatching(why)]);
+  });
+});
+
+describe('a completed epic', () => {
+  const completed: Thing = { kind: 'completed', epic };
+  const done = (daysAgo: number, sessions: Record<string, Ended> = { [old]: ['completed', daysAgo] }) =>
+    describeEpic(sessions, { completedAt: now - daysAgo * day });
+  it('is archived after its time', () => {
+    expect(judge([completed], done(31))).toEqual([true, 'completed 31d ago']);
+    expect(judge([completed], done(29))).toEqual([false, 'completed 29d ago; kept for 30d']);
+  });
+  it('is not while another session is open on it', () => {
+    const both = { [old]: ['completed', 31], [other]: ['elsewhere', 31] } as const;
+    expect(judge([completed], done(31, both))).toEqual([false, 'its session may run elsewhere']);
   });
 });

@@ -59,7 +59,7 @@ redact: { presets: false, patterns: ['ACME-[0-9]{8}'] }
 sync: { remote: upstream, snapshots: false, budgets: accept }
 prices:
   my/model: { input: 3, output: 15.5, cacheRead: 0.3 }
-retention: { failed: off, snapshots: 1d, trash: 36500d }
+retention: { failed: off, snapshots: 1d, trash: 36500d, archive: 90d }
 `;
     const expected = {
       epic: 'feat-login',
@@ -83,7 +83,7 @@ retention: { failed: off, snapshots: 1d, trash: 36500d }
       prices: {
         'my/model': { input: 3, output: 15.5, cacheRead: 0.3, cacheWrite5m: null, cacheWrite1h: null },
       },
-      retention: { failed: null, snapshots: 86_400_000, trash: 3_153_600_000_000 },
+      retention: { failed: null, snapshots: 86_400_000, trash: 3_153_600_000_000, archive: 7_776_000_000 },
     };
     expect(parse(text)).toEqual(expected);
     expect(parse(text.replaceAll('\n', '\r\n'))).toEqual(expected);

@@ -2,7 +2,7 @@ import { hasCode } from '../../errors.ts';
 import type { GitEngine } from '../../git/engine.ts';
 import { hashObject } from '../../git/objects.ts';
 import { listPath } from '../../git/read.ts';
-import type { EpicId, Oid } from '../../types.ts';
+import type { Oid } from '../../types.ts';
 import { parseMessage } from '../message.ts';
 import type { Saved } from '../read.ts';
 import { briefName, epicFolder } from '../tree.ts';
@@ -21,15 +21,15 @@ export type BriefFault =
  */
 export async function findBriefFault(
   git: GitEngine,
-  epic: EpicId,
   { commit, document }: Saved,
   content = false,
 ): Promise<BriefFault | null> {
-  const entries = (await listPath(git, commit.tree, epicFolder(epic))) ?? [];
+  const { epicId } = document;
+  const entries = (await listPath(git, commit.tree, epicFolder(epicId))) ?? [];
   const oid = entries.find(({ name }) => name === briefName)?.oid;
   if (oid === undefined) return null;
   const gates = parseMessage(commit.message)?.gates ?? 'unknown';
-  const input = { epicId: epic, state: document.state, checkpoint: { ...document, gates } };
+  const input = { epicId, state: document.state, checkpoint: { ...document, gates } };
   const isSame = (bytes: Buffer) => hashObject({ kind: 'blob', bytes }, git.format) === oid;
   try {
     await git.readObject(oid);

@@ -1,11 +1,11 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import type { OrchCommand } from '../integration/orch-command.ts';
-import type { UserFolders } from '../session/init-facts.ts';
-import { realPath } from '../system/files.ts';
+import { realPath } from './files.ts';
+
+/* What only the program that was started can know. */
 
 /** The folders in which agents keep what is the user's, as their own variables say. */
-export function userFolders(): UserFolders {
+export function userFolders() {
   const userHome = homedir();
   return {
     userHome,
@@ -15,6 +15,11 @@ export function userFolders(): UserFolders {
 }
 
 /** How this program was started, so that an agent can start it again. */
-export function thisCommand(): OrchCommand {
+export function thisCommand(): readonly string[] {
   return [process.execPath, realPath(process.argv[1] ?? '')];
+}
+
+/** The version of node that runs this. */
+export function nodeVersion(): string {
+  return process.versions.node;
 }
