@@ -23,15 +23,16 @@ export async function run(argv: readonly string[], text: string = readFileSync(0
   const beganIn = call.agent === 'claude' ? process.env.CLAUDE_PROJECT_DIR || undefined : undefined;
   const place = { cwd: call.cwd ?? process.cwd(), beganIn };
   const name = call.agent === 'claude' ? readCalmName(process.env.CLAUDE_CODE_SESSION_ID) : null;
+  const isAside = process.env.ORCH_ASIDE === '1';
   let orch: Orch | null = null;
   try {
     const settings = readSettings(process.env);
     orch = await openOrch({ ...settings, ...place });
     const agentPid = Number(process.env.CLAUDE_PID) || findCaller();
     const { session, epic } = settings;
-    const answer = await handleAgent(orch, call, { session, epic, agentPid });
+    const answer = await handleAgent(orch, isAside ? lookOnly(call) : call, { session, epic, agentPid });
     if (name === null) say(call, answer);
-    else await settle(orch, call, answer, name, session);
+    else await settle(orch, call, answer, { name, isAside, session });
     // Under a supervisor hooks only record: it stops the agent itself.
     if (session === undefined) await followUp(orch, call, answer, { agentPid, isTrusted: settings.trusted });
     await forgetHookFaults(orch, kindOf(call));
@@ -44,6 +45,11 @@ export async function run(argv: readonly string[], text: string = readFileSync(0
     orch?.close();
   }
   return 0;
+}
+
+/** Beside an agent only what there is to see is recorded: it may have ended meanwhile, and begins nothing. */
+function lookOnly(call: HookCall): HookCall {
+  return { ...call, event: { kind: 'before_tool', mark: null } };
 }
 
 /** What is to be done once the agent has its answer. */
@@ -69,17 +75,16 @@ async function settle(
   orch: Orch,
   call: HookCall,
   answer: AgentAnswer,
-  name: string,
-  session: SessionId | undefined,
+  { name, isAside, session }: { name: string; isAside: boolean; session: SessionId | undefined },
 ): Promise<void> {
-  if (process.env.ORCH_ASIDE === '1') {
+  if (isAside) {
     if (answer.message !== null) await keepUnsaid(orch, name, answer.message);
   } else {
     const messages = [takeUnsaid(orch, name), answer.message].filter((message) => message !== null);
     say(call, { ...answer, message: messages.join(' ') || null });
   }
   if (call.event.kind === 'end') forgetCalm(orch, name);
-  else await settleCalm(orch, linkOf(orch, call, { session }), name, call.event.kind === 'prompt');
+  else await settleCalm(orch, linkOf(orch, call, { session }), name);
 }
 
 function kindOf({ agent, event }: HookCall) {

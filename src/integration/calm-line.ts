@@ -1,8 +1,9 @@
 /*
- * The hook line for tool calls. Starting orch takes longer than most tools, so the shell asks two files first, whose
- * times of change are in the future (`session/agent-calm.ts`): `far` (nothing can come of a look until then) and `due`
- * (then one is made beside the agent, which does not wait). It starts no process to find that out: the repository's
- * folder is looked for with what every POSIX shell has, and "now" is the time of a file that it writes.
+ * The hook line for tool calls. Starting orch takes longer than most tools, so the shell asks a few files first
+ * (`session/calm-files.ts`), whose times of change are in the future: `far` (nothing can come of a look until then, and
+ * for as many calls as it says) and `due` (then a look is made beside the agent, which does not wait for it). It starts
+ * no process to find that out: the repository's folder is looked for with what every POSIX shell has, and "now" is the
+ * time of the file in which it counts the calls.
  */
 
 /** Upwards to the repository, and from a linked worktree to the folder that all worktrees share. */
@@ -14,9 +15,18 @@ const findHome = [
   `f=$f/orchestration/calm/$CLAUDE_CODE_SESSION_ID`,
 ].join('; ');
 
-const isFar = `[ -e "$f.far" ] && echo >"$f.now" && [ "$f.far" -nt "$f.now" ]`;
+/** Is the time not over, and the number of calls not used up? What is no number ends it too. */
+const isFar = [
+  `[ -e "$f.far" ]`,
+  `read -r m _ <"$f.far"`,
+  `read -r n <"$f.now"`,
+  `[ "$n" -lt "$m" ]`,
+  // Written over, not anew: ext4 waits for the disk where a file is emptied first.
+  `echo $((n+1)) 1<>"$f.now"`,
+  `[ "$f.far" -nt "$f.now" ]`,
+].join(' && ');
 const lookBeside = `{ echo >"$f.busy"; { export ORCH_ASIDE=1; o; } <&3 >/dev/null 2>&1 & } 3<&0`;
-const rest = `${findHome}; if ${isFar}; then [ "$f.due" -nt "$f.now" ] || [ "$f.busy" -nt "$f.due" ] || ${lookBeside}; exit 0; fi; o`;
+const rest = `${findHome}; if { ${isFar}; } 2>/dev/null; then [ "$f.due" -nt "$f.now" ] || [ "$f.busy" -nt "$f.due" ] || ${lookBeside}; exit 0; fi; o`;
 
 /** A line that does what the given one does only where that has to be. */
 export function unlessCalm(line: string): string {

@@ -1,60 +1,48 @@
 import { spentIn } from '../cost/money.ts';
-import { isWithinReach } from '../cost/reach.ts';
+import { countUnseen } from '../cost/reach.ts';
 import { lookUp } from '../keyed.ts';
 import { budgetOf } from '../state/current.ts';
 import type { State } from '../state/lists.ts';
 import { hasEnded } from '../state/transition.ts';
-import type { Millis } from '../types.ts';
 import type { AgentPorts } from './agent-call.ts';
 import type { AgentLink } from './agent-link.ts';
 import { knownContext } from './agent-reading.ts';
 import { readWaiting } from './agent-waiting.ts';
 import { targetOf } from './agent-work.ts';
-import { hasUnsaid, readSeen, wakeAgent, writeCalm, writeSeen } from './calm-files.ts';
+import { hasUnsaid, letPass, wakeAgent } from './calm-files.ts';
 import { readView } from './context.ts';
+import { listLive } from './live.ts';
 import { metersOf } from './meters.ts';
 
-/** In doubt a call is looked at: nothing is taken for granted longer than this. */
-const farFor: Millis = 60_000;
-const lookEvery: Millis = 5_000;
-
-/** Decides, after a look at an agent, whether its next calls have to be looked at. */
-export async function settleCalm(
-  ports: AgentPorts,
-  link: AgentLink | null,
-  name: string,
-  isNewTurn: boolean,
-): Promise<void> {
-  const seen = link && (await look(ports, link, name));
-  if (link === null || seen === null) return wakeAgent(ports, name);
-  await writeSeen(ports, name, seen);
-  // How fast this turn spends is not known yet.
-  const isUnsure = isNewTurn && seen.limit !== null;
-  await writeCalm(ports, name, 'due', isUnsure ? 0 : lookEvery);
-  if (!seen.isCalm) return wakeAgent(ports, name);
-  await writeCalm(ports, name, 'far', farFor);
-  // Whoever sets a budget records it, then wakes the agents; what was recorded before this file was there is seen now.
-  if (!(await look(ports, link, name))?.isCalm) wakeAgent(ports, name);
+/** Decides, after a look at an agent, how many of its next calls need none. */
+export async function settleCalm(ports: AgentPorts, link: AgentLink | null, name: string): Promise<void> {
+  const calls = link ? await countCalls(ports, link, name) : 0;
+  if (link === null || calls === 0) return wakeAgent(ports, name);
+  await letPass(ports, name, link.epic, calls);
+  // Whoever sets a budget records it, then wakes the agents; what was recorded before the files were there is seen now.
+  if ((await countCalls(ports, link, name)) < calls) wakeAgent(ports, name);
 }
 
-async function look(ports: AgentPorts, link: AgentLink, name: string) {
+/** How many calls may pass: a tool makes two, one before and one after, and each request has at least one tool. */
+async function countCalls(ports: AgentPorts, link: AgentLink, name: string): Promise<number> {
   const { home } = ports;
-  const { state } = await readView(ports, link.epic);
-  const status = lookUp(state.sessions, link.session)?.value.status;
-  if (status === undefined) return null;
-  const before = readSeen(home, name);
-  const [spent, limit] = [spentIn(state.ledger), budgetOf(state)];
-  const most = Math.max(before?.most ?? 0, before?.epic === link.epic ? spent - before.spent : 0);
-  const tokens = knownContext(state, link)?.tokens ?? 0;
-  const models = Object.keys(metersOf(state, link.session));
-  const money = { spent, limit, most, tokens, models };
-  const isCalm =
-    !hasEnded(status) &&
-    readWaiting(home, link.session) === null &&
-    !hasUnsaid(home, name) &&
-    !isWithinReach(money, (await ports.readConfig()).prices, link.agent) &&
-    !(await mayFillUp(ports, link, state));
-  return { epic: link.epic, spent, most, limit, isCalm };
+  const { epic, session, agent } = link;
+  const { state } = await readView(ports, epic);
+  const status = lookUp(state.sessions, session)?.value.status;
+  // A budget that the config gives a new epic is not set until its session begins.
+  const isAtWork = status !== undefined && !hasEnded(status);
+  // An answer to the agent is seen at its next call; that it waits for a prompt keeps none of its helpers from working.
+  const isAsked = (readWaiting(home, session)?.for ?? 'input') !== 'input';
+  const isToTell = isAsked || hasUnsaid(home, name);
+  if (!isAtWork || isToTell || (await mayFillUp(ports, link, state))) return 0;
+  const spending = {
+    spent: spentIn(state.ledger),
+    limit: budgetOf(state),
+    tokens: knownContext(state, link)?.tokens ?? 0,
+    models: Object.keys(metersOf(state, session)),
+    agents: Math.max(1, listLive(home).filter((live) => live.epic === epic).length),
+  };
+  return 2 * countUnseen(spending, (await ports.readConfig()).prices, agent);
 }
 
 /** Could its context window fill up to where the user wants it stopped? */

@@ -1,27 +1,22 @@
 import { join } from 'node:path';
-import { amount, readChecked, text, withFields } from '../checks.ts';
 import type { Random } from '../system/clock.ts';
 import { type Disk, listFolder, readTextIfThere, removeIfThere, writeAtomically } from '../system/files.ts';
 import { writeTimed } from '../system/timed-file.ts';
-import type { EpicId, Micros, Millis } from '../types.ts';
+import type { EpicId, Millis } from '../types.ts';
 
 /*
- * Whether an agent's tool calls have to be looked at. Its hooks ask by two files (`integration/calm-line.ts`), because
- * starting orch takes longer than most tools: while `far` lasts, nothing could come of a look; from `due` on, one is
- * made beside the agent. Both are only times: without them every call is looked at.
+ * Whether an agent's tool calls have to be looked at. Its hooks ask by a few small files (`integration/calm-line.ts`),
+ * because starting orch takes longer than most tools. `far`: until then, and for so many calls, nothing could come of a
+ * look; `now` counts them. `due`: from then on one is made beside the agent. Without these every call is looked at.
  */
 
 type Ports = { readonly disk: Disk; readonly home: string };
-
-/** What was spent when an agent was last looked at, and the most between two looks. */
-export type Seen = { readonly epic: string; readonly spent: Micros; readonly most: Micros };
-const isSeen = withFields<Seen>({ epic: text, spent: amount, most: amount });
 
 function folderOf(home: string): string {
   return join(home, 'calm');
 }
 
-const parts = ['far', 'due', 'now', 'busy', 'seen', 'unsaid'] as const;
+const parts = ['far', 'due', 'now', 'busy', 'unsaid'] as const;
 
 function pathOf(home: string, name: string, part: (typeof parts)[number]): string {
   return join(folderOf(home), `${name}.${part}`);
@@ -35,8 +30,9 @@ export function readCalmName(name: string | undefined): string | null {
 /** Has every call of the agents on an epic looked at; of all agents, where none is given. */
 export function wakeAgents({ disk, home }: Ports, epic: EpicId | null): void {
   for (const file of listFolder(folderOf(home)).filter((name) => name.endsWith('.far'))) {
-    const seen = epic && readSeen(home, file.slice(0, -'.far'.length));
-    if (!seen || seen.epic === epic) removeIfThere(disk, join(folderOf(home), file));
+    const path = join(folderOf(home), file);
+    const [, of] = readTextIfThere(path)?.split(' ') ?? [];
+    if (epic === null || of === epic) removeIfThere(disk, path);
   }
 }
 
@@ -50,27 +46,24 @@ export function forgetCalm({ disk, home }: Ports, name: string): void {
   for (const part of parts) removeIfThere(disk, pathOf(home, name, part));
 }
 
-export function readSeen(home: string, name: string): Seen | null {
-  return readChecked(readTextIfThere(pathOf(home, name, 'seen')), isSeen);
-}
+/** In doubt a call is looked at: nothing is taken for granted longer than this. */
+const farFor: Millis = 60_000;
+const lookEvery: Millis = 5_000;
+/** As good as without end, and still a number for every shell. */
+const mostCalls = 1_000_000_000;
 
-/** Has nothing looked at for a while, and a look made beside the agent once one is due. */
-export async function writeCalm(
+/** Lets so many calls of an agent on this epic pass. */
+export async function letPass(
   { disk, home, random }: Ports & { readonly random: Random },
   name: string,
-  part: 'far' | 'due',
-  lasts: Millis,
+  epic: EpicId,
+  calls: number,
 ): Promise<void> {
-  await writeTimed(disk, pathOf(home, name, part), '', lasts, random.id(8));
-}
-
-export async function writeSeen(
-  { disk, home, random }: Ports & { readonly random: Random },
-  name: string,
-  { epic, spent, most }: Seen,
-): Promise<void> {
-  const json = JSON.stringify({ epic, spent, most } satisfies Seen);
-  await writeTimed(disk, pathOf(home, name, 'seen'), json, 0, random.id(8));
+  const write = (part: (typeof parts)[number], content: string, lasts: Millis) =>
+    writeTimed(disk, pathOf(home, name, part), `${content}\n`, lasts, random.id(8));
+  await write('due', '', lookEvery);
+  await write('now', '0', 0);
+  await write('far', `${Math.min(calls, mostCalls)} ${epic}`, farFor);
 }
 
 /** Keeps what a look beside the agent found for its user to see: the next call tells it. */

@@ -15,6 +15,7 @@ const groups = {
   sync: () => import('./sync.js'),
   plan: () => import('./plan.js'),
   compare: () => import('./compare.js'),
+  hooks: () => import('./hooks.js'),
 };
 
 const asked = process.argv.slice(2);

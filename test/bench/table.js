@@ -1,13 +1,13 @@
 const header = ['WHAT', 'OURS', 'OTHER', 'AGAINST', 'RATIO', 'BAR', ''];
 const rightAligned = new Set([1, 2, 4, 5]);
 
-/** Is a result past its bar? One without a bar never is. */
-export function isPast({ ratio, bar }) {
-  return bar !== undefined && ratio > bar;
+/** Is a result past its bar? One without a bar never is. What has a `difference` is judged by that, not by a ratio. */
+export function isPast({ ratio, difference, bar }) {
+  return bar !== undefined && (difference ?? ratio) > bar;
 }
 
 function formatRow(result) {
-  const { what, against, ours, theirs, ratio, unit = 'ms', bar } = result;
+  const { what, against, ours, theirs, ratio, difference, unit = 'ms', bar } = result;
   const figure = (value) => `${value.toFixed(value < 10 ? 2 : 1)} ${unit}`;
   const verdict = bar === undefined ? '' : isPast(result) ? 'PAST' : 'ok';
   return [
@@ -15,8 +15,8 @@ function formatRow(result) {
     figure(ours),
     figure(theirs),
     against,
-    ratio.toFixed(2),
-    bar === undefined ? '–' : `≤ ${bar}`,
+    difference === undefined ? ratio.toFixed(2) : `+${figure(difference)}`,
+    bar === undefined ? '–' : `≤ ${bar}${difference === undefined ? '' : ` ${unit}`}`,
     verdict,
   ];
 }

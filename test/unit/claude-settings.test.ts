@@ -2,12 +2,15 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { listOwnLines } from '../../src/integration/agent-hooks.ts';
+import { unlessCalm } from '../../src/integration/calm-line.ts';
 import {
   addOrch,
   readChainedStatusLine,
   readOwnEntries,
   removeOrch,
 } from '../../src/integration/claude-settings.ts';
+import { readOwnLine, readOwnProgram } from '../../src/integration/orch-command.ts';
 import { makeFolder } from '../support/repository.ts';
 
 const local = { command: ['/opt/orch/bin/orch'], shared: false, version: '2.1.325' };
@@ -46,6 +49,43 @@ const theirs = `{
   "x-unknown": 1.50
 }
 `;
+
+/** What an orch wrote that was started at every tool call. */
+function writtenBefore(text: string): string {
+  const settings = JSON.parse(text);
+  const { command } = settings.hooks.Stop[0].hooks[0];
+  for (const groups of Object.values<{ hooks: { command: string }[] }[]>(settings.hooks))
+    for (const hook of groups.flatMap(({ hooks }) => hooks)) hook.command = command;
+  return JSON.stringify(settings, null, 2);
+}
+
+describe('the line of a tool call', () => {
+  it.each([
+    ['local', local],
+    ['shared', shared],
+    ['with a strange path', { ...local, command: ['/usr/bin/node', '/it\'s a; }; o "$(place)"/orch.js'] }],
+  ])('%s: replaces that of an older orch, is known as ours, and is taken out', (_, options) => {
+    const text = add(null, options);
+    expect(add(`${writtenBefore(text)}\n`, options)).toBe(text);
+    expect(add(text, options)).toBe(text);
+    expect(remove(text)).toBeNull();
+    const lines = listOwnLines(text, 'claude');
+    expect(lines).toHaveLength(2);
+    const program = options.shared ? null : options.command;
+    expect(lines.map(readOwnProgram)).toEqual([program, program]);
+  });
+
+  it('is not ours where anything in it was changed', () => {
+    const line = unlessCalm('/opt/orch/bin/orch hook claude');
+    expect(readOwnLine(line)).toEqual(['hook', 'claude']);
+    for (const other of [
+      `${line}; x`,
+      line.replace('hook claude', 'hook claude; x'),
+      line.replace('-lt', '-gt'),
+    ])
+      expect(readOwnLine(other)).toBeNull();
+  });
+});
 
 describe('orch in the settings of Claude Code', () => {
   it('is a new file where there was none, and no file when it is taken out', () => {

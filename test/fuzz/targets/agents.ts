@@ -12,6 +12,7 @@ import { findLimit } from '../../../src/integration/provider-limit.ts';
 import { parseStatusCall } from '../../../src/integration/status-call.ts';
 import { parseTestOutput } from '../../../src/integration/test-output.ts';
 import { endsWithAnswer, readTranscript, unread } from '../../../src/integration/transcript.ts';
+import { readTools } from '../../../src/integration/transcript-tools.ts';
 import { presetRedactor } from '../../../src/redact.ts';
 import { checkFacts, cleanFacts } from '../../../src/session/clean.ts';
 import { must, mustBeShowable, type Target, type Verdict } from '../target.ts';
@@ -106,8 +107,11 @@ const transcript = (name: string, samples: readonly Buffer[]): Target => ({
     const meters = meter(path, [input]);
     for (const usage of Object.values(meters)) mustBeUsage(usage);
     const facts = Object.entries(meters).map(([model, usage]) => ({ kind: 'meter' as const, model, usage }));
-    await checkFacts(await cleanFacts(facts, presetRedactor.redact)).catch((error: unknown) => {
-      throw new Error(`must: meters can be recorded: ${error instanceof Error ? error.message : error}`);
+    const told = readTools({}, { [path]: 0 }).told.flatMap((tool) => tool.facts);
+    await checkFacts(await cleanFacts([...facts, ...told], presetRedactor.redact)).catch((error: unknown) => {
+      throw new Error(
+        `must: what is read can be recorded: ${error instanceof Error ? error.message : error}`,
+      );
     });
     const limit = findLimit(path);
     must(limit?.resetsAt == null || Number.isFinite(limit.resetsAt), `a reset at ${limit?.resetsAt}`);
