@@ -1,6 +1,7 @@
 import { append } from '../git/append.ts';
+import type { GitEngine } from '../git/engine.ts';
 import { parseSnapshotRef, snapshotRef, snapshotsPrefix } from '../git/snapshot-ref.ts';
-import type { EpicId } from '../types.ts';
+import type { EpicId, Oid } from '../types.ts';
 import { readRunFiles } from './beside.ts';
 import { composeRenamed } from './derived.ts';
 import { forgetAll } from './forgotten.ts';
@@ -50,4 +51,17 @@ async function planSnapshots({ git }: StorePorts, from: EpicId, to: EpicId) {
     ),
     gone: moves.map(({ ref, oid }) => ({ ref, from: oid, to: null })),
   };
+}
+
+/** Do two histories have a beginning in common? */
+export async function shareHistory(git: GitEngine, a: Oid, b: Oid): Promise<boolean> {
+  if ((await git.isAncestor(a, b)) || (await git.isAncestor(b, a))) return true;
+  const [roots, others] = [await listRoots(git, a), await listRoots(git, b)];
+  return roots.some((root) => others.includes(root));
+}
+
+async function listRoots(git: GitEngine, from: Oid): Promise<Oid[]> {
+  const roots: Oid[] = [];
+  for await (const { oid, parents } of git.walk(from)) if (parents.length === 0) roots.push(oid);
+  return roots;
 }

@@ -159,6 +159,7 @@ export const epicGroup: GroupSpec = {
   description:
     'Manage whole epics. Each change first says what it does to the budget, snapshots and remotes, and asks.',
   commands: [list, rename, archive, remove, restore],
+  initial: 'list',
 };
 
 export function run(argv: readonly string[]): Promise<number> {

@@ -53,7 +53,7 @@ export async function sync(
       const wish = { ...(await readWish(orch, options)), mayPublish };
       const result = await syncWith(orch, opened, wish);
       // What was joined under a new name is to be sent too.
-      const renamed = await settleNames(orch);
+      const renamed = await settleNames(orch, (await orch.readConfig()).sync.budgets === 'ask');
       const again = renamed.length > 0 ? await syncWith(orch, opened, wish) : null;
       const done = again === null ? result : addUp(result, again);
       return { ...done, renamed, pending: await listUnsaved(orch) };

@@ -1,5 +1,6 @@
 import type { HookCall } from '../integration/agent-event.ts';
 import { findFailure } from '../integration/provider-limit.ts';
+import type { Fact } from '../state/facts.ts';
 import { cleanLine } from '../text.ts';
 import { hasBegun } from './agent-begin.ts';
 import { type AgentAnswer, type AgentPorts, type Around, nothingToSay } from './agent-call.ts';
@@ -15,10 +16,11 @@ export async function endAgent(
   link: AgentLink,
   around: Around,
   reason: string | null,
+  facts: readonly Fact[] = [],
 ): Promise<AgentAnswer> {
   if (reason === 'clear') return nothingToSay;
   const { session } = link;
-  if (hasBegun(ports, session)) await work(ports, link, await readView(ports, link.epic), []);
+  if (hasBegun(ports, session)) await work(ports, link, await readView(ports, link.epic), facts);
   if (around.session === session) return nothingToSay; // its supervisor ends it, and may go on with it
   if (hasBegun(ports, session)) {
     const target = await targetOf(ports, link);

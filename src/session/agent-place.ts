@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { withLock } from '../system/lock.ts';
 import type { EpicId } from '../types.ts';
 import { hasBegun } from './agent-begin.ts';
-import type { AgentAnswer, AgentPorts, Around } from './agent-call.ts';
+import { type AgentAnswer, type AgentPorts, type Around, nothingToSay } from './agent-call.ts';
 import { endAgent } from './agent-end.ts';
 import { type AgentLink, writeLink } from './agent-link.ts';
 import { chooseEpic } from './agent-start.ts';
@@ -24,8 +24,8 @@ export async function followWork(
 ): Promise<AgentLink | null> {
   const next = await findNext(ports, around, link);
   if (next !== null) {
-    await endAgent(ports, link, around, 'another branch');
-    if (next.isOwn) await takeAlong(ports, link, next.epic);
+    if (next.isOwn) await takeAlong(ports, around, link, next.epic, 'another branch');
+    else await endAgent(ports, link, around, 'another branch');
     return null;
   }
   return (await nameBegun(ports, around, link, prompt)) ? null : link;
@@ -35,8 +35,7 @@ export async function followWork(
 export async function followOwnBranch(ports: AgentPorts, around: Around, link: AgentLink): Promise<boolean> {
   const next = hasBegun(ports, link.session) ? await findNext(ports, around, link) : null;
   if (!next?.isOwn) return false;
-  await endAgent(ports, link, around, 'another branch');
-  await takeAlong(ports, link, next.epic);
+  await takeAlong(ports, around, link, next.epic, 'another branch');
   return true;
 }
 
@@ -49,9 +48,9 @@ export async function leaveWork(
 ): Promise<AgentAnswer> {
   const next =
     reason === 'clear' || !hasBegun(ports, link.session) ? null : await findNext(ports, around, link);
-  const answer = await endAgent(ports, link, around, reason);
-  if (next?.isOwn) await takeAlong(ports, link, next.epic);
-  return answer;
+  if (!next?.isOwn) return endAgent(ports, link, around, reason);
+  await takeAlong(ports, around, link, next.epic, reason);
+  return nothingToSay;
 }
 
 type Next = {
@@ -111,8 +110,7 @@ async function nameBegun(
   const { state } = await readView(ports, link.epic);
   const epic = (await isOnlyOf(ports, link, state)) ? await nameRequest(ports, prompt) : null;
   if (epic === null) return false;
-  await endAgent(ports, link, around, 'named after what was asked');
-  const isNamed = await takeAlong(ports, link, epic);
+  const isNamed = await takeAlong(ports, around, link, epic, 'named after what was asked');
   if (isNamed) rememberUsed(ports.disk, ports.home, (await ports.git.readHead()).branch, epic);
   return true;
 }

@@ -30,7 +30,7 @@ export async function settleJournals(ports: SessionPorts, epic: EpicId, reason: 
 }
 
 /** Puts an epic's journals where none are read; all that is in them is in its checkpoints. */
-export async function setJournalsAside(
+async function setJournalsAside(
   { disk, home }: Pick<SessionPorts, 'disk' | 'home'>,
   epic: EpicId,
   state: State,

@@ -1,5 +1,5 @@
-import { copyHeld } from '../checkpoint/held-budgets.ts';
-import { moveEpic } from '../checkpoint/move.ts';
+import { copyHeld, holdIfRaised } from '../checkpoint/held-budgets.ts';
+import { moveEpic, shareHistory } from '../checkpoint/move.ts';
 import { refuseSameButForCase } from '../checkpoint/store.ts';
 import { listEpics, readTip } from '../checkpoint/tip.ts';
 import { isOrchError, OrchError } from '../errors.ts';
@@ -7,7 +7,7 @@ import { isRenamedTo, listFormerNames, renamedFact } from '../state/naming.ts';
 import type { EpicId } from '../types.ts';
 import { epicExists, readView } from './context.ts';
 import { settleJournals } from './delete.ts';
-import { refuseRunning, sayOf, withEpic } from './epics.ts';
+import { sayOf, withEpic } from './epics.ts';
 import { renameUsed } from './last-used.ts';
 import type { SessionPorts } from './record.ts';
 
@@ -53,16 +53,19 @@ export type Renamed = { readonly from: EpicId; readonly to: EpicId };
  * Does here what another clone's rename asks for: an epic that is still there under its former name is joined with what
  * it is now. One that is worked on is left until that is over.
  */
-export async function settleNames(ports: SessionPorts): Promise<Renamed[]> {
+export async function settleNames(ports: SessionPorts, holdsBudgets = true): Promise<Renamed[]> {
   const settled: Renamed[] = [];
   for (const to of await listEpics(ports.git)) {
     try {
-      const { state } = await readTip(ports, to);
+      const { state, oid } = await readTip(ports, to);
       for (const { name: from } of listFormerNames(state)) {
         const old = await readTip(ports, from);
-        if (old.oid === null || !isRenamedTo(from, old.state, to, state)) continue;
-        refuseRunning(ports, from);
-        await moveWhole(ports, from, to);
+        if (oid === null || old.oid === null || !isRenamedTo(from, old.state, to, state)) continue;
+        // Another epic may have been begun under the name that this one had.
+        if (!(await shareHistory(ports.git, old.oid, oid))) continue;
+        // Whoever renames an epic elsewhere must not hand out more money here by it.
+        if (holdsBudgets) await holdIfRaised(ports, to, (await readView(ports, from)).state, state);
+        await withEpic(ports, from, () => moveWhole(ports, from, to));
         settled.push({ from, to });
       }
     } catch (error) {

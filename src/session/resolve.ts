@@ -159,9 +159,8 @@ export async function resolvePlace(
   }
   const choice = await resolveEpic(ports, question);
   if (!question.create && !(await listAllEpics(ports)).includes(choice.epic)) throw epicNotFound(choice.epic);
-  const { agent } = question;
-  const place: Place = { kind: 'opened', epic: choice.epic, settings: await ports.readSettings(), agent };
-  return { place, choice };
+  const opened = { kind: 'opened' as const, agent: question.agent, settings: await ports.readSettings() };
+  return { place: { ...opened, epic: choice.epic }, choice };
 }
 
 /**

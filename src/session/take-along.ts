@@ -1,14 +1,17 @@
-import { prepareRename } from '../checkpoint/rename.ts';
-import { hasCode } from '../errors.ts';
+import { isOrchError } from '../errors.ts';
 import { branchMadeAt } from '../git/refs.ts';
 import { readCurrent } from '../state/current.ts';
 import type { State } from '../state/lists.ts';
+import { renamedFact } from '../state/naming.ts';
 import type { EpicId, Millis } from '../types.ts';
-import type { AgentPorts } from './agent-call.ts';
+import { hasBegun } from './agent-begin.ts';
+import type { AgentPorts, Around } from './agent-call.ts';
+import { endAgent } from './agent-end.ts';
 import type { AgentLink } from './agent-link.ts';
 import { readView } from './context.ts';
-import { setJournalsAside } from './delete.ts';
+import { readHoldings, withEpic } from './epics.ts';
 import { checkLive, listLive } from './live.ts';
+import { moveWhole } from './rename.ts';
 import { listAllEpics } from './resolve.ts';
 
 /* What an agent did before the work had a name of its own goes along when it gets one: history, costs, budget. */
@@ -43,23 +46,33 @@ export async function isOnlyOf(
 }
 
 /**
- * Gives the epic of an agent whose session has just ended another name; false where it stays as it is. A crash leaves
- * it under the one name or the other, whole.
+ * Ends an agent's session and gives its epic another name; false where the name stays, because others may know the epic
+ * by it or the new one is taken. A crash leaves the epic under the one name or the other, whole.
  */
-export async function takeAlong(ports: AgentPorts, link: AgentLink, to: EpicId): Promise<boolean> {
+export async function takeAlong(
+  ports: AgentPorts,
+  around: Around,
+  link: AgentLink,
+  to: EpicId,
+  reason: string | null,
+): Promise<boolean> {
   const { epic } = link;
-  const { state, pending } = await readView(ports, epic);
-  const isTaken = (await listAllEpics(ports)).includes(to);
-  if (isTaken || pending.length > 0 || !(await isOnlyOf(ports, link, state))) return false;
-  const rename = await prepareRename(ports, epic, to);
-  if (rename === null) return false;
-  await setJournalsAside(ports, epic, state);
+  const canGo = await canTakeAlong(ports, link, to);
+  await endAgent(ports, link, around, reason, canGo ? [renamedFact(epic, to)] : []);
+  if (!canGo) return false;
   try {
-    await rename();
+    await withEpic(ports, epic, () => moveWhole(ports, epic, to));
     return true;
   } catch (error) {
-    if (!hasCode(error, 'REF_CONFLICT')) throw error;
+    if (!isOrchError(error)) throw error;
     ports.report(`${epic} keeps its name: ${error.message}`);
     return false;
   }
+}
+
+async function canTakeAlong(ports: AgentPorts, link: AgentLink, to: EpicId): Promise<boolean> {
+  if (!hasBegun(ports, link.session) || (await listAllEpics(ports)).includes(to)) return false;
+  const view = await readView(ports, link.epic);
+  const { remotes } = await readHoldings(ports, view);
+  return remotes.length === 0 && isOnlyOf(ports, link, view.state);
 }

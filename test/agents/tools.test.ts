@@ -123,7 +123,7 @@ describe.skipIf(!codexProgram)("Codex calls orch's tools", () => {
   it('after orch init, in a folder it trusts', async () => {
     const machine = makeMachine(codexProgram);
     expect(runOrch(machine, ['init', '-y', '--no-claude'], { env: machine.env }).status).toBe(0);
-    const file = join(machine.home, '.codex', 'hooks.json');
+    const file = join(machine.folder, '.codex', 'hooks.json');
     const { hooks } = JSON.parse(readFileSync(file, 'utf8'));
     const trust = Object.keys(hooks).map((event) => trustOf(file, event, hooks[event][0].hooks[0]));
     const config = [trustedByCodex(machine), ...trust].join('\n');

@@ -179,6 +179,28 @@ describe('orch epic', () => {
     }
   });
 
+  it('does not take a new epic for the one that had its name, nor more money from a rename elsewhere', async () => {
+    const hub = makeHub();
+    const [laptop, desk] = [cloneOf(hub, 'laptop'), cloneOf(hub, 'desk')];
+    work(laptop, 'old');
+    await syncIn(laptop);
+    await syncIn(desk);
+    run(desk, 'record', 'note', 'beside it', '-e', 'old');
+    run(laptop, 'cost', 'budget', '50', '-e', 'old');
+    run(laptop, 'epic', 'rename', 'old', 'new', '-y');
+    hub.git('update-ref', '-d', 'refs/orchestration/epics/old');
+    work(laptop, 'old');
+    expect(runOrch(laptop, ['sync', '-y', '-e', 'new']).status).toBe(0);
+    expect(
+      epicsOf(laptop)
+        .map(({ epicId }) => epicId)
+        .sort(),
+    ).toEqual(['new', 'old']);
+    expect(runOrch(desk, ['sync', '-y', '-e', 'new']).status).toBe(0);
+    expect(epicsOf(desk)).toMatchObject([{ epicId: 'new', budget: { limitUsd: 5 } }]);
+    expect(run(desk, 'cost', '-e', 'new').stderr).toContain('To apply it: orch cost budget 50 -e new');
+  });
+
   it('is archived by a cleanup 30 days after it was completed, and stays readable', () => {
     const repository = makeRepositoryWithCommit();
     work(repository, 'done');
