@@ -38,7 +38,7 @@ const couldNotContinue = 'could not continue';
 /** What stopped an agent's turn: in the words its transcript has, else by the name the hook gives it. */
 export function describeFailure({ agent, transcript }: HookCall, error: string): string {
   const said = findFailure(transcript ?? '')?.text ?? sayWord(error);
-  return `${agent} ${couldNotContinue}: ${cleanLine(said)}`;
+  return `${agent} ${couldNotContinue}: ${cleanLine(said, Number.POSITIVE_INFINITY)}`;
 }
 
 /**
@@ -54,7 +54,7 @@ async function findUntold(ports: AgentPorts, link: AgentLink, reason: string | n
     ({ value }) =>
       value.session === link.session && value.text.startsWith(`${link.agent} ${couldNotContinue}`),
   );
-  return isTold ? null : cleanLine(failure.text);
+  return isTold ? null : cleanLine(failure.text, Number.POSITIVE_INFINITY);
 }
 
 /** An agent's own word for something; whatever else it sends stays as it is, so that a secret in it is still found. */

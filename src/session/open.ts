@@ -112,8 +112,9 @@ function headerOf(writer: WriterId, { epic, session, journal }: Opening): Journa
 const maxHostBytes = 64;
 
 async function nameHost({ host = '', redact }: SessionPorts): Promise<{ readonly host?: string }> {
-  const name = cleanLine(host, maxHostBytes);
-  return name === '' ? {} : { host: cleanLine(await redact(name), maxHostBytes) };
+  // What is cut in the middle of a secret is not found any more.
+  const name = host === '' ? '' : cleanLine(await redact(host), maxHostBytes);
+  return name === '' ? {} : { host: name };
 }
 
 function sayBegun(

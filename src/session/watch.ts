@@ -108,7 +108,7 @@ export function makeWatch(ports: SessionPorts, target: Target, options: WatchOpt
 export function describeFailure({ exit, failure }: Reason & { kind: 'exit' }): string {
   const how = exit.signal ? `was ended by ${exit.signal}` : `ended with status ${exit.status}`;
   if (!failure) return how;
-  return `${how}${failure.limit ? ", at its provider's limit" : ''}: ${cleanLine(failure.text, 300)}`;
+  return `${how}${failure.limit ? ", at its provider's limit" : ''}: ${cleanLine(failure.text, Number.POSITIVE_INFINITY)}`;
 }
 
 function findReason(
