@@ -9,7 +9,7 @@ import { addUndo, dropUndo, listUndos, type Undo, updateUndo } from '../git/undo
 import { removeIfThere } from '../system/files.ts';
 import { withLock } from '../system/lock.ts';
 import type { EpicId, Oid } from '../types.ts';
-import { placeFor, recordIn } from './here.ts';
+import { type Place, placeFor, recordIn } from './here.ts';
 import { readInterrupted, type Settled, settle } from './restore-interrupted.ts';
 import { type Proposal, proposeRestore } from './restore-plan.ts';
 import { findUndo, type RestorePorts, type RestoreTarget } from './restore-target.ts';
@@ -90,6 +90,7 @@ async function bringBack(
     });
     await giveBytesBack(ports, proposal, (path) => plan.write.has(path));
     const { commit } = await updateUndo(ports, kept, { isFinished: true });
+    if (role === 'restore') await recordRestored(ports, target, saved.checkpoint);
     return { plan, saved: saved.checkpoint, undo: commit };
   } finally {
     removeIfThere(ports.disk, prepared.index);
@@ -113,17 +114,49 @@ function describeWork({ source, label }: RestoreTarget): string {
   return source.kind === 'undo' ? 'undoing a restore' : `restoring ${label}`;
 }
 
+/** The restored code is the epic's newest from now on: a checkpoint of its own, so that nothing continues from the other. */
+async function recordRestored(
+  ports: RestorePorts,
+  { epic, source, scope }: RestoreTarget,
+  { id, seq }: Checkpoint,
+): Promise<void> {
+  const from = source.kind === 'undo' ? null : source.checkpoint;
+  const fact = {
+    kind: 'restored' as const,
+    checkpoint: from && { id: from.id, seq: from.seq },
+    leftBehind: { id, seq },
+    paths: scope?.length ?? null,
+    isUndo: source.kind === 'undo',
+  };
+  const reason = from ? `Restored ckpt ${from.seq}` : 'Restore undone';
+  try {
+    await recordIn(ports, await snapshotPlace(ports, epic), [fact], { trigger: 'manual', reason });
+  } catch (cause) {
+    throw new OrchError('WRITE_FAILED', 'the files are restored, but the restore could not be recorded', {
+      hint: `When the disk can be written again, save them: orch checkpoint create --epic ${epic}`,
+      cause,
+    });
+  }
+}
+
 type Saved = { readonly checkpoint: Checkpoint; readonly snapshot: Oid };
 
 async function saveFirst(ports: RestorePorts, epic: EpicId, work: string): Promise<Saved> {
-  const place = placeFor(ports, epic, await ports.readSettings(), null);
-  const withSnapshot = { ...place, settings: { ...place.settings, snapshot: true } };
-  const { stored } = await recordIn(ports, withSnapshot, [], { trigger: 'manual', reason: `Before ${work}` });
+  const reason = `Before ${work}`;
+  const { stored } = await recordIn(ports, await snapshotPlace(ports, epic), [], {
+    trigger: 'manual',
+    reason,
+  });
   const snapshot = stored?.checkpoint.snapshot ?? null;
   if (stored && snapshot) return { checkpoint: stored.checkpoint, snapshot };
   throw new OrchError('WRITE_FAILED', 'what is there now could not be saved, so nothing was restored', {
     hint: `Nothing was changed. See why with: orch checkpoint create --epic ${epic}`,
   });
+}
+
+async function snapshotPlace(ports: RestorePorts, epic: EpicId): Promise<Place> {
+  const place = placeFor(ports, epic, await ports.readSettings(), null);
+  return { ...place, settings: { ...place.settings, snapshot: true } };
 }
 
 /** What has to be known to undo this restore. */

@@ -119,9 +119,9 @@ describe('calls where no session runs', () => {
     run(repository, 'restore', '1', '-y');
     expect(statusOf(repository)).toBe('completed');
     expect(sessionsOf(repository)).toHaveLength(2);
-    expect(orchJson(repository, ['checkpoint', 'list', '-e', 'x'])).toMatchObject({ total: total + 3 });
+    expect(orchJson(repository, ['checkpoint', 'list', '-e', 'x'])).toMatchObject({ total: total + 4 });
     run(repository, 'session', 'complete');
-    expect(orchJson(repository, ['checkpoint', 'list', '-e', 'x'])).toMatchObject({ total: total + 3 });
+    expect(orchJson(repository, ['checkpoint', 'list', '-e', 'x'])).toMatchObject({ total: total + 4 });
     expect(fail(repository, ['session', 'pause', '-e', 'x'])).toMatchObject({ code: 'SESSION_NOT_FOUND' });
   });
 
