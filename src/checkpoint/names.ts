@@ -98,6 +98,17 @@ export async function findCheckpoint(ports: StorePorts, epic: EpicId, text: stri
   return first;
 }
 
+/** What names it and no other: its number, or its id where another machine gave the same number. */
+export async function nameAlone(ports: StorePorts, { epicId, seq, id }: Checkpoint): Promise<string> {
+  try {
+    await findCheckpoint(ports, epicId, String(seq));
+    return String(seq);
+  } catch (error) {
+    if (hasCode(error, 'CHECKPOINT_AMBIGUOUS')) return id;
+    throw error;
+  }
+}
+
 /** The sessions in which a run of a plan was worked on, as far as the epic's newest checkpoint knows them. */
 export async function readSessionsOf(
   ports: StorePorts,

@@ -2,6 +2,7 @@ import type { Checkpoint } from '../checkpoint/list.ts';
 import type { EpicView } from '../session/context.ts';
 import { costOf, type KnownSession, shownFate } from '../session/fate.ts';
 import { tellSession } from '../session/told.ts';
+import { isLeftBehind, listAbandoned } from '../state/left-behind.ts';
 import { cutColumns } from '../text.ts';
 import type { Millis } from '../types.ts';
 import { formatAge, formatUsd } from '../units.ts';
@@ -23,6 +24,7 @@ export function showLog(
 ): string {
   const lines: string[] = [];
   const isShared = hasSeveralWriters(view);
+  const abandoned = listAbandoned(view.state);
   const numbers = [...new Set(logged.map(({ sessionId }) => sessionId))];
   const open = sessions
     .filter(({ id, fate }) => !numbers.includes(id) && fate === 'running')
@@ -32,7 +34,7 @@ export function showLog(
     const own = logged.filter(({ sessionId }) => sessionId === id);
     lines.push(known ? showHead(out, view, known, { now, isShared }) : `s${own[0]?.sessionNumber ?? '?'}`);
     lines.push(...showTold(out, view, id));
-    const rows = own.map((checkpoint) => showRow(checkpoint, now));
+    const rows = own.map((checkpoint) => showRow(checkpoint, now, isLeftBehind(abandoned, checkpoint.seq)));
     if (rows.length > 0) {
       const columns = [
         { align: 'right' as const },
@@ -81,7 +83,7 @@ function showHead(
   return parts.filter((part) => part !== '').join('  ');
 }
 
-function showRow(checkpoint: Logged, now: Millis): string[] {
+function showRow(checkpoint: Logged, now: Millis, isAbandoned: boolean): string[] {
   const at = Date.parse(checkpoint.timestamp);
   const isToday = now - at < 20 * 3_600_000;
   const time = isToday ? timeOfDay(at) : checkpoint.timestamp.slice(5, 16).replace('T', ' ');
@@ -97,7 +99,7 @@ function showRow(checkpoint: Logged, now: Millis): string[] {
     checkpoint.spentUsd > 0 ? `+$${checkpoint.spentUsd.toFixed(2)}` : '',
     figures.join(', '),
     checkpoint.gates === 'unknown' ? '' : checkpoint.gates,
-    checkpoint.summary,
+    isAbandoned ? `(abandoned) ${checkpoint.summary}` : checkpoint.summary,
   ];
 }
 

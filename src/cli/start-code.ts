@@ -1,4 +1,5 @@
 import type { Checkpoint } from '../checkpoint/list.ts';
+import { nameAlone } from '../checkpoint/names.ts';
 import { isOrchError } from '../errors.ts';
 import { readCommit } from '../git/read.ts';
 import type { Orch } from '../orch.ts';
@@ -34,7 +35,7 @@ export async function offerCode(
   }
   if (!newest.isOwn) await offerOne(context, orch, session, newest.checkpoint, aborted, others.length > 0);
   for (const { checkpoint } of others) {
-    const command = `orch diff ${checkpoint.seq} -e ${epicId}`;
+    const command = `orch diff ${await nameAlone(orch, checkpoint)} -e ${epicId}`;
     const isKept = await bringCode(orch, checkpoint);
     const how = isKept ? `compare it with your files: ${command}` : `it is not in this clone. ${fetchFirst}`;
     tell(`Session ${checkpoint.sessionNumber} left ckpt ${checkpoint.seq}: ${how}`);
@@ -52,7 +53,7 @@ async function offerOne(
   isOneOfSeveral: boolean,
 ): Promise<void> {
   const tell = (text: string) => out.tell(`      ${text}`);
-  const command = `orch restore ${code.seq} -e ${code.epicId}`;
+  const command = `orch restore ${await nameAlone(orch, code)} -e ${code.epicId}`;
   try {
     const proposal = await proposeCode(orch, code);
     const { plan } = proposal;

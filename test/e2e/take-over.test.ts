@@ -80,4 +80,18 @@ describe('a session that another clone took over', () => {
     // The next one has a single newest session again.
     expect(runOrch(second, ['resume', '-e', 'm', '--', 'true']).stderr).not.toContain('at the same time');
   });
+
+  it('names a checkpoint by its id where both clones gave the same number', async () => {
+    const { first, third, running } = await takeOver();
+    first.write('first.txt', 'first\n');
+    expect(runOrch(first, ['checkpoint', 'create', '-e', 'm']).status).toBe(0);
+    expect(runOrch(first, ['pause', '-e', 'm']).status).toBe(0);
+    await running.ended;
+    await syncIn(first);
+    await syncIn(third);
+    const { stderr } = runOrch(third, ['resume', '-e', 'm', '--', 'true']);
+    const [, command = ''] = /To get its code: orch (.*)/.exec(stderr) ?? [];
+    expect(command).toMatch(/^restore ckpt-0*3-\w+ -e m$/);
+    expect(orchJson(third, [...command.split(' '), '-y'])).toMatchObject({ changed: ['first.txt'] });
+  });
 });
