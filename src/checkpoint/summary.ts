@@ -71,8 +71,9 @@ function sayStarted(events: readonly Event[]): string {
 /** At most two things that happened; empty where there is none worth a title. */
 function sayHappened(trigger: Trigger, events: readonly Event[], before: State, after: State): string {
   const facts = events.map(({ fact }) => fact);
-  const recorded = [...sayRecorded(facts), sayTasks(facts, after), ...sayCurrent(facts, after)];
-  // Files and money at the start of a session are those it found.
+  // Tasks, files and money at the start of a session are those it found.
+  const tasks = trigger === 'session_start' ? '' : sayTasks(facts, after);
+  const recorded = [...sayRecorded(facts), tasks, ...sayCurrent(facts, after)];
   const found =
     trigger === 'session_start'
       ? []
