@@ -1,6 +1,6 @@
 import { cleanLine } from '../text.ts';
 import type { Millis } from '../types.ts';
-import { count, formatInstant, formatSize } from '../units.ts';
+import { formatInstant, formatSize } from '../units.ts';
 import type { Cleanup } from '../upkeep/cleanup.ts';
 import { isGone, nameThing } from '../upkeep/cleanup-describe.ts';
 import type { Judgement } from '../upkeep/cleanup-plan.ts';
@@ -8,8 +8,7 @@ import { formatTable, type Output } from './output.ts';
 
 export function showCleanup(out: Output, done: Cleanup, home: string): string {
   const { removed, kept, dryRun } = done;
-  if (removed.length === 0)
-    return `${out.paint('green', '✓')} Nothing to clean up: ${count(kept.length, 'thing')} looked at, all ${kept.length === 1 ? 'is' : 'are'} to stay.`;
+  if (removed.length === 0) return `${out.paint('green', '✓')} Checked ${kept.length}, nothing to remove.`;
   const rows = removed.map(({ thing, why }) => {
     const { kind, name } = nameThing(thing, home);
     const verb = thing.kind === 'completed' ? 'archived' : 'removed';

@@ -134,7 +134,7 @@ async function askToWrite(): Promise<boolean | NodeJS.Signals> {
 }
 
 function needsYes(isUndo: boolean): OrchError {
-  return new OrchError('USAGE', 'nothing was changed: there is nobody to ask', {
+  return new OrchError('USAGE', 'nothing was changed: not a terminal, so orch cannot ask', {
     hint: `If that is what you want: orch init ${isUndo ? '--undo ' : ''}-y`,
   });
 }

@@ -58,14 +58,13 @@ function showSource({ source, label }: RestoreTarget, name: string | null, now: 
   return `${said}, ${describeTime(Date.parse(timestamp), now)}; ${gateWords[gates]}`;
 }
 
-/** `11 files change, 3 are deleted, 2 come back`. */
+/** `11 modified, 3 deleted, 2 restored`. */
 export function showCounts({ write, remove, comesBack }: RestorePlan): string {
   const changing = write.size - comesBack.size;
-  const is = (amount: number) => (amount === 1 ? 'is' : 'are');
   const parts = [
-    changing > 0 && `${count(changing, 'file')} ${changing === 1 ? 'changes' : 'change'}`,
-    remove.size > 0 && `${remove.size} ${is(remove.size)} deleted`,
-    comesBack.size > 0 && `${comesBack.size} ${comesBack.size === 1 ? 'comes' : 'come'} back`,
+    changing > 0 && `${changing} modified`,
+    remove.size > 0 && `${remove.size} deleted`,
+    comesBack.size > 0 && `${comesBack.size} restored`,
   ];
   return parts.filter(Boolean).join(', ') || 'nothing has to change';
 }

@@ -80,12 +80,12 @@ async function findTarget(context: Context, orch: Orch, call: Call): Promise<Res
 async function askToRestore({ json, argv }: Context, call: Call): Promise<boolean | NodeJS.Signals> {
   if (json || !canAsk()) {
     const typed = argv.map((word) => (/^[\w.~/=@:+-]+$/.test(word) ? word : JSON.stringify(word))).join(' ');
-    throw new OrchError('USAGE', 'nothing was changed: there is nobody to ask', {
+    throw new OrchError('USAGE', 'nothing was changed: not a terminal, so orch cannot ask', {
       hint: `If that is what you want: orch ${call.paths.length > 0 ? typed.replace(' -- ', ' -y -- ') : `${typed} -y`}`,
     });
   }
   const signals = catchSignals();
-  const question = 'The present state is saved first, as a checkpoint. Go on?';
+  const question = 'Your current files are saved first, as a checkpoint. Continue?';
   const isYes = await askYesNo(question, signals.aborted).finally(signals.release);
   return signals.caught()?.signal ?? isYes;
 }

@@ -201,7 +201,7 @@ function report(
   }
   if (result.why.kind === 'signal') {
     out.tell(`‖ ${plan.name} was stopped by ${result.why.signal}; all that is done is kept.`);
-    out.tell(`  Go on  ${goOn}`);
+    out.tell(`  Continue  ${goOn}`);
     return statusOfSignal(result.why.signal);
   }
   throw describeFailure(result, goOn, { run: run.id, plan: plan.name, epicId: run.epicId });

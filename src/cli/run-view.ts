@@ -25,11 +25,12 @@ export function showTitle({ id, name }: Task): string {
 export function showBegun(out: Output, { run, carry, changes, leftovers, started }: Begun): string[] {
   const { plan } = run;
   const number = started.state.sessions[started.target.session]?.value.number ?? 0;
-  const from = run.from === null ? '' : `, going on from ${run.from}`;
+  const from = run.from === null ? '' : `, continuing from ${run.from}`;
   const head = `${plan.name}: ${run.id} on ${started.target.epic}, session ${number}${from}`;
   const old = leftovers.map(({ task, pids }) => {
-    const which = pids.length === 1 ? `process (pid ${pids[0]})` : `processes (pids ${pids.join(', ')})`;
-    return `${task}'s old ${which} still ran: ended.`;
+    return pids.length === 1
+      ? `${task}'s old process (pid ${pids[0]}) was still running; orch stopped it.`
+      : `${task}'s old processes (pids ${pids.join(', ')}) were still running; orch stopped them.`;
   });
   const left = missingEffects(run.effects).filter(({ record }) => run.done.has(record.task));
   const isOpen = new Set(left.map(({ record }) => record.task));

@@ -45,7 +45,7 @@ export async function runEnd(
 }
 
 function nothingRuns(epic: EpicId): OrchError {
-  return new OrchError('SESSION_NOT_FOUND', `no session runs on ${epic} here`, {
+  return new OrchError('SESSION_NOT_FOUND', `no session is running on ${epic} here`, {
     hint: `See where it stands with: orch session status -e ${epic}`,
     data: { epicId: epic },
   });
@@ -75,7 +75,7 @@ async function showEnded(context: Context, orch: Orch, epic: EpicId, id: string 
     const takenOver = session && tellTakeover({ epic, session: session.id }, view.state);
     if (takenOver) out.tell(`  ${out.paint('yellow', takenOver)}`);
     const next = suggestNext(view, status, { cwd, worktree: orch.repository.worktree });
-    out.tell(`  Go on  ${next ?? `orch resume -e ${epic}`}`);
+    out.tell(`  Continue  ${next ?? `orch resume -e ${epic}`}`);
     if (made) refuseWithoutCode(made);
   }
   return 0;

@@ -45,7 +45,7 @@ export function resumeSpec(name: string, summary?: string): CommandSpec {
     name,
     ...(summary && { summary }),
     description:
-      'Go on with an epic: recovers what a crash left, starts the next session, hands over the brief.',
+      'Continue an epic: recovers what a crash left, starts the next session, hands over the brief.',
     options: [epicOption(), ...common],
     takesCommand: true,
     examples: ['orch resume', 'orch resume -e migrate --budget +10 -- codex exec "go on"'],

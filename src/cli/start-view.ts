@@ -42,12 +42,17 @@ export function showStart(
     lines.push(`      Session ${dead.number} was interrupted at ${when}: ${describeRecovered(dead)}.`);
     const { found, left } = dead.leftovers;
     if (found > 0 && left.length === 0)
-      lines.push('      Its command still ran, with nobody watching over it: it was ended.');
+      lines.push('      Its command was still running unsupervised; orch stopped it.');
     if (left.length > 0) lines.push(`      ${showLeft(out, left)}`);
   }
   const sessions = Object.keys(state.sessions).length;
   if (handover === null && sessions > 1)
-    lines.push(out.paint('dim', `      It has a history: --resume goes on from it, with a brief.`));
+    lines.push(
+      out.paint(
+        'dim',
+        `      It has a history. To continue from it, with a brief: orch resume -e ${target.epic}`,
+      ),
+    );
   return lines;
 }
 
@@ -76,7 +81,7 @@ export function showEvent(out: Output, event: SupervisorEvent, now: Millis): str
     case 'fault':
       return `${timeOfDay(now)}  ${out.paint('red', '!')} ${event.message}`;
     case 'waiting':
-      return `${timeOfDay(now)}  … its provider lets it do no more for now: it goes on at ${describeTime(event.until, now)}; Ctrl+C pauses`;
+      return `${timeOfDay(now)}  … usage limit: waiting until ${describeTime(event.until, now)}; Ctrl+C pauses`;
     case 'stopping':
       return event.why.kind === 'signal' ? null : `${timeOfDay(now)}  … stopping the command`;
   }
@@ -129,18 +134,18 @@ function showWhy(out: Output, { why, stopped, outcome }: End, around: EndAround)
       return [
         out.paint('red', `■ Budget used up: ${usd(spentUsd)} of ${usd(limitUsd ?? 0)}${extra}`),
         `  ${why.saved === null ? 'All of it is in the journal' : `Checkpoint ${why.saved} was saved first`}${how}.`,
-        `  Review  orch diff s${number} -e ${epic}      Go on  ${goOn} --budget +10`,
+        `  Review  orch diff s${number} -e ${epic}      Continue  ${goOn} --budget +10`,
       ];
     }
     case 'signal':
-      return [`‖ Paused: session ${number} of ${epic}, ${saved}.`, `  Go on  ${goOn}`];
+      return [`‖ Paused: session ${number} of ${epic}, ${saved}.`, `  Continue  ${goOn}`];
     case 'request':
       return [`‖ Session ${number} of ${epic} was ended from another shell, ${saved}.`];
     case 'blind':
       return [
         out.paint('red', `■ orch could not look after session ${number} of ${epic}: ${why.problem}`),
         `  So it was ended, ${saved}${stopped ? describeStop(name, stopped) : ''}.`,
-        `  Go on  ${goOn}`,
+        `  Continue  ${goOn}`,
       ];
     case 'taken_over':
       return [
@@ -149,10 +154,10 @@ function showWhy(out: Output, { why, stopped, outcome }: End, around: EndAround)
       ];
     case 'exit': {
       if (why.exit.status === 0)
-        return [`✓ ${name} ended ok: session ${number} of ${epic}, ${saved}.`, `  Go on  ${goOn}`];
+        return [`✓ ${name} ended ok: session ${number} of ${epic}, ${saved}.`, `  Continue  ${goOn}`];
       return [
         out.paint('red', `✗ ${name} ${describeFailure(why)}: session ${number} of ${epic} failed, ${saved}.`),
-        `  Go on  ${goOn}`,
+        `  Continue  ${goOn}`,
       ];
     }
   }

@@ -156,7 +156,7 @@ function needsYes(remote: string, publication: Publication): OrchError {
   const { untracked, commits, ...rest } = publication;
   return new OrchError(
     'USAGE',
-    `the first sync to ${remote} would publish ${sumUp(publication, remote)}; there is nobody to ask`,
+    `the first sync to ${remote} would publish ${sumUp(publication, remote)}; not a terminal, so orch cannot ask`,
     {
       hint: 'See all of it by adding --dry-run. If that is what you want, add -y instead.',
       data: { ...rest, untracked: untracked.length, commits: commits.length },

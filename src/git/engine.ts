@@ -81,7 +81,7 @@ export function damaged(oid: Oid, problem: string, cause?: unknown): OrchError {
 /** A ref is not where it was when it was read. */
 export function refConflict(update: RefUpdate, actual: Oid | null): OrchError {
   const { ref, from } = update;
-  return new OrchError('REF_CONFLICT', `${ref} was moved by somebody else meanwhile`, {
+  return new OrchError('REF_CONFLICT', `${ref} was moved by another process meanwhile`, {
     hint: 'Nothing was overwritten. Run the same command again.',
     data: { ref, expected: from, actual },
   });

@@ -155,7 +155,7 @@ function explainFetch({ name }: Remote, stderr: string): OrchError {
   const lock = /Unable to create '(.*\.lock)': File exists/.exec(stderr)?.[1];
   if (lock === undefined && !/cannot lock ref|couldn't find remote ref/.test(stderr))
     return explainFailure('fetch', name, stderr);
-  return new OrchError('REF_CONFLICT', 'what is to be fetched is being moved by somebody else', {
+  return new OrchError('REF_CONFLICT', 'the ref to fetch is being moved by another process', {
     hint: 'Nothing was changed. Run the same command again in a moment.',
     data: { lock },
   });

@@ -76,7 +76,7 @@ function followGitFile(folder: string, file: string): string {
     'NOT_A_REPOSITORY',
     `${file} points to ${target ?? 'nothing'}, and no repository is there`,
     {
-      hint: 'If the worktree or its repository was moved, mend it with: git worktree repair',
+      hint: 'If the worktree or its repository was moved, repair it with: git worktree repair',
       data: { folder },
     },
   );

@@ -120,7 +120,7 @@ export async function carryOut(
     'WRITE_FAILED',
     `not all files are as they should be: ${names || 'see git'}${more}${said}`,
     {
-      hint: 'Bring back what was there with: orch restore --undo. Or mend the cause, and run the same command again.',
+      hint: 'Bring back what was there with: orch restore --undo. Or fix the cause, and run the same command again.',
       data: { files: undone.map(showPath), stderr: moved.stderr.slice(-2_000) },
     },
   );
@@ -163,7 +163,7 @@ export async function checkOutInto(
 function notAllWritten(folder: string, result: Finished): OrchError {
   const { message } = gitFailed(['read-tree'], result);
   return new OrchError('WRITE_FAILED', `not all files could be written into ${folder} (${message})`, {
-    hint: 'Mend the cause (is the disk full?), then name another folder; what is in this one is not all of it.',
+    hint: 'Fix the cause (is the disk full?), then name another folder; what is in this one is not all of it.',
     data: { folder, stderr: result.stderr.slice(-2_000) },
   });
 }

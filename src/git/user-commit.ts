@@ -31,7 +31,7 @@ async function runUserGit(repository: Repository, args: readonly string[]): Prom
     'GIT_FAILED',
     `git ${args.find((word) => !word.startsWith('-'))} failed: ${said.slice(-2_000)}`,
     {
-      hint: 'What is completed stays completed. Mend what git says, then: orch batch complete --commit',
+      hint: 'What is completed stays completed. Fix what git says, then: orch batch complete --commit',
       data: { status },
     },
   );

@@ -169,7 +169,7 @@ function undoIn(
 function accept<T extends string | null>(target: Target, result: { readonly text: T } | Problem): T {
   if (!('problem' in result)) return result.text;
   throw new OrchError('CONFIG_INVALID', `${target.name}: ${result.problem}; nothing was changed`, {
-    hint: 'orch changes only plain JSON without comments. Mend the file, or leave the agent out: --no-claude, --no-codex',
+    hint: 'orch changes only plain JSON without comments. Fix the file, or leave the agent out: --no-claude, --no-codex',
     data: { path: target.path, problem: result.problem },
   });
 }

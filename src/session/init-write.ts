@@ -34,7 +34,7 @@ export async function writeChanges(ports: Ports, changes: readonly FileChange[])
     const rest = left.length === 0 ? 'nothing was changed' : `${left.join(', ')} stayed changed`;
     const name = changes[done.length]?.name ?? '';
     if (error === isChanged)
-      throw new OrchError('REF_CONFLICT', `${name} was changed by somebody else meanwhile; ${rest}`, {
+      throw new OrchError('REF_CONFLICT', `${name} was changed by another process meanwhile; ${rest}`, {
         hint: 'Run the same command again',
       });
     throw systemCode(error) === null ? error : writeFailed(`${name} could not be written (${rest})`, error);

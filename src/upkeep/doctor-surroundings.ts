@@ -87,7 +87,7 @@ const config: Check = {
       return ok(path === null ? 'none; the defaults hold' : path);
     } catch (error) {
       if (!hasCode(error, 'CONFIG_INVALID')) throw error;
-      return fail(error.message, error.hint ?? 'Mend the file');
+      return fail(error.message, error.hint ?? 'Fix the file');
     }
   },
 };
@@ -158,7 +158,7 @@ const orchestrationYaml: Check = {
     const found = repository.worktree && readOrchestrationYaml(repository.worktree, clock.now());
     if (!found) return ok('none');
     if ('problem' in found)
-      return warn(found.problem, 'Mend the file; until then nothing is read from it or written to it');
+      return warn(found.problem, 'Fix the file; until then nothing is read from it or written to it');
     return ok('readable');
   },
 };

@@ -129,7 +129,7 @@ describe.skipIf(!claudeProgram)('orch start -- claude', () => {
     await until(() => states().includes('… claude s1 limited until '), states);
     const ran = await orch.ended;
     expect(states()).not.toContain('limited');
-    expect(ran.stderr).toContain('its provider lets it do no more for now');
+    expect(ran.stderr).toContain('usage limit: waiting until');
     expect(ran.status).toBe(0);
     expect(resultOf(ran.stdout).result).toBe('Went on.');
     expect(model.asked.length).toBeGreaterThanOrEqual(2);

@@ -301,9 +301,7 @@ describe('orch cleanup', () => {
 
   it('says in words and in a report what went, what stayed, and why', async () => {
     const repository = makeRepositoryWithCommit();
-    expect(runOrch(repository, ['cleanup']).stdout).toBe(
-      '✓ Nothing to clean up: 0 things looked at, all are to stay.\n',
-    );
+    expect(runOrch(repository, ['cleanup']).stdout).toBe('✓ Checked 0, nothing to remove.\n');
     for (const at of [0, 1]) await work(repository, 'x', `${at}`, at);
     const report = join(repository.home, 'report.md');
     const ran = runOrch(repository, ['cleanup', '--report', report], { env: inDays(40) });

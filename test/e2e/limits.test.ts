@@ -109,7 +109,7 @@ describe.runIf(process.platform === 'linux')('I7: an orch that dies', () => {
     const agentPid = Number(await readWhenThere(pid));
     orch.signal(signal);
     await waitUntil(() => !isAlive(agentPid));
-    expect(runOrch(repository, ['resume', '-e', 'a', '--', 'true']).stderr).not.toContain('still ran');
+    expect(runOrch(repository, ['resume', '-e', 'a', '--', 'true']).stderr).not.toContain('still running');
   });
 });
 

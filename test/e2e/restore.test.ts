@@ -54,7 +54,7 @@ describe('a file with a secret', () => {
     const { status, stderr } = runOrch(repository, ['restore', '1', '-e', 'x', '-y']);
     expect(status).toBe(0);
     expect(stderr).toMatch(
-      /1 is deleted\n {4}D other\n {2}Not touched, because they could not be saved first:\n {4}README \(secret inside: .*\)\n {4}keys \(secret inside/,
+      /1 deleted\n {4}D other\n {2}Not touched, because they could not be saved first:\n {4}README \(secret inside: .*\)\n {4}keys \(secret inside/,
     );
     const { other: _, ...rest } = before;
     expect(lookAtFiles(repository.folder)).toEqual(rest);
@@ -87,12 +87,12 @@ describe('orch restore', () => {
     const head = repository.git('rev-parse', '--short=7', 'HEAD');
     expect(ran.stderr.replace(/\d\d:\d\d/, 'TIME').split('\n')).toEqual([
       'ckpt 1, TIME; no gates ran on this tree',
-      '  1 file changes, 1 is deleted, 1 comes back',
+      '  1 modified, 1 deleted, 1 restored',
       '    D made',
       '    M src/a.ts',
       '    A untracked',
       `  HEAD and index stay, HEAD at ${head}, where it was.`,
-      'error: nothing was changed: there is nobody to ask',
+      'error: nothing was changed: not a terminal, so orch cannot ask',
       '       If that is what you want: orch restore 1 -e x --no-color -y',
       '',
     ]);
@@ -114,7 +114,11 @@ describe('orch restore', () => {
       'checkpoint',
       'list',
     ]);
-    expect(checkpoints.map(({ reason }) => reason)).toEqual(['Before restoring ckpt 1', 'good']);
+    expect(checkpoints.map(({ reason }) => reason)).toEqual([
+      'Restored ckpt 1',
+      'Before restoring ckpt 1',
+      'good',
+    ]);
     const undone = runOrch(repository, ['restore', '--undo', '-y']);
     expect(undone.stderr).toContain('what was there before restoring ckpt 1, ');
     expect(lookAtFiles(repository.folder)).toEqual(before);
@@ -317,7 +321,7 @@ describe.runIf(hasTmux)('on a terminal', () => {
   ])('asks, and hears %s', async (_, keys, answer, content, status) => {
     const repository = await makeWrecked();
     const terminal = await open(repository, 'restore', '1');
-    await terminal.shows('Go on? [y/N]');
+    await terminal.shows('Continue? [y/N]');
     terminal.press(...keys);
     await terminal.shows(answer);
     await terminal.shows(`ended with ${status}`);
@@ -355,4 +359,31 @@ it('a session that goes on from an older checkpoint without a terminal is told t
   );
   writeFileSync(join(repository.folder, 'src/a.ts'), 'wrecked more\n');
   expect(lookAtFiles(repository.folder)).toHaveProperty('made');
+});
+
+it('restored code is the newest: latest, the log and the brief continue from it', async () => {
+  const repository = await makeWrecked();
+  await save(repository, ['wrecked']);
+  expect(runOrch(repository, ['restore', '1', '-e', 'x', '-y']).status).toBe(0);
+  expect(runOrch(repository, ['restore', 'latest', '--dry-run']).stdout).toMatch(
+    /^latest is ckpt 4, .*\n {2}nothing has to change\n/,
+  );
+  expect(runOrch(repository, ['log', 'x']).stdout).toMatch(/^ +4 .* Restored ckpt 1$/m);
+  expect(runOrch(repository, ['brief', '-e', 'x']).stdout).toMatch(
+    /^\*\*Restored:\*\* all files went back to checkpoint 1 at .* UTC; checkpoint 3 has what was there before$/m,
+  );
+  expect(runOrch(repository, ['restore', '--undo', '-y']).status).toBe(0);
+  expect(runOrch(repository, ['brief', '-e', 'x']).stdout).toContain(
+    '**Restored:** a restore was undone at ',
+  );
+});
+
+it('the log marks what a session left behind that continued from an older checkpoint', async () => {
+  const repository = await makeWrecked();
+  runOrch(repository, ['record', 'note', 'The wrong way', '-e', 'x']);
+  runOrch(repository, ['resume', '-e', 'x', '--checkpoint', '1', '--no-baseline', '--', 'true']);
+  const log = runOrch(repository, ['log', 'x']).stdout;
+  expect(log).toMatch(/^ +2 .* \(abandoned\) The wrong way$/m);
+  expect(log.match(/abandoned/g)).toHaveLength(1);
+  expect(runOrch(repository, ['brief', '-e', 'x']).stdout).not.toContain('The wrong way');
 });

@@ -84,7 +84,7 @@ describe('a run that is stopped', () => {
     const document: RunDocument = JSON.parse(runner.stdout());
     expect(document.run.status).toBe('resume_needed');
     expect(statusesOf(document)).toMatchObject({ build: 'succeeded', slow: 'running', publish: 'pending' });
-    expect(runner.stderr()).toContain('Go on  orch run plan.yaml --resume');
+    expect(runner.stderr()).toContain('Continue  orch run plan.yaml --resume');
     expect(statusOf(repository, 'e').session.status).toBe('paused');
     const plain = run(repository, '--json');
     expect(plain.status).toBe(75);

@@ -34,7 +34,7 @@ describe('orch status, of a run that did not come to its end', () => {
     const stopped = runOrch(repository, ['run', "it's mine.yaml", '-e', 'e']);
     const command = "orch run 'it'\\''s mine.yaml' --resume -e e";
     expect(stopped.status).toBe(130);
-    expect(stopped.stderr).toContain(`  Go on  ${command}\n`);
+    expect(stopped.stderr).toContain(`  Continue  ${command}\n`);
     expect(nextOf(repository)).toBe(command);
   });
 
@@ -55,7 +55,7 @@ it('a run that is paused from another shell is gone on with by orch run', async 
   const repository = makePlanned(release);
   const { runner } = await startSlow(repository);
   const paused = runOrch(repository, ['session', 'pause', '-e', 'e']);
-  expect(paused.stderr).toContain('  Go on  orch run plan.yaml --resume -e e\n');
+  expect(paused.stderr).toContain('  Continue  orch run plan.yaml --resume -e e\n');
   expect(await runner.ended).toBe(75);
 });
 

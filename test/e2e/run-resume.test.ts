@@ -29,6 +29,10 @@ describe('a run that was killed', () => {
     expect(resumed.status).toBe(0);
     expect(resumed.stderr).toContain('1/4 – lint, 2/4 – build: done before\n');
     expect(tasksOf(repository)).toEqual(['lint', 'build', 'slow', 'slow', 'publish']);
+    // What was done before is not what the second session did.
+    expect(repository.git('log', '--format=%s', 'refs/orchestration/epics/e')).toMatch(
+      /^ckpt \d+: Session 2 started with orch run/m,
+    );
     const again = run(repository, '--resume');
     expect(again).toMatchObject({ status: 0 });
     expect(again.stdout).toMatch(/^release: run-\w+ has succeeded already; nothing is left to do\n$/);
@@ -45,7 +49,9 @@ describe('a run that was killed', () => {
     const resumed = run(repository, '--resume');
     expect(resumed.status).toBe(0);
     if (process.platform !== 'linux') return; // only there a process shows where it came from
-    expect(resumed.stderr).toMatch(/^slow's old process(es)? \(pids? .*\b\d+.*\) still ran: ended\.$/m);
+    expect(resumed.stderr).toMatch(
+      /^slow's old process(es)? \(pids? .*\b\d+.*\) (was|were) still running; orch stopped (it|them)\.$/m,
+    );
     expect(isAlive(slow.pid)).toBe(false);
   });
 

@@ -208,7 +208,7 @@ describe("a provider's limit", () => {
     );
     const ran = runOrch(repository, ['start', '-e', 'x', '--', claude.program, '-p', 'Go']);
     expect(ran.status).toBe(0);
-    expect(ran.stderr).toMatch(/its provider lets it do no more for now: it goes on at \d\d:\d\d/);
+    expect(ran.stderr).toMatch(/usage limit: waiting until \d\d:\d\d/);
     const [first = [], next] = claude.starts();
     expect(next).toEqual([`--resume=${conversationOf(first)}`, '-p', 'Go']);
     expect(spentOn(repository, 'x')).toBe(3);
@@ -249,7 +249,7 @@ describe("a provider's limit", () => {
     const repository = makeRepositoryWithCommit();
     const claude = makeFakeAgent(repository, 'claude', ['limit -', 'exit 1']);
     const orch = startSupervisor(repository, ['start', '-e', 'x', '--', claude.program, '-p', 'Go']);
-    await waitUntil(() => orch.stderr().includes('its provider'));
+    await waitUntil(() => orch.stderr().includes('usage limit: waiting'));
     expect(statusOf(repository, 'x').session.status).toBe('running');
     orch.signal('SIGINT');
     expect(await orch.ended).toBe(130);

@@ -121,7 +121,7 @@ describe('kill -9', () => {
       expect(isAlive(agentPid)).toBe(true);
       const resumed = runOrch(repository, ['resume', '-e', 'a', '--', 'true']);
       expect(resumed.status).toBe(0);
-      expect(resumed.stderr).toContain('Its command still ran, with nobody watching over it: it was ended.');
+      expect(resumed.stderr).toContain('Its command was still running unsupervised; orch stopped it.');
       expect(isAlive(agentPid)).toBe(false);
     },
   );

@@ -97,7 +97,7 @@ describe.runIf(hasGroups)('a stop, where there are control groups', () => {
     await killWithGuard(orch);
     expect(isAlive(pid)).toBe(true);
     const resumed = runOrch(repository, ['resume', '-e', 'a', '--no-baseline', '--', 'true']);
-    expect(resumed.stderr).toContain('Its command still ran, with nobody watching over it: it was ended.');
+    expect(resumed.stderr).toContain('Its command was still running unsupervised; orch stopped it.');
     expect(isAlive(pid)).toBe(false);
   });
 

@@ -39,7 +39,7 @@ describe('the first sync to an address', () => {
     const error = fail(clone, ['sync']);
     expect(error).toMatchObject({ status: 2, code: 'USAGE', hint: expect.stringContaining('--dry-run') });
     expect(error.message).toBe(
-      'the first sync to origin would publish 2 checkpoints, 1 snapshot of your files (1 untracked file), 1 commit not on origin yet; there is nobody to ask',
+      'the first sync to origin would publish 2 checkpoints, 1 snapshot of your files (1 untracked file), 1 commit not on origin yet; not a terminal, so orch cannot ask',
     );
     expect(hub.git('for-each-ref', 'refs/orchestration')).toBe('');
 
