@@ -1,4 +1,15 @@
-import { Composer, type CST, Document, isAlias, isMap, isScalar, isSeq, Lexer, Parser } from 'yaml';
+import {
+  Composer,
+  type CST,
+  Document,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  Lexer,
+  LineCounter,
+  Parser,
+} from 'yaml';
 
 /** Where something stands in a text; both count from 1. */
 export type Place = { readonly line: number; readonly column: number };
@@ -18,7 +29,7 @@ const maxAliases = 100;
 
 /** Reads YAML that others wrote: one document of plain values, or the problem with it. */
 export function readYaml(text: string): YamlText | { readonly problem: YamlProblem } {
-  const placeAt = (offset: number) => findPlace(text, offset);
+  const placeAt = makePlaces(text);
   const { tokens, tooDeepAt } = readTokens(text);
   if (tooDeepAt !== null) return { problem: { message: 'nested too deeply', ...placeAt(tooDeepAt) } };
   // At another log level yaml would print warnings past us. Tags such as !!binary and !!set stand for no plain value.
@@ -61,10 +72,21 @@ function readTokens(text: string): Tokens {
   return { tokens, tooDeepAt: null };
 }
 
-function findPlace(text: string, offset: number): Place {
-  const before = text.slice(0, offset).replace(/^\uFEFF/, '');
-  const lineStart = before.lastIndexOf('\n') + 1;
-  return { line: before.split('\n').length, column: before.length - lineStart + 1 };
+/** Finds places in a text; its lines are counted once, however many places are asked for. */
+function makePlaces(text: string): (offset: number) => Place {
+  const first = text.startsWith('\uFEFF') ? 1 : 0;
+  let lines: LineCounter | null = null;
+  const countLines = () => {
+    const counted = new LineCounter();
+    counted.addNewLine(first);
+    for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) counted.addNewLine(at + 1);
+    return counted;
+  };
+  return (offset) => {
+    lines ??= countLines();
+    const { line, col } = lines.linePos(Math.max(offset, first));
+    return { line, column: col };
+  };
 }
 
 function wordProblem(wrong: { code: string; message: string; pos: [number, number] }, text: string): string {

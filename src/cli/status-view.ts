@@ -47,7 +47,7 @@ export function showEpics({ out, cwd }: Context, orch: Orch, { views, epics, unr
     const epic = epics[index];
     if (epic === undefined) return [];
     const { epicId, budget, checkpoint, context } = epic;
-    const [first = { state: '–', fate: null }, ...others] = listStates(view, epic, orch.home, now);
+    const [first = { state: '–', fate: null }, ...others] = listStates(view, epic, orch, now);
     const cells = [
       epicId,
       first.state,
@@ -115,7 +115,7 @@ function paintRows(out: Output, rows: readonly Row[], hasContext: boolean): Colu
 type State = { readonly state: string; readonly fate: Row['fate'] };
 
 /** What the sessions of an epic are at, the main one first. */
-function listStates(view: EpicView, { agents }: EpicStatus, home: string, now: Millis): State[] {
+function listStates(view: EpicView, { agents }: EpicStatus, { home, host }: Orch, now: Millis): State[] {
   const main = mainSession(view, home);
   if (main === null) return [];
   const atWork = listAtWork(view, home);
@@ -124,7 +124,7 @@ function listStates(view: EpicView, { agents }: EpicStatus, home: string, now: M
   const all = [main, ...atWork.filter(({ id }) => id !== main.id)];
   return all.map((session, place) => {
     const agent = agents.find(({ sessionId }) => sessionId === session.id) ?? null;
-    const state = sayState(view, session, agent, { now, isAlone: all.length === 1 });
+    const state = sayState(view, session, agent, { now, host, isAlone: all.length === 1 });
     const fate = agent?.waiting && agent.waiting.for !== 'input' ? 'waiting' : shownFate(session);
     return { state: place === 0 ? `${state}${sayBeside(view, session) ?? elsewhere}` : state, fate };
   });
@@ -149,10 +149,17 @@ function sayState(
   view: EpicView,
   session: KnownSession,
   agent: AgentAtWork | null,
-  { now, isAlone }: { readonly now: Millis; readonly isAlone: boolean },
+  {
+    now,
+    host,
+    isAlone,
+  }: { readonly now: Millis; readonly host: string | undefined; readonly isAlone: boolean },
 ): string {
   const { value, fate } = session;
   const name = `${value.agent === null ? '' : `${flatten(value.agent)} `}s${value.number}`;
+  // On this very machine its name would be taken for "here".
+  if (fate === 'elsewhere' && value.host !== undefined && value.host === host)
+    return '○ running in another clone';
   if (fate === 'elsewhere' && value.host !== undefined) return `○ running on ${nameMachine(view, value)}`;
   if (agent?.status === 'interrupted') return isAlone ? markOf('interrupted') : `✗ ${name} interrupted`;
   if (!agent?.waiting) return showState(session, now);

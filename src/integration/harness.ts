@@ -139,7 +139,7 @@ function judge(end: RunEnd, { timeout }: Gate): { status: GateOutcome['status'];
     case 'aborted':
       return { status: 'skipped', remark: `interrupted${describeLeft(end.left)}` };
     case 'not_started':
-      return { status: 'skipped', remark: `could not be started: ${end.reason}` };
+      return { status: end.isMissing ? 'skipped' : 'failed', remark: `could not be started: ${end.reason}` };
   }
 }
 

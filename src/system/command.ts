@@ -23,6 +23,8 @@ export type CommandOptions = {
   readonly onOutput: ((chunk: Buffer) => void) | null;
   /** Holds it and all that comes from it together. */
   readonly group?: ControlGroup | null;
+  /** Hears of it at once, before anything else happens here. */
+  readonly onStart?: (pid: number) => void;
 };
 
 /** Says why a program cannot be run; null where nothing speaks against it. */
@@ -47,7 +49,7 @@ export function explainUnrunnable(program: string, cwd: string): string | null {
  */
 export async function startCommand(argv: readonly string[], options: CommandOptions): Promise<Command> {
   const [program = '', ...args] = argv;
-  const { cwd, env, onOutput, group } = options;
+  const { cwd, env, onOutput, group, onStart } = options;
   const launch = () =>
     startProcess(program, args, {
       cwd,
@@ -55,6 +57,7 @@ export async function startCommand(argv: readonly string[], options: CommandOpti
       stdio: onOutput ? ['ignore', 'pipe', 'pipe'] : 'inherit',
     });
   const child = group ? group.startIn(launch) : launch();
+  if (child.pid !== undefined) onStart?.(child.pid);
   if (onOutput) {
     child.stdout?.on('data', onOutput);
     child.stderr?.on('data', onOutput);

@@ -12,10 +12,11 @@ export type Guard = {
 
 /*
  * It waits for lines from this process: the command's pid, then that it ended. If the pipe closes before, this process
- * is gone. The command is asked once, then killed: with its whole group where there is one.
+ * is gone. The command is asked once, then killed: with its whole group where there is one, which needs no pid.
  */
 const script = `
-read -r pid || exit 0
+read -r pid || [ -n "$1" ] || exit 0
+[ "$pid" = ended ] && exit 0
 read -r ended && exit 0
 kill -TERM $pid $(cat "$1/cgroup.procs" 2>/dev/null) 2>/dev/null
 sleep "$2"

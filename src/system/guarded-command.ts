@@ -57,8 +57,8 @@ export function prepareCommand(grace: Millis): Preparation {
     return {
       group: group?.path ?? null,
       start: async (argv, options) => {
-        const command = await startCommand(argv, { ...options, group });
-        watching.watch(command.pid);
+        // Known to the guard a moment later, the command would outlive a process that is killed in that moment.
+        const command = await startCommand(argv, { ...options, group, onStart: watching.watch });
         return holdCommand(command, options, group, { reserve, discard });
       },
       discard,

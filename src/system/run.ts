@@ -27,7 +27,8 @@ export type RunEnd =
   /** `left`: what it started and could not be ended. */
   | { readonly how: 'timed_out'; readonly left: readonly NamedProcess[] }
   | { readonly how: 'aborted'; readonly left: readonly NamedProcess[] }
-  | { readonly how: 'not_started'; readonly reason: string };
+  /** `isMissing`: there is no such program here. */
+  | { readonly how: 'not_started'; readonly reason: string; readonly isMissing: boolean };
 
 const endSteps: readonly EndStep[] = [
   { signal: 'SIGTERM', grace: 2_000 },
@@ -58,12 +59,13 @@ async function runIn(group: ControlGroup | null, request: RunRequest): Promise<R
   try {
     child = group ? group.startIn(() => startCommand(request)) : startCommand(request);
   } catch (error) {
-    return { how: 'not_started', reason: error instanceof Error ? error.message : String(error) };
+    const reason = error instanceof Error ? error.message : String(error);
+    return { how: 'not_started', reason, isMissing: false };
   }
   for (const name of ['stdout', 'stderr'] as const)
     child[name]?.setEncoding('utf8').on('data', (text: string) => request.onOutput(text, name));
   const exit = new Promise<RunEnd>((resolve) => {
-    child.on('error', (error) => resolve({ how: 'not_started', reason: explain(error, request) }));
+    child.on('error', (error) => resolve({ how: 'not_started', ...explain(error, request) }));
     child.on('exit', (status, signal) =>
       resolve(signal === null ? { how: 'exited', status: status ?? 0 } : { how: 'signalled', signal }),
     );
@@ -121,12 +123,16 @@ function shellCommand(line: string): string[] {
 }
 
 /** The system's answer is the same for a missing program and a missing folder. */
-function explain(error: Error, { command, cwd }: RunRequest): string {
+function explain(
+  error: Error,
+  { command, cwd }: RunRequest,
+): { readonly reason: string; readonly isMissing: boolean } {
   const program = typeof command === 'string' ? 'the shell' : command[0];
-  if (statIfThere(cwd)?.isDirectory() !== true) return `there is no folder ${cwd}`;
-  if (systemCode(error) === 'ENOENT') return `${program}: not found`;
-  if (systemCode(error) === 'EACCES') return `${program}: may not be executed`;
-  return limitReached(String(program), error)?.message ?? error.message;
+  const because = (reason: string, isMissing = false) => ({ reason, isMissing });
+  if (statIfThere(cwd)?.isDirectory() !== true) return because(`there is no folder ${cwd}`);
+  if (systemCode(error) === 'ENOENT') return because(`${program}: not found`, true);
+  if (systemCode(error) === 'EACCES') return because(`${program}: may not be executed`);
+  return because(limitReached(String(program), error)?.message ?? error.message);
 }
 
 async function endAll(

@@ -77,9 +77,10 @@ async function measureSnapshots({ openOrch, takeSnapshot, parseEpicId, parseSess
   return times;
 }
 
-/** All of them new in each round, in folders that were not there before. */
+/** All of them new in each round, in folders that were not there before; neither side has to forget those of the last. */
 function makeNewFiles(folder, round) {
   fs.rmSync(join(folder, 'new'), { recursive: true, force: true });
+  fs.rmSync(join(folder, '.git', 'orchestration', 'snapshot-index'), { recursive: true, force: true });
   for (let index = 0; index < files; index++) {
     const path = pathOf(join(folder, 'new', `round-${round}`), index);
     if (index < 400) fs.mkdirSync(join(path, '..'), { recursive: true });

@@ -45,14 +45,21 @@ describe.runIf(process.platform === 'linux')('a gate', () => {
   });
 
   it.each<[what: string, run: Gate['run'], says: RegExp]>([
-    ['a program that is missing', ['no-such-program-here', 'x'], /no-such-program-here: not found/],
-    ['one the shell misses', 'no-such-program-here', /no-such-program-here.*not found\n\nexit status 127/],
-    ['one that may not be executed', ['/dev/null'], /\/dev\/null: may not be executed/],
+    ['a program that may not be executed', ['/dev/null'], /\/dev\/null: may not be executed/],
     ['no command', [], /no command to run/],
     ['an argument no program can get', ['echo', 'a\0b'], /could not be started/],
   ])('fails and says so for %s', async (_, run, says) => {
     const outcome = await runOne(run);
     expect(outcome.status).toBe('failed');
+    expect(outcome.output).toMatch(says);
+  });
+
+  it.each<[what: string, run: Gate['run'], says: RegExp]>([
+    ['a program that is missing', ['no-such-program-here', 'x'], /no-such-program-here: not found/],
+    ['one the shell misses', 'no-such-program-here', /no-such-program-here.*not found\n\nits program is not/],
+  ])('is skipped for %s: that says nothing of the code', async (_, run, says) => {
+    const outcome = await runOne(run);
+    expect(outcome.status).toBe('skipped');
     expect(outcome.output).toMatch(says);
   });
 

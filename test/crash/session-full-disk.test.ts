@@ -107,8 +107,8 @@ describe.runIf(canMount)('a real file system that is full', () => {
       OUTSIDE: outside,
     });
     const out = execFileSync('unshare', ['-rm', 'sh', '-c', script, 'sh', folder], { env, encoding: 'utf8' });
-    expect(out).toContain('the disk is full\n       What is done is kept. Mend it, then go on with: ');
-    expect(out).toContain('go on with: orch run p.yaml --resume -e x\n1\n');
+    expect(out).toContain('the disk is full\n       What is done is kept. Fix it, then resume: ');
+    expect(out).toContain('resume: orch run p.yaml --resume -e x\n1\n');
     expect(out).toMatch(/\n0\n$/);
     expect(readFileSync(outside, 'utf8')).toBe('told\n');
   });

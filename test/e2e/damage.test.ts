@@ -170,8 +170,8 @@ it('damage of one epic leaves the others alone, and people are told in words', a
   damage(repository, three, 'document', 'deleted');
   const ran = runOrch(repository, ['checkpoint', 'verify']);
   expect(ran.status).toBe(6);
-  expect(ran.stdout).toMatch(new RegExp(`^✗ x ${three.id}\n  .*missing`));
-  expect(ran.stderr).toMatch(/^error: 1 of 4 checkpoints are damaged\n/);
+  expect(ran.stdout).toMatch(new RegExp(`^✗ damaged: x ${three.id}\n  .*missing`));
+  expect(ran.stderr).toMatch(/^error: 1 of 4 checkpoints is damaged\n/);
   const before = readRefs(repository);
   expect(runOrch(repository, ['checkpoint', 'verify', '-e', 'other']).status).toBe(0);
   expect(readRefs(repository)).toBe(before);

@@ -230,7 +230,7 @@ describe("a provider's limit", () => {
     const ran = runOrch(repository, args);
     expect(ran.status).toBe(1);
     expect(ran.stderr).toContain(
-      "claude ended with status 1, at its provider's limit: session 1 of x failed",
+      "claude ended with status 1, at its provider's limit: rate_limit: session 1 of x failed",
     );
     const reason = '--format=%(trailers:key=Orch-Reason,valueonly,unfold)';
     expect(repository.git('log', '-1', reason, 'orchestration/epics/x')).toContain("at its provider's limit");

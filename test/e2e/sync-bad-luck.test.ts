@@ -192,7 +192,7 @@ describe('a clone that is not whole, or not alone', () => {
     const copy = repositoryAt(hub.home, join(hub.home, 'copy'));
     cpSync(laptop.folder, copy.folder, { recursive: true });
 
-    expect(runOrch(copy, ['status']).stdout).toContain('running elsewhere');
+    expect(runOrch(copy, ['status']).stdout).toContain('○ running in another clone ');
     expect(errorOf(runOrch(copy, ['resume', '-e', 'x', '--background', '--json']))).toMatchObject({
       code: 'SESSION_ACTIVE',
       data: { sessionId: session.id, reason: 'elsewhere' },

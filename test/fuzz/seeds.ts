@@ -26,6 +26,11 @@ const forged = (object: string, more: string) =>
 
 export const seeds: readonly Seed[] = [
   {
+    target: 'spec',
+    found: 'the lines before each of many mistakes were counted again',
+    input: `tasks:\n${'  - id: core\n'.repeat(20_000)}`,
+  },
+  {
     target: 'spec checkpoint',
     found: 'bytes in a YAML text were written back as a text',
     input: `checkpoint:\n  branch: main\n  last_batch: 2\n  last_commit: "${'1'.repeat(40)}"\n  tasks: {completed: [], in_progress: [], pending: []}\n  deferred_issues: []\n  mine: !!binary \n`,
