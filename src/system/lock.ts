@@ -27,7 +27,11 @@ export async function withLock<T>(ports: LockPorts, path: string, work: () => Pr
     try {
       return await work();
     } finally {
-      letGo();
+      try {
+        letGo();
+      } catch {
+        // What the work came to stands: this would be taken for its failure. Once this process is gone, so is the lock.
+      }
     }
   } finally {
     endTurn();
