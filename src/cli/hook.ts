@@ -28,7 +28,8 @@ export async function run(argv: readonly string[], text: string = readFileSync(0
   try {
     const settings = readSettings(process.env);
     orch = await openOrch({ ...settings, ...place });
-    const agentPid = Number(process.env.CLAUDE_PID) || findCaller();
+    // Claude Code tells it to all that it runs, a Codex as well: there it is not the agent's.
+    const agentPid = (call.agent === 'claude' && Number(process.env.CLAUDE_PID)) || findCaller();
     const { session, epic } = settings;
     const answer = await handleAgent(orch, isAside ? lookOnly(call) : call, { session, epic, agentPid });
     if (name === null) say(call, answer);
@@ -39,8 +40,7 @@ export async function run(argv: readonly string[], text: string = readFileSync(0
   } catch (error) {
     // Where a setting is wrong, nothing was opened yet; that the setting is wrong is kept all the same.
     orch ??= await openOrch(place).catch(() => null);
-    if (orch !== null) wakeAgent(orch, name);
-    if (orch !== null) await keepFault(orch, call, error);
+    if (orch !== null) await keepFault(orch, call, name, error);
   } finally {
     orch?.close();
   }
@@ -91,15 +91,23 @@ function kindOf({ agent, event }: HookCall) {
   return { agent, event: event.kind };
 }
 
-/** In the log with all there is to know, and where `status` finds it. */
-async function keepFault(orch: Orch, call: HookCall, error: unknown): Promise<void> {
+/** In the log with all there is to know, and where `status` finds it. The next call is looked at again. */
+async function keepFault(orch: Orch, call: HookCall, name: string | null, error: unknown): Promise<void> {
   const message = error instanceof Error ? error.message : String(error);
   const stack = error instanceof Error && !isOrchError(error) ? `\n${error.stack}` : '';
   orch.report(`hook ${call.agent}, ${call.event.kind}: ${message}${stack}`);
+  await tryAlone(orch, 'the fault could not be kept for status', () =>
+    keepHookFault(orch, kindOf(call), message),
+  );
+  await tryAlone(orch, 'the next calls may pass without a look', async () => wakeAgent(orch, name));
+}
+
+/** What fails after a fault is reported, and no more. */
+async function tryAlone(orch: Orch, problem: string, work: () => Promise<void>): Promise<void> {
   try {
-    await keepHookFault(orch, kindOf(call), message);
-  } catch (again) {
-    orch.report(`the fault could not be kept for status: ${again}`);
+    await work();
+  } catch (error) {
+    orch.report(`${problem}: ${error}`);
   }
 }
 

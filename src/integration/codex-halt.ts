@@ -1,4 +1,4 @@
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { number, readChecked, withFields } from '../checks.ts';
 import { readArguments, signalAbove } from '../system/process.ts';
 import { askOverSocket } from '../system/web-socket.ts';
@@ -24,7 +24,9 @@ const patience: Millis = 3_000;
 export async function haltCodex({ pid, codexHome, thread, turn }: CodexTurn): Promise<string | null> {
   const words = readArguments(pid);
   if (words === null) return null;
-  if (!words.includes('app-server')) return signalAbove(pid, 'SIGINT') ? 'SIGINT' : null;
+  // A hook that is called by hand comes from whatever the user's shell runs in.
+  const isCodex = basename(words[0] ?? '').includes('codex');
+  if (!words.includes('app-server')) return isCodex && signalAbove(pid, 'SIGINT') ? 'SIGINT' : null;
   if (turn === null) return null;
   const requests = [
     { method: 'initialize', params: { clientInfo: { name: 'orch', title: 'orch', version: '1' } } },

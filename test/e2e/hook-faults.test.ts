@@ -57,6 +57,21 @@ describe('a hook that fails', () => {
     expect(runOrch(repository, ['status']).stdout).not.toContain('hook');
   });
 
+  it('does not disturb the agent either where what lets its calls pass cannot be removed', () => {
+    const repository = makeRepositoryWithCommit();
+    const own = { ORCH_EPIC: 'x', CLAUDE_CODE_SESSION_ID: 'agent-1', ...noon };
+    const { call } = makeAgent(repository, 'agent-1', own);
+    call('UserPromptSubmit', { prompt: 'Begin' });
+    const far = join(repository.folder, '.git', 'orchestration', 'calm', 'agent-1.far');
+    rmSync(far);
+    mkdirSync(far);
+    expect(call('PostToolUse', wrote(repository, 'a.ts'))).toBeNull();
+    expect(faultsOf(repository, noon)).toMatchObject([{ event: 'tool', count: 1 }]);
+    rmSync(far, { recursive: true });
+    call('PostToolUse', wrote(repository, 'b.ts'));
+    expect(faultsOf(repository, noon)).toEqual([]);
+  });
+
   it('is no news after a day', () => {
     const repository = makeRepositoryWithCommit();
     const { call } = makeAgent(repository, 'agent-1', noon);

@@ -8,7 +8,7 @@ import { whatTakes } from '../../src/yaml-taken.ts';
 type Schema = z.core.JSONSchema.BaseSchema;
 
 const draft = 'https://json-schema.org/draft/2020-12/schema';
-const home = 'https://unpkg.com/@create-something/orchestration/schemas';
+const home = 'https://unpkg.com/@create-something/orchestration/templates/schemas';
 
 /** The JSON Schema of a zod shape; for what stands in a YAML file, by what each shape says that it takes. */
 function convert(shape: z.core.$ZodType): Schema {

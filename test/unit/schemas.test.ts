@@ -16,14 +16,16 @@ const schemas = makeSchemas();
 it.each([...schemas])(
   '%s is what the shapes say (npx vitest run test/unit/schemas.test.ts --update)',
   async (file, schema) => {
-    await expect(`${JSON.stringify(schema, null, 2)}\n`).toMatchFileSnapshot(`../../schemas/${file}`);
+    await expect(`${JSON.stringify(schema, null, 2)}\n`).toMatchFileSnapshot(
+      `../../templates/schemas/${file}`,
+    );
   },
 );
 
 it('the package ships them, and the templates name them', () => {
   const { files } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
-  expect(files).toContain('schemas');
-  expect(readdirSync(join(root, 'schemas')).sort()).toEqual([...schemas.keys()].sort());
+  expect(files).toContain('templates');
+  expect(readdirSync(join(root, 'templates', 'schemas')).sort()).toEqual([...schemas.keys()].sort());
   for (const [template, name] of [
     ['config.yaml', 'config'],
     ['plans/release.yaml', 'plan'],
@@ -36,7 +38,7 @@ it('the package ships them, and the templates name them', () => {
 
 /** Does a value pass a schema that the package ships? */
 function passes(name: string, value: unknown): boolean {
-  const schema = JSON.parse(readFileSync(join(root, 'schemas', `${name}.schema.json`), 'utf8'));
+  const schema = JSON.parse(readFileSync(join(root, 'templates', 'schemas', `${name}.schema.json`), 'utf8'));
   return z.fromJSONSchema(schema).safeParse(value).success;
 }
 
