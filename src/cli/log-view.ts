@@ -1,9 +1,10 @@
+import { stripVTControlCharacters } from 'node:util';
 import type { Checkpoint } from '../checkpoint/list.ts';
 import type { EpicView } from '../session/context.ts';
 import { costOf, type KnownSession, shownFate } from '../session/fate.ts';
 import { tellSession } from '../session/told.ts';
 import { isLeftBehind, listAbandoned } from '../state/left-behind.ts';
-import { cutColumns } from '../text.ts';
+import { columnsOf, cutColumns } from '../text.ts';
 import type { Millis } from '../types.ts';
 import { formatAge, formatUsd } from '../units.ts';
 import { showNotSaved } from './checkpoint-view.ts';
@@ -78,9 +79,11 @@ function showHead(
     formatAge(Math.max(1_000, until - value.startedAt)),
     formatUsd(costOf(view.state, id)),
     isShared ? out.paint('dim', `on ${nameMachine(view, value)}`) : '',
-    value.reason && !isRunning ? out.paint('dim', cutColumns(flatten(value.reason), 60)) : '',
   ];
-  return parts.filter((part) => part !== '').join('  ');
+  const head = parts.filter((part) => part !== '').join('  ');
+  const room = out.columns - columnsOf(stripVTControlCharacters(head)) - 2;
+  if (!value.reason || isRunning || room < 10) return head;
+  return `${head}  ${out.paint('dim', cutColumns(flatten(value.reason), Math.min(room, 60)))}`;
 }
 
 function showRow(checkpoint: Logged, now: Millis, isAbandoned: boolean): string[] {

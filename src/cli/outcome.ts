@@ -55,7 +55,7 @@ export function refuseOverBudget(
   const { spent, limit } = verdict.stop;
   throw new OrchError(
     'BUDGET_EXCEEDED',
-    `recorded; the budget of ${epic} is used up: ${formatUsd(spent)} of ${formatUsd(limit)}`,
+    `recorded, but ${epic} is over budget: ${formatUsd(spent)} of ${formatUsd(limit)}`,
     {
       hint: `Stop here. A person can give it more with: orch cost budget +10 -e ${epic}`,
       data: { epicId: epic, spentUsd: spent / 1_000_000, limitUsd: limit / 1_000_000, ...more },

@@ -200,3 +200,12 @@ describe('orch brief', () => {
     expect(from().from.number).toBe(2);
   });
 });
+
+it('the log keeps a long reason within a narrow terminal', () => {
+  const repository = makeRepositoryWithCommit();
+  const reason = 'A reason that is longer than the room that is left on the line of its session';
+  runOrch(repository, ['checkpoint', 'create', '-e', 'y', '-r', reason]);
+  const { stdout } = runOrch(repository, ['log', 'y'], { env: { COLUMNS: '60' } });
+  expect(stdout).toMatch(/^s1 .* A reason that .*…$/m);
+  for (const line of stdout.split('\n')) expect(columnsOf(line)).toBeLessThanOrEqual(60);
+});

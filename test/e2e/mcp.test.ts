@@ -84,7 +84,7 @@ describe('orch mcp, to a real client', () => {
     expect((await call('record', { kind: 'note', text: 'inside' })).text).toContain('note recorded for y');
     expect(runOrch(repository, ['record', 'cost', '2', '-e', 'y']).status).toBe(4);
     const over = await call('record', { kind: 'note', text: 'over' });
-    expect(over).toMatchObject({ isError: true, text: expect.stringContaining('is used up') });
+    expect(over).toMatchObject({ isError: true, text: expect.stringContaining('is over budget') });
   });
 
   it('answers outside a repository with what is wrong', async () => {
