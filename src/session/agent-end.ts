@@ -1,7 +1,6 @@
 import type { HookCall } from '../integration/agent-event.ts';
 import { findFailure } from '../integration/provider-limit.ts';
 import type { Fact } from '../state/facts.ts';
-import { cleanLine } from '../text.ts';
 import { hasBegun } from './agent-begin.ts';
 import { type AgentAnswer, type AgentPorts, type Around, nothingToSay } from './agent-call.ts';
 import { type AgentLink, removeLink } from './agent-link.ts';
@@ -35,10 +34,13 @@ export async function endAgent(
 
 const couldNotContinue = 'could not continue';
 
-/** What stopped an agent's turn: in the words its transcript has, else by the name the hook gives it. */
+/**
+ * What stopped an agent's turn: in the words its transcript has, else by the name the hook gives it. They stay as they
+ * are: some secrets are known by the line they stand on.
+ */
 export function describeFailure({ agent, transcript }: HookCall, error: string): string {
   const said = findFailure(transcript ?? '')?.text ?? sayWord(error);
-  return `${agent} ${couldNotContinue}: ${cleanLine(said, Number.POSITIVE_INFINITY)}`;
+  return `${agent} ${couldNotContinue}: ${said}`;
 }
 
 /**
@@ -54,7 +56,7 @@ async function findUntold(ports: AgentPorts, link: AgentLink, reason: string | n
     ({ value }) =>
       value.session === link.session && value.text.startsWith(`${link.agent} ${couldNotContinue}`),
   );
-  return isTold ? null : cleanLine(failure.text, Number.POSITIVE_INFINITY);
+  return isTold ? null : failure.text;
 }
 
 /** An agent's own word for something; whatever else it sends stays as it is, so that a secret in it is still found. */

@@ -3,7 +3,6 @@ import type { ProviderFailure } from '../integration/provider-limit.ts';
 import { sleep } from '../system/clock.ts';
 import type { Exit } from '../system/command.ts';
 import type { SignalWatch } from '../system/signals.ts';
-import { cleanLine } from '../text.ts';
 import type { Millis } from '../types.ts';
 import type { Again, Follower } from './agent-follow.ts';
 import { readView } from './context.ts';
@@ -108,7 +107,7 @@ export function makeWatch(ports: SessionPorts, target: Target, options: WatchOpt
 export function describeFailure({ exit, failure }: Reason & { kind: 'exit' }): string {
   const how = exit.signal ? `was ended by ${exit.signal}` : `ended with status ${exit.status}`;
   if (!failure) return how;
-  return `${how}${failure.limit ? ", at its provider's limit" : ''}: ${cleanLine(failure.text, Number.POSITIVE_INFINITY)}`;
+  return `${how}${failure.limit ? ", at its provider's limit" : ''}: ${failure.text}`;
 }
 
 function findReason(
