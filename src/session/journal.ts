@@ -60,6 +60,7 @@ export function releaseJournal(
   session: SessionId,
   size: number,
   random: string,
+  keepIn: string | null = null,
 ): boolean {
   const path = journalPath(folder, session);
   const aside = `${path}.${random}${releasedSuffix}`;
@@ -70,6 +71,10 @@ export function releaseJournal(
     throw error;
   }
   const found = statIfThere(aside)?.size;
+  if (found === size && keepIn !== null) {
+    disk.rename(aside, journalPath(keepIn, session));
+    return true;
+  }
   if (found === size) return removeIfThere(disk, aside);
   if (found !== undefined) disk.rename(aside, path);
   return false;

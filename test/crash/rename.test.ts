@@ -1,12 +1,17 @@
-import { cpSync } from 'node:fs';
+import { cpSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { parseEpicId, parseSessionId, parseWriterId } from '../../src/ids.ts';
 import { listEpics, openOrch, renameEpic } from '../../src/index.ts';
+import { journalFolder } from '../../src/session/journal.ts';
+import { createJournal } from '../../src/session/journal-write.ts';
+import type { Fact } from '../../src/state/facts.ts';
+import { type Disk, realDisk } from '../../src/system/files.ts';
 import { expectSound, readRefs, repositoryAt } from '../support/checkpoints.ts';
 import { Died, makeCrashingDisk } from '../support/crash-disk.ts';
 import { runOrch } from '../support/orch.ts';
 import { makeFolder, makeRepositoryWithCommit, type TestRepository } from '../support/repository.ts';
-import { buryLockHolders } from '../support/store.ts';
+import { buryLockHolders, cost } from '../support/store.ts';
 
 /** In an ordinary run it dies at every so many operations; `CRASH_STEP=1` dies at all of them. */
 const step = Math.min(4, Number(process.env.CRASH_STEP ?? 4));
@@ -55,3 +60,31 @@ it('a rename that dies anywhere loses nothing, and the same call finishes it (I3
   }
   expect(deaths).toBeGreaterThan(5);
 }, 180_000);
+
+it('what another process records while the journals are put away still counts (I4)', async () => {
+  const repository = makeRepositoryWithCommit();
+  runOrch(repository, ['record', 'cost', '1.25', '-e', 'old']);
+  const home = join(repository.folder, '.git', 'orchestration');
+  const writer = parseWriterId(JSON.parse(readFileSync(join(home, 'writer.json'), 'utf8')).id);
+  const session = parseSessionId('sess-late22');
+  const started: Fact = { kind: 'session_started', number: 2, agent: null, parentSessionId: null };
+  const records = [started, cost(2)].map((fact) => ({ at: Date.now(), fact }));
+  let late: Promise<void> | null = null;
+  const disk: Disk = {
+    ...realDisk,
+    mkdir: (path) => {
+      realDisk.mkdir(path);
+      if (path === join(home, 'trash'))
+        late = createJournal(
+          realDisk,
+          journalFolder(home),
+          { epic: parseEpicId('old'), session, writer },
+          records,
+        );
+    },
+  };
+  await rename(repository.folder, { disk });
+  await (late ?? expect.fail('nothing was recorded meanwhile'));
+  const spent = (await moneyOf(repository)).reduce((sum, [, usd]) => sum + usd, 0);
+  expect(spent).toBe(1.25 + 2 / 1_000_000);
+});
