@@ -102,7 +102,7 @@ describe.runIf(hasTmux)('the live line', () => {
     }
     expect(terminal.lines().filter((line) => line.includes('▲ 85 %'))).toHaveLength(1);
     terminal.interrupt();
-    await shown(/Go on {2}orch resume -e migrate/);
+    await shown(/Continue {2}orch resume -e migrate/);
     expect(terminal.lines().filter((line) => isLive(line) || line.includes('^C'))).toEqual([]);
     expect(statusOf(repository, 'migrate').session.status).toBe('paused');
   });

@@ -21,7 +21,7 @@ it('a run’s checkpoints are listed and restored by its id, wherever it was', (
   const { epicId, checkpoints } = list(first.run.id);
   expect(epicId).toBe('p');
   expect(new Set(checkpoints.map(({ sessionNumber }) => sessionNumber))).toEqual(new Set([2, 3]));
-  expect(checkpoints.map(({ summary }) => summary)).toContain('Task done: a');
+  expect(checkpoints.map(({ summary }) => summary)).toContain('Task done: a; 1 file: made.txt');
   expect(list(first.run.id, '-n', '1').checkpoints).toEqual(checkpoints.slice(0, 1));
   expect(list(second.run.id).checkpoints.every(({ sessionNumber }) => sessionNumber === 4)).toBe(true);
   expect(runOrch(repository, ['restore', first.run.id, '-y']).status).toBe(0);

@@ -35,7 +35,7 @@ describe('in the background', () => {
     expect(followed.status).toBe(0);
     expect(followed.stdout).toContain('ORCH_BRIEF_FILE\nORCH_EPIC\nORCH_SESSION\nä…● inner, session 1');
     expect(followed.stdout.trimEnd()).toMatch(
-      /✓ agent ended ok: session 1 of a, ckpt 2 saved\.\n {2}Go on .*$/,
+      /✓ agent ended ok: session 1 of a, ckpt 2 saved\.\n {2}Continue .*$/,
     );
     expect(statusOf(repository, 'a').session.status).toBe('paused');
   });
@@ -55,7 +55,7 @@ describe('in the background', () => {
     const sh = (line: string) =>
       spawnSync('bash', ['-c', line], { cwd: repository.folder, env, encoding: 'utf8' });
     const followed = sh(`${node} session logs -f -e a | tail -n 3`);
-    expect(followed.stdout).toMatch(/^last\n✓ agent ended ok: .*\n {2}Go on /);
+    expect(followed.stdout).toMatch(/^last\n✓ agent ended ok: .*\n {2}Continue /);
     const logs = join(repository.folder, '.git/orchestration/logs');
     const sizes = readdirSync(logs).map((name) => statSync(join(logs, name)).size);
     expect(Math.max(...sizes)).toBeLessThan(11 * 1024 * 1024);

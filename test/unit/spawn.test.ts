@@ -38,6 +38,7 @@ describe.runIf(hasLimits)('a process that cannot be started for want of descript
     const request = { command: ['true'], cwd: '/', env, marker: 'A=1', timeout: 1_000, onOutput: () => {} };
     expect(await withoutDescriptors(() => run(request))).toEqual({
       how: 'not_started',
+      isMissing: false,
       reason: 'true could not be started: too many files are open in this process',
     });
     const line = { line: 'true', input: '', cwd: '/', env, timeout: 1_000 };
