@@ -27,14 +27,19 @@ export async function withLock<T>(ports: LockPorts, path: string, work: () => Pr
     try {
       return await work();
     } finally {
-      try {
-        letGo();
-      } catch {
-        // What the work came to stands: this would be taken for its failure. Once this process is gone, so is the lock.
-      }
+      letGoQuietly(letGo);
     }
   } finally {
     endTurn();
+  }
+}
+
+/** What the work came to stands: an error here would be taken for its failure. Once this process is gone, so is the lock. */
+function letGoQuietly(letGo: () => void): void {
+  try {
+    letGo();
+  } catch (error) {
+    if (systemCode(error) === null) throw error;
   }
 }
 

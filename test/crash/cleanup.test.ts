@@ -5,7 +5,7 @@ import { type Orch, openOrch } from '../../src/orch.ts';
 import { type Disk, realDisk } from '../../src/system/files.ts';
 import { cleanUpStorage } from '../../src/upkeep/cleanup.ts';
 import { listFiles, readRefs, repositoryAt } from '../support/checkpoints.ts';
-import { Died, makeCrashingDisk } from '../support/crash-disk.ts';
+import { makeCrashingDisk } from '../support/crash-disk.ts';
 import { runOrch } from '../support/orch.ts';
 import { makeFolder, makeRepositoryWithCommit, type TestRepository } from '../support/repository.ts';
 import { buryLockHolders } from '../support/store.ts';
@@ -69,7 +69,7 @@ it('a cleanup that dies anywhere is finished by the next one, to the same end (I
     const crashing = makeCrashingDisk({ at, torn: false });
     const { disk, wrapEngine } = crashing;
     await clean(repository.folder, { disk, wrapEngine }).catch((error) => {
-      if (!(error instanceof Died)) throw error;
+      if (!crashing.hasDied()) throw error;
     });
     if (!crashing.hasDied()) break;
     deaths++;

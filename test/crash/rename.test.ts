@@ -8,7 +8,7 @@ import { createJournal } from '../../src/session/journal-write.ts';
 import type { Fact } from '../../src/state/facts.ts';
 import { type Disk, realDisk } from '../../src/system/files.ts';
 import { expectSound, readRefs, repositoryAt } from '../support/checkpoints.ts';
-import { Died, makeCrashingDisk } from '../support/crash-disk.ts';
+import { makeCrashingDisk } from '../support/crash-disk.ts';
 import { runOrch } from '../support/orch.ts';
 import { makeFolder, makeRepositoryWithCommit, type TestRepository } from '../support/repository.ts';
 import { buryLockHolders, cost } from '../support/store.ts';
@@ -44,7 +44,7 @@ it('a rename that dies anywhere loses nothing, and the same call finishes it (I3
     const crashing = makeCrashingDisk({ at, torn: false });
     const { disk, wrapEngine } = crashing;
     await rename(repository.folder, { disk, wrapEngine }).catch((error) => {
-      if (!(error instanceof Died)) throw error;
+      if (!crashing.hasDied()) throw error;
     });
     const whole = { at, money: await moneyOf(repository) };
     if (crashing.hasDied()) {

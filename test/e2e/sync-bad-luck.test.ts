@@ -15,7 +15,7 @@ import {
   save,
   show,
 } from '../support/checkpoints.ts';
-import { Died, makeCrashingDisk } from '../support/crash-disk.ts';
+import { makeCrashingDisk } from '../support/crash-disk.ts';
 import { errorOf, orchJson, runOrch } from '../support/orch.ts';
 import { cloneOf, type Hub, makeHub, syncIn } from '../support/remotes.ts';
 import type { TestRepository } from '../support/repository.ts';
@@ -261,12 +261,12 @@ describe('a sync that is cut short', () => {
       await save(desk, [`desk ${at}`]);
       made.push(`laptop ${at}`, `desk ${at}`);
       await syncIn(laptop);
-      const { disk } = makeCrashingDisk({ at, torn: at % 2 === 0 });
+      const { disk, hasDied } = makeCrashingDisk({ at, torn: at % 2 === 0 });
       died = await withOrch({ cwd: desk.folder, disk }, (orch) =>
         sync(null, orch, { mayPublish: () => true }).then(
           () => false,
           (error) => {
-            if (error instanceof Died) return true;
+            if (hasDied()) return true;
             throw error;
           },
         ),
