@@ -54,7 +54,7 @@ async function mergeOnce(git: GitEngine, epic: EpicId, theirs: Oid, own: OwnRows
   }
   if (ours === null || mine === null) throw new Error('a merge of fewer than two');
   const [newer, older] = compareCommits(mine.commit, other.commit) > 0 ? [mine, other] : [other, mine];
-  // A side that was saved under a former name has another folder: none of it is gone on with.
+  // A side that was saved under a former name has another folder, which is not continued.
   const base = newer.document.epicId === epic ? newer.commit.tree : null;
   const beside = base === null ? [] : await listBeside(git, base, epic);
   const olderFiles = [

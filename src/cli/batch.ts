@@ -20,7 +20,7 @@ const next: CommandSpec = {
 
 const begin: CommandSpec = {
   name: 'start',
-  description: 'Begin tasks: they are in progress in tasks.yaml, and whoever continues knows.',
+  description: 'Begin tasks: marks them in_progress in tasks.yaml, so that the next agent knows.',
   argument: { name: 'task', several: true, description: 'their ids; by default the current batch' },
   options: [
     specOption,
