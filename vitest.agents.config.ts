@@ -9,5 +9,6 @@ export default defineConfig({
     include: [process.env.ORCH_RECORD_FIXTURES ? 'test/agents/*.record.ts' : 'test/agents/*.test.ts'],
     exclude: [],
     testTimeout: 120_000,
+    isolate: true,
   },
 });

@@ -1,28 +1,42 @@
-// Builds dist: one CommonJS bundle a command group (they start fast), the library as ESM, and its types.
+// Builds dist: one CommonJS bundle per command (they start fast), the library as ESM, and its types.
 import { spawnSync } from 'node:child_process';
-import { readFileSync, rmSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import * as esbuild from 'esbuild';
 import { addCodeCache } from './code-cache.mjs';
-import { assembleDigest } from './digest.mjs';
 import { readPrices } from './prices.mjs';
 
-/**
- * Every dynamic import of a source file is a bundle of its own, loaded when used:
- * what a command does not need is not even read.
- */
-function splitAtDynamicImports(source, entry) {
+/** The bundle with every command inside. Loading them one by one would load a copy of what they share with each. */
+const allCommands = 'cli/all-commands.ts';
+
+/** How a bundle that is loaded later is written until it is known which bundle loads it. */
+const later = 'bundle:';
+
+/** Every dynamic import of a source file is a bundle of its own: what a command doesn't need is not even read. */
+function splitAtDynamicImports(source, entries) {
   return {
     name: 'split-at-dynamic-imports',
     setup(build) {
       build.onResolve({ filter: /^\.{1,2}\// }, (args) => {
         if (args.kind !== 'dynamic-import') return undefined;
-        const target = relative(source, join(args.resolveDir, args.path)).replace(/\.ts$/, '.cjs');
-        const path = relative(dirname(entry), target).replaceAll('\\', '/');
-        return { path: path.startsWith('.') ? path : `./${path}`, external: true };
+        const target = relative(source, join(args.resolveDir, args.path)).replaceAll('\\', '/');
+        if (entries.includes(allCommands) && target.startsWith('cli/commands/')) return undefined;
+        return { path: `${later}${target.replace(/\.ts$/, '.cjs')}`, external: true };
       });
     },
   };
+}
+
+/** Writes bundles, each with the paths from itself to those it loads later. */
+function writeBundles(dist, files) {
+  for (const { path, text } of files) {
+    const code = text.replaceAll(new RegExp(`"${later}([^"]+)"`, 'g'), (_, target) => {
+      const way = relative(dirname(path), join(dist, target)).replaceAll('\\', '/');
+      return JSON.stringify(way.startsWith('.') ? way : `./${way}`);
+    });
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, code);
+  }
 }
 
 /** Commander can start programs as subcommands. We have none, and loading what starts them takes time. */
@@ -67,18 +81,31 @@ const startsAgent = says('SessionStart', { source: 'startup' });
 const asksAgent = says('UserPromptSubmit', { prompt: 'Begin' });
 const contextWindow = { context_window_size: 200_000, current_usage: { input_tokens: 120_000 } };
 
-/** The command groups that are started often, what is typed most, and the bundles that loads on the way. */
+/** The bundles that are started often, what is typed most (the command, then the rest), and what they load on the way. */
 const warmUps = {
-  checkpoint: {
-    argvs: [
-      ['checkpoint', 'create', '--epic', 'e'],
-      ['checkpoint', 'create', '--epic', 'e', '--json'],
-      ['checkpoint', 'list', '--epic', 'e'],
+  'commands/agents/checkpoint/checkpoint-create': {
+    calls: [
+      ['checkpoint create', '--epic', 'e'],
+      ['checkpoint create', '--epic', 'e', '--json'],
     ],
-    loaded: ['git/snapshot.cjs'],
+    loaded: ['git/snapshot/snapshot.cjs'],
   },
-  hook: {
-    argvs: [
+  'commands/agents/checkpoint/checkpoint-list': { calls: [['checkpoint list', '--epic', 'e']] },
+  'commands/agents/record': {
+    calls: [
+      ['record note', 'a', '--epic', 'e'],
+      ['record cost', '1', '--epic', 'e', '--json'],
+    ],
+  },
+  'commands/agents/session/session-status': {
+    calls: [
+      ['session status', '--epic', 'e'],
+      ['session status', '--epic', 'e', '--json'],
+    ],
+  },
+  'commands/daily/status': { calls: [['status'], ['status', '--json']] },
+  'direct/hook': {
+    calls: [
       startsAgent,
       asksAgent,
       says('PreToolUse', { tool_name: 'Write', tool_input: {} }),
@@ -86,37 +113,23 @@ const warmUps = {
       says('Stop', { last_assistant_message: 'Done' }),
       says('SessionEnd', { reason: 'other' }),
     ],
-    loaded: ['cli/hook-gates.cjs'],
+    loaded: ['cli/direct/hook-work.cjs', 'hooks/gates-after-turn.cjs'],
   },
-  statusline: {
+  'direct/statusline': {
     // The session it tells of is there before.
     before: [startsAgent, asksAgent],
-    argvs: [
+    calls: [
       { argv: ['statusline'], input: JSON.stringify({ session_id: 'a', context_window: contextWindow }) },
       { argv: ['statusline'], input: JSON.stringify({ session_id: 'a', context_window: contextWindow }) },
     ],
-    loaded: [],
   },
-  record: {
-    argvs: [
-      ['record', 'note', 'a', '--epic', 'e'],
-      ['record', 'cost', '1', '--epic', 'e', '--json'],
-    ],
-    loaded: [],
-  },
-  session: {
-    argvs: [
-      ['session', 'status', '--epic', 'e'],
-      ['session', 'status', '--epic', 'e', '--json'],
-    ],
-    loaded: [],
-  },
-  status: { argvs: [['status'], ['status', '--json']], loaded: [] },
 };
 
-/** A call is a list of arguments, or that and what comes on stdin. */
 function asCall(call) {
-  return Array.isArray(call) ? { argv: call, input: '' } : call;
+  if (!Array.isArray(call)) return call;
+  const [command, ...rest] = call;
+  const path = command.split(' ');
+  return { path, argv: [...path, ...rest], input: '' };
 }
 
 export async function build(root) {
@@ -131,27 +144,34 @@ export async function build(root) {
     define: {
       __ORCH_VERSION__: JSON.stringify(version),
       __ORCH_PRICES__: JSON.stringify(readPrices(root)),
-      __ORCH_DIGEST__: JSON.stringify(await assembleDigest(root)),
     },
     logLevel: 'warning',
     legalComments: 'none',
   };
+  const bundle = async (entries) => {
+    const { outputFiles } = await esbuild.build({
+      ...common,
+      entryPoints: entries.map((entry) => join(source, entry)),
+      outbase: source,
+      outdir: dist,
+      outExtension: { '.js': '.cjs' },
+      write: false,
+      format: 'cjs',
+      // Names stay, so that a stack trace in a bug report can be read.
+      minifyWhitespace: true,
+      minifySyntax: true,
+      // The dynamic imports stay as they are written, except that CommonJS loads them with require.
+      supported: { 'dynamic-import': false },
+      // Its main file is UMD, whose requires cannot be bundled.
+      alias: { 'jsonc-parser': 'jsonc-parser/lib/esm/main.js' },
+      define: { ...common.define, 'import.meta.dirname': '__dirname' },
+      plugins: [splitAtDynamicImports(source, entries), withoutSubprograms],
+    });
+    writeBundles(dist, outputFiles);
+  };
   await Promise.all([
-    ...findEntries(source).map((entry) =>
-      esbuild.build({
-        ...common,
-        entryPoints: [join(source, entry)],
-        outfile: join(dist, entry.replace(/\.ts$/, '.cjs')),
-        format: 'cjs',
-        // Names stay, so that a stack trace in a bug report can be read.
-        minifyWhitespace: true,
-        minifySyntax: true,
-        // The dynamic imports stay as they are written, except that CommonJS loads them with require.
-        supported: { 'dynamic-import': false },
-        define: { ...common.define, 'import.meta.dirname': '__dirname' },
-        plugins: [splitAtDynamicImports(source, entry), withoutSubprograms],
-      }),
-    ),
+    bundle(findEntries(source).filter((entry) => entry !== allCommands)),
+    bundle([allCommands]),
     esbuild.build({
       ...common,
       entryPoints: [join(source, 'index.ts')],
@@ -162,9 +182,9 @@ export async function build(root) {
       chunkNames: 'chunks/[name]-[hash]',
     }),
   ]);
-  for (const [group, { before = [], argvs, loaded }] of Object.entries(warmUps)) {
-    const bundles = loaded.map((bundle) => join(dist, bundle));
-    addCodeCache(join(dist, 'cli', `${group}.cjs`), { before, calls: argvs.map(asCall) }, bundles);
+  for (const [bundle, { before = [], calls, loaded = [] }] of Object.entries(warmUps)) {
+    const others = loaded.map((path) => join(dist, path));
+    addCodeCache(join(dist, 'cli', `${bundle}.cjs`), { before, calls: calls.map(asCall) }, others);
   }
   const tsc = join(root, 'node_modules', 'typescript', 'bin', 'tsc');
   const args = ['--noEmit', 'false', '--declaration', '--emitDeclarationOnly', '--rootDir', 'src'];

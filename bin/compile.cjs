@@ -25,6 +25,12 @@ function putOnStdin(input) {
   openSync('stdin');
 }
 
+/** Runs a call in the bundle: what agents call takes it as it is, a command is told by which words it is called. */
+function runIn({ run, command, commands }, { path, argv }) {
+  if (run) return run(argv);
+  return (command ?? commands[path.at(-1)]).start(argv, { path, isInitial: false });
+}
+
 async function main() {
   const bundle = require(path);
   const sessions = [''];
@@ -39,10 +45,10 @@ async function main() {
   // Outside of a session and in one: they go different ways.
   for (const session of sessions) {
     process.env.ORCH_SESSION = session;
-    for (const [turn, { argv, input }] of calls.entries()) {
-      putOnStdin(input);
+    for (const [turn, call] of calls.entries()) {
+      putOnStdin(call.input);
       writeFileSync('file', `changed ${session} ${turn} times`); // so that there is something new to save
-      await bundle.run(argv);
+      await runIn(bundle, call);
     }
   }
   for (const { filename, script } of Object.values(require.cache)) {

@@ -1,18 +1,17 @@
-import { isCheckpointId, isOid, isSessionId, isWriterId } from './ids.ts';
+import { isCheckpointId, isEpicId, isOid, isSessionId, isWriterId } from './ids.ts';
 import { lookUp } from './keyed.ts';
 import { latestTime, maxCount } from './units.ts';
 
 /*
- * What a value from a file is checked with where zod would take too long to load: in journals and in orch's own small
- * files, which hooks read.
+ * Checks for values from journals and orch's own small files. Hooks read these, and loading zod would take too long.
  */
 
 export type Check = (value: unknown) => boolean;
 
-/** One that may be missing. */
-export type OptionalCheck = Check & { readonly mayBeMissing: true };
+/** A check for a field that may be missing. */
+type OptionalCheck = Check & { readonly mayBeMissing: true };
 
-/** A check for every field of a type: one that is left out does not compile, nor one that may be missing and must not. */
+/** One check for every field of a type: leaving one out, or making a required field optional, does not compile. */
 export type Checks<T> = {
   readonly [K in keyof T]-?: Record<never, never> extends Pick<T, K> ? OptionalCheck : Check;
 };
@@ -21,7 +20,7 @@ export function isRecord(value: unknown): value is { readonly [key: string]: unk
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** An object whose fields are as they should be; what else it has is left alone. */
+/** Checks an object's fields; other fields are ignored. */
 export function withFields<T>(checks: Checks<T>): (value: unknown) => value is T {
   const entries: [string, Check][] = Object.entries(checks);
   return (value): value is T =>
@@ -34,6 +33,7 @@ export const yesOrNo: Check = (value) => typeof value === 'boolean';
 /** Milliseconds since 1970. */
 export const time: Check = (value) => typeof value === 'number' && value >= 0 && value <= latestTime;
 export const session: Check = isSessionId;
+export const epic: Check = (value) => typeof value === 'string' && isEpicId(value);
 export const oid: Check = isOid;
 export const checkpoint: Check = isCheckpointId;
 export const writer: Check = isWriterId;
@@ -64,10 +64,10 @@ export function wholeUpTo(most: number): Check {
   return (value) => typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 && value <= most;
 }
 
-/** How much or how many of something. */
+/** A count or an amount. */
 export const amount: Check = wholeUpTo(maxCount);
 
-/** The value in a text, where it is what it should be; null for anything else. */
+/** Parses JSON and checks it; null if either fails. */
 export function readChecked<T>(json: string | null, isRight: (value: unknown) => value is T): T | null {
   try {
     const value: unknown = JSON.parse(json ?? 'null');

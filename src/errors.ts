@@ -33,14 +33,14 @@ export const exitStatuses = {
 
 export type ErrorCode = keyof typeof exitStatuses;
 
-export type ErrorDetails = {
+type ErrorDetails = {
   /** What to do next; safe to follow blindly. */
   hint?: string;
   data?: Record<string, unknown>;
   cause?: unknown;
 };
 
-/** The one error orch throws on purpose. */
+/** The only error orch throws on purpose. */
 export class OrchError extends Error {
   readonly code: ErrorCode;
   readonly hint: string | null;
@@ -55,13 +55,25 @@ export class OrchError extends Error {
   }
 }
 
-/** Tells ours from others'; by name, because each bundle has its own copy of the class. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** Recognizes our errors by name, because each bundle has its own copy of the class. */
 export function isOrchError(error: unknown): error is OrchError {
   return error instanceof Error && error.name === 'OrchError';
 }
 
 export function hasCode(error: unknown, ...codes: ErrorCode[]): error is OrchError {
   return isOrchError(error) && codes.includes(error.code);
+}
+
+/** Makes a handler for `catch` that turns errors with one of these codes into null. */
+export function nullFor(...codes: ErrorCode[]): (error: unknown) => null {
+  return (error) => {
+    if (!hasCode(error, ...codes)) throw error;
+    return null;
+  };
 }
 
 /** The code of a failed system call (`ENOENT`), or null for any other error. */
@@ -71,9 +83,9 @@ export function systemCode(error: unknown): string | null {
 }
 
 const openFilesHint = 'Allow more with: ulimit -n 1024. Then run the same command again.';
-const memoryHint = 'Close what else runs, then run the same command again.';
+const memoryHint = 'Close other programs, then run the same command again.';
 
-/** What the system says when it, or this process, has no more of something. */
+/** Why the system refused when it, or this process, ran out of something. */
 const limitReasons: { readonly [code: string]: [reason: string, hint: string] } = {
   EMFILE: ['too many files are open in this process', openFilesHint],
   ENFILE: ['too many files are open on this machine', memoryHint],
@@ -82,7 +94,7 @@ const limitReasons: { readonly [code: string]: [reason: string, hint: string] } 
   ENOBUFS: ['out of memory', memoryHint],
 };
 
-/** The same for work that met a limit of the system; null for any other error. */
+/** The error for work that hit a system limit; null for any other error. */
 export function limitReached(what: string, error: unknown): OrchError | null {
   const code = systemCode(error) ?? '';
   const [reason, hint] = limitReasons[code] ?? [];
@@ -90,47 +102,58 @@ export function limitReached(what: string, error: unknown): OrchError | null {
   return new OrchError('SYSTEM_LIMIT', `${what}: ${reason}`, { hint, data: { code }, cause: error });
 }
 
-/** Turns a failed write into the user's words: a full disk and a read-only folder need different help. */
+/** Turns a failed write into an error the user can act on: a full disk and a read-only folder need different hints. */
 export function writeFailed(what: string, error: unknown): OrchError {
   if (isOrchError(error)) return error;
   const code = systemCode(error);
   const reasons: Record<string, [reason: string, hint: string]> = {
     ENOSPC: ['the disk is full', 'Free some space, then run the same command again.'],
     EDQUOT: ['the disk quota is used up', 'Free some space, then run the same command again.'],
-    EROFS: ['the file system is read-only', 'Run it in a copy of the repository that can be written.'],
+    EROFS: ['the file system is read-only', 'Run it in a copy of the repository that you can write to.'],
     EACCES: ['permission denied', 'Run it as the user who owns the repository.'],
     EPERM: ['permission denied', 'Run it as the user who owns the repository.'],
     ...limitReasons,
   };
-  const detail = error instanceof Error ? error.message : String(error);
+  const detail = messageOf(error);
   const [reason, hint] = (code && reasons[code]) || [detail, 'Run the same command again.'];
   return new OrchError('WRITE_FAILED', `${what}: ${reason}`, { hint, data: { code }, cause: error });
 }
 
+/** Runs `work` and explains a refused write in the user's words. */
+export async function explainWrites<T>(what: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw systemCode(error) ? writeFailed(what, error) : error;
+  }
+}
+
 /**
- * Something was written whole, and counts, but the disk did not confirm it. A retry would count it twice, so this
- * never suggests one.
+ * The error for something that was written in full, and counts, but that the disk did not confirm. A retry would count
+ * it twice, so the hint never suggests one.
  */
-export function unconfirmed(what: string, error: unknown): OrchError {
-  const detail = error instanceof Error ? error.message : String(error);
+export function unconfirmedWrite(what: string, error: unknown): OrchError {
+  const detail = messageOf(error);
   return new OrchError(
     'WRITE_FAILED',
-    `${what} is recorded, but the disk did not confirm it (${detail}): a power failure could still lose it`,
+    `${what} is recorded, but the disk did not confirm it (${detail}); a power failure could still lose it`,
     {
-      hint: 'It counts already, so do not record it again. Check the disk first.',
+      hint: 'It counts already, so do not record it again. Check the disk.',
       data: { code: systemCode(error), recorded: true },
       cause: error,
     },
   );
 }
 
-/** The checkpoint failed after its facts were recorded: they count, so only the checkpoint is to be made again. */
-export function onlyRecorded(error: unknown, epic: string): unknown {
+/** The error for a checkpoint that failed after its facts were recorded: only the checkpoint must be made again. */
+export function recordedWithoutCheckpoint(error: unknown, epic: string): unknown {
   if (!isOrchError(error)) return error;
-  const { code, message, data } = error;
+  const { code, message, data, hint } = error;
   const isFull = data.code === 'ENOSPC' || data.code === 'EDQUOT';
+  const makeIt = `The record counts, so do not repeat it. ${isFull ? 'Free some space, then make' : 'Make'} the checkpoint with: orch checkpoint create -e ${epic}`;
   return new OrchError(code, `recorded, but the checkpoint could not be made: ${message}`, {
-    hint: `What was recorded counts already. ${isFull ? 'Free some space, then make' : 'Make'} the checkpoint with: orch checkpoint create -e ${epic}`,
+    // Another checkpoint would fail on the same damage: the original hint helps.
+    hint: (code === 'INTEGRITY' ? hint : null) ?? makeIt,
     data: { ...data, recorded: true },
     cause: error,
   });

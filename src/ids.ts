@@ -1,18 +1,19 @@
 import { OrchError } from './errors.ts';
 import type { AgentSessionId, CheckpointId, EpicId, Oid, SessionId, WriterId } from './types.ts';
 
-const epicShape = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
-/** Names Windows keeps for devices, with any extension. */
+/** A word that is a file name on every system: an epic, a writer, a task. */
+const nameShape = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
+/** Names Windows reserves for devices, with any extension. */
 const deviceName = /^(con|prn|aux|nul|com[0-9]|lpt[0-9])(\.|$)/i;
 
 function epicProblem(text: string): string | null {
-  if (typeof text !== 'string' || !epicShape.test(text)) {
-    return 'an epic id begins with a letter or digit, goes on with letters, digits, ".", "_" or "-", and is at most 64 long';
+  if (typeof text !== 'string' || !nameShape.test(text)) {
+    return 'an epic id starts with a letter or digit, then has letters, digits, ".", "_" or "-", up to 64 characters';
   }
-  if (text.includes('..')) return 'an epic id has no ".."';
-  if (text.endsWith('.')) return 'an epic id does not end with "."';
-  if (text.toLowerCase().endsWith('.lock')) return 'an epic id does not end with ".lock"';
-  if (deviceName.test(text)) return `"${text}" is the name of a device on Windows`;
+  if (text.includes('..')) return 'an epic id cannot contain ".."';
+  if (text.endsWith('.')) return 'an epic id cannot end with "."';
+  if (text.toLowerCase().endsWith('.lock')) return 'an epic id cannot end with ".lock"';
+  if (deviceName.test(text)) return `Windows reserves "${text}" for a device`;
   return null;
 }
 
@@ -20,13 +21,13 @@ export function isEpicId(text: string): boolean {
   return epicProblem(text) === null;
 }
 
-/** Accepts an epic id that is a ref component and a file name on every system. */
+/** Checks an epic id: it must be usable as a ref component and as a file name on every system. */
 export function parseEpicId(text: string): EpicId {
   const problem = epicProblem(text);
   if (problem === null) return text as EpicId; // the one place where an epic id is made
-  // A program without types may hand over anything.
+  // Untyped callers can pass anything.
   if (typeof text !== 'string')
-    throw new OrchError('EPIC_ID_INVALID', 'an epic id is a text', { hint: 'Try my-feature' });
+    throw new OrchError('EPIC_ID_INVALID', 'an epic id must be a string', { hint: 'Try my-feature' });
   const suggestion = slugOf(text);
   throw new OrchError(
     'EPIC_ID_INVALID',
@@ -38,7 +39,7 @@ export function parseEpicId(text: string): EpicId {
   );
 }
 
-/** The epic a branch stands for (`feat/login` → `feat-login`), or null where nothing usable is left of it. */
+/** Makes an epic id from a branch name (`feat/login` → `feat-login`); null if nothing usable remains. */
 export function slugOf(text: string): EpicId | null {
   const slug = text
     .replace(/[^A-Za-z0-9._-]+/g, '-')
@@ -57,23 +58,22 @@ function parser<Id extends string>(what: string, shape: RegExp) {
   };
 }
 
-/** Digits and letters that are not mistaken for one another when read aloud. */
+/** Digits and letters that cannot be confused when read aloud. */
 export const idAlphabet = '23456789abcdefghjkmnpqrstuvwxyz';
 
 const sessionShape = /^sess-[a-z0-9]{4,32}$/;
-const writerShape = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
-// Fifteen digits are as far as a number counts exactly.
+// A number holds fifteen digits exactly.
 const checkpointShape = /^ckpt-\d{8,15}-[a-z0-9]{4,64}$/;
 const oidShape = /^([0-9a-f]{40}|[0-9a-f]{64})$/;
 
 export const parseSessionId = parser<SessionId>('a session id', sessionShape);
-export const parseWriterId = parser<WriterId>('a writer id', writerShape);
+export const parseWriterId = parser<WriterId>('a writer id', nameShape);
 export const parseCheckpointId = parser<CheckpointId>('a checkpoint id', checkpointShape);
 export const parseOid = parser<Oid>('an object id', oidShape);
 
-/** What an id read from a document is checked against before it counts as one. */
+/** Checks for ids that come from a document. */
 export const isSessionId = (text: unknown): text is SessionId => hasShape(text, sessionShape);
-export const isWriterId = (text: unknown): text is WriterId => hasShape(text, writerShape);
+export const isWriterId = (text: unknown): text is WriterId => hasShape(text, nameShape);
 export const isCheckpointId = (text: unknown): text is CheckpointId => hasShape(text, checkpointShape);
 export const isOid = (text: unknown): text is Oid => hasShape(text, oidShape);
 
@@ -84,31 +84,31 @@ function hasShape(text: unknown, shape: RegExp): boolean {
 const uuidShape = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /**
- * An agent's own name for a conversation, or null where the text is anything but a UUID. It becomes an argument of the
- * agent and part of a path, so nothing else may ever stand in its place.
+ * Reads an agent's own id for a conversation; null unless it is a UUID. It becomes an argument of the agent and part of
+ * a path, so nothing else may pass.
  */
 export function readAgentSession(text: unknown): AgentSessionId | null {
-  return typeof text === 'string' && uuidShape.test(text) ? (text as AgentSessionId) : null; // checked just here
+  return typeof text === 'string' && uuidShape.test(text) ? (text as AgentSessionId) : null; // just checked
 }
 
-/** Is this the id of a plan's run? It is a file name on every system. */
+/** Is this the id of a plan's run? It must be usable as a file name on every system. */
 export function isRunId(text: string): boolean {
   return /^run-[a-z0-9]{4,32}$/.test(text);
 }
 
-/** Longer names are refused by some file systems, and a lock or a temporary file adds to them. */
+/** Some file systems refuse longer names, and locks and temporary files add a suffix. */
 const longestFileName = 200;
 
 /**
- * The name of the file that belongs to an id: the only way an id becomes part of a path. A plain name stays in its
- * folder, so anything else is refused: a separator, a leading dot, a control character, nothing at all.
+ * The file name for an id: the only way an id becomes part of a path. The name must stay in its folder, so a separator,
+ * a leading dot, a control character and an empty id are refused.
  */
 export function nameFile(id: string, suffix = ''): string {
   const name = `${id}${suffix}`;
   if (/^[A-Za-z0-9][A-Za-z0-9._@-]*$/.test(id) && !name.includes('..') && name.length <= longestFileName)
     return name;
-  throw new OrchError('INTEGRITY', `${JSON.stringify(id.slice(0, 80))} cannot be the name of a file`, {
-    hint: 'Nothing was changed. See which checkpoint it comes from: orch checkpoint verify',
+  throw new OrchError('INTEGRITY', `${JSON.stringify(id.slice(0, 80))} cannot be used as a file name`, {
+    hint: 'Nothing was changed. Find the checkpoint it comes from with: orch checkpoint verify',
     data: { name: id.slice(0, 200) },
   });
 }
@@ -118,7 +118,7 @@ export function makeCheckpointId(seq: number, random: string): CheckpointId {
   return parseCheckpointId(`ckpt-${formatSeq(seq)}-${random}`);
 }
 
-/** Eight digits, more when they are needed, so that names sort by number. */
+/** At least eight digits, so that names sort by number. */
 export function formatSeq(seq: number): string {
   return String(seq).padStart(8, '0');
 }
@@ -129,8 +129,8 @@ export function seqOf(id: CheckpointId): number {
 }
 
 /**
- * A path below the top of a working tree, as a document gives it, or null where it leads anywhere else, would be read as
- * an option, or cannot be typed.
+ * Reads a path below the top of a working tree from a document; null if it leads elsewhere, could be taken for an
+ * option, or cannot be typed.
  */
 export function readInnerPath(text: unknown): string | null {
   if (
@@ -142,9 +142,7 @@ export function readInnerPath(text: unknown): string | null {
   return text.split(/[/\\]/).includes('..') ? null : text;
 }
 
-const taskIdShape = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
-
-/** May a task or an effect be called so? It is a file's name on every system, and a word on a command line. */
+/** Can a task or an effect have this id? It must work as a file name on every system and as a word in a command. */
 export function isTaskId(text: string): boolean {
-  return taskIdShape.test(text);
+  return nameShape.test(text);
 }

@@ -1,38 +1,78 @@
-/* The library: everything a program can do with orch, bound to the current folder unless told otherwise. */
-export type { BriefInput } from './checkpoint/brief/brief.ts';
-export type { Brief } from './checkpoint/brief/fit.ts';
-export type { CheckpointDocument } from './checkpoint/document.ts';
-export type { Checkpoint, Listing } from './checkpoint/list.ts';
-export {
-  defaultPolicy,
-  type Policy,
-  type Policy as CheckpointPolicy,
-  type View,
-} from './checkpoint/policy.ts';
-export type { Publication } from './checkpoint/publication.ts';
-export type { SyncPreview } from './checkpoint/sync-preview.ts';
-export type { SyncResult } from './checkpoint/sync-tally.ts';
-export type { DamagedCheckpoint, Verification } from './checkpoint/verify.ts';
-export type { Budget } from './cost/budget.ts';
-export type { Usage } from './cost/ledger.ts';
+/* The library: everything a program can do with orch, in the current folder unless told otherwise. */
+
+// Opening a repository, and the types and errors that every call shares.
+
+export { configFile } from './config/load.ts';
 export { type ErrorCode, exitStatuses, OrchError } from './errors.ts';
-export { formatBaselineResult } from './integration/baseline-view.ts';
-export { type BaselineResult, baselinePassed, type Gate, type GateOutcome } from './integration/gate.ts';
+export { type EngineChoice, engineChoices } from './git/open-engine.ts';
+export { type Claim, type Orch, type OrchOptions, openOrch, reportLogPath } from './orch.ts';
+export type { CheckpointId, EpicId, GateColour, Oid, SessionId, Status, Trigger, WriterId } from './types.ts';
+export type { Where } from './where.ts';
+
+// Sessions: start, record, end, and read what is known.
+
+export type { SessionSettings } from './journal/session-settings.ts';
+export type { PlanStep } from './orchestration-file/resumption.ts';
+export type { SessionCondition, SessionInfo as Session } from './record/sessions.ts';
+export type { EpicView } from './record/view.ts';
+export { rememberEpic } from './record/which/last-used.ts';
+export { isFromInside } from './record/which/origin.ts';
+export type { EpicChoice, UnreadableEpic } from './record/which/which-epic.ts';
 export {
-  batchStatus,
-  type CompleteBatchOptions,
-  type CompletedBatch,
-  completeBatch,
-  nextBatch,
-  type SpecOptions,
-  type StartedBatch,
-  startBatch,
-} from './library/batches.ts';
-export type { LoadedCheckpoint as StoredCheckpoint } from './library/checkpoints.ts';
-export * from './library/checkpoints.ts';
+  type Destination,
+  findEpic,
+  findEpicOfRun,
+  resolveDestination,
+} from './record/which/which-session.ts';
+export {
+  createCheckpoint,
+  type DetailedCheckpoint,
+  deleteEpicCheckpoints,
+  findLostCode,
+  hasCheckpoints,
+  type ListOptions,
+  type LoadedCheckpoint,
+  type LoadedCheckpoint as StoredCheckpoint,
+  listCheckpoints,
+  listEpicOrBegun,
+  listLeftOut,
+  listRunCheckpoints,
+  loadCheckpoint,
+  loadLatestCheckpoint,
+  readCheckpoint,
+  readListing,
+  refuseWithoutCode,
+  type SaveCheckpointInput,
+  saveCheckpoint,
+  verifyCheckpoints,
+} from './session/api/checkpoint-api.ts';
+export {
+  type CostReport,
+  type CostStatus,
+  readCost,
+  readCostReport,
+  setBudget,
+  setBudgetIn,
+} from './session/api/cost-api.ts';
+export { type EndedHere, endRunning } from './session/api/end-running.ts';
+export {
+  type EpicLog,
+  type LoggedCheckpoint,
+  type LoggedSession,
+  type LogOptions,
+  readLog,
+} from './session/api/epic-log.ts';
+export { type ImportedCosts, importCosts } from './session/api/import-costs.ts';
+export {
+  decide,
+  formatCheckpointSummary,
+  generateResumeBrief,
+  hasResumableContext,
+  shouldCheckpoint,
+  type Verdict,
+} from './session/api/policy-api.ts';
 export {
   type AgentContext,
-  type BudgetNotice,
   type ContextInput,
   type CostUpdate,
   createSessionContext,
@@ -43,46 +83,25 @@ export {
   type OrchestrationContext,
   updateSessionCost,
   type WithBudget,
-} from './library/context.ts';
+} from './session/api/program-context.ts';
+export { type BriefOptions, type EpicBrief, readBrief } from './session/api/read-brief.ts';
 export {
-  decide,
-  formatCheckpointSummary,
-  generateResumeBrief,
-  hasResumableContext,
-  shouldCheckpoint,
-  type Verdict,
-} from './library/deciding.ts';
-export { type ProgramEffect, type RunEffectsOptions, runEffects } from './library/effects.ts';
-export {
-  archiveEpic,
-  deleteEpic,
-  type EpicInfo,
-  type EpicList,
-  listEpics,
-  renameEpic,
-  restoreEpic,
-} from './library/epics.ts';
-export * from './library/gates.ts';
-export { type RunPlanOptions, runPlan } from './library/plans.ts';
-export {
-  type BriefOptions,
-  type CostReport,
-  type EpicBrief,
-  readBrief,
-  readCost,
-  readCostReport,
-  setBudget,
-} from './library/reading.ts';
-export * from './library/recording.ts';
-export {
-  type DiffInput,
-  type DiffResult,
-  diffCheckpoints,
-  type RestoreInput,
-  type RestoreResult,
-  restoreCheckpoint,
-  undoRestore,
-} from './library/restore.ts';
+  answerQuestion,
+  type Recorded,
+  recordBlocker,
+  recordCost,
+  recordDecision,
+  recordFacts,
+  recordFile,
+  recordIssue,
+  recordNote,
+  recordQuestion,
+  recordTask,
+  recordTests,
+  recordTried,
+  resolveBlocker,
+} from './session/api/record-api.ts';
+export { type Entry, recordEntry } from './session/api/record-entry.ts';
 export {
   checkCheckpointTrigger,
   completeSession,
@@ -92,29 +111,183 @@ export {
   readStatus,
   resumeSession,
   type SessionConfig,
-  type SessionName,
   type StartedSession,
   startSession,
-} from './library/sessions.ts';
-export { acceptBudget, previewSync, type Synced, type SyncOptions, sync } from './library/sync.ts';
+} from './session/api/session-api.ts';
 export {
-  type CleanedUp,
-  type CleanUpOptions,
-  cleanUp,
-  type Diagnosed,
-  runDoctor,
-} from './library/upkeep.ts';
-export type { Where } from './library/where.ts';
-export type { Orch, OrchOptions } from './orch.ts';
-export { openOrch } from './orch.ts';
-export type { BatchStatus, NextBatch } from './plan/batch.ts';
-export type { RunInfo } from './plan/describe.ts';
-export type { RunEvent } from './plan/progress.ts';
-export type { Effect, Plan, Task } from './plan/types.ts';
-export type { SessionInfo as Session } from './session/fate.ts';
-export type { SessionSettings } from './session/settings.ts';
-export type { EpicStatus } from './session/status.ts';
+  describeStatus,
+  listAllSessions,
+  readSession,
+  type SessionDetails,
+  type ShownSession,
+} from './session/api/session-details.ts';
+export type { EpicStatus } from './session/epic-status.ts';
+export { readExistingEpic as readEpicView, type SessionName } from './session/find-session.ts';
+export {
+  logPath as sessionLogPath,
+  type OutputLog,
+  openOutputLog,
+  readSessionLog,
+} from './session/output-log.ts';
+export type { BudgetNotice, RecordedEntry } from './session/recorded-entry.ts';
+
+// Facts, and the state they add up to.
+
 export type { Event, Fact } from './state/facts.ts';
 export type { State } from './state/lists.ts';
 export { transition } from './state/transition.ts';
-export type { CheckpointId, EpicId, GateColour, Oid, SessionId, Status, Trigger, WriterId } from './types.ts';
+
+// Supervising an agent.
+
+export { readPrompt } from './supervise/conversation.ts';
+export type { StopReason } from './supervise/decide.ts';
+export { describeFailure, exitStatusOf } from './supervise/end-session.ts';
+export type { CodeChange, CodeOffer, NamedCode } from './supervise/starting-code.ts';
+export {
+  type SuperviseConfig,
+  type SupervisedSession,
+  type SuperviseEvent,
+  superviseSession,
+} from './supervise/supervise-session.ts';
+export type { StopResult } from './system/process/guarded-command.ts';
+export { formatProcesses, type NamedProcess } from './system/process/process-table.ts';
+export { catchSignals, type SignalWatch } from './system/process/signals.ts';
+
+// Checkpoints, their policy and their briefs.
+
+export type { Brief } from './checkpoint/brief/fit-brief.ts';
+export type { BriefInput } from './checkpoint/brief/write-brief.ts';
+export type { CheckpointDocument } from './checkpoint/document/document.ts';
+export type { Checkpoint, Listing } from './checkpoint/list.ts';
+export type { RaisedBudget } from './checkpoint/local-budget.ts';
+export {
+  defaultPolicy,
+  type Policy,
+  type Policy as CheckpointPolicy,
+  type View,
+  type Warning,
+} from './checkpoint/policy.ts';
+export type { DamagedCheckpoint, Verification } from './checkpoint/verify.ts';
+
+// Money.
+
+export type { Budget } from './cost/budget.ts';
+export type { ContextWindow } from './cost/context-window.ts';
+export { byHand, type Usage } from './cost/ledger.ts';
+
+// Gates.
+
+export { approveGates, type BaselineOptions, runBaseline, runGatesIn } from './gates/baseline-api.ts';
+export {
+  type BaselineResult,
+  baselinePassed,
+  formatBaselineResult,
+  type Gate,
+  type GateOutcome,
+} from './gates/gate.ts';
+export type { GateProgress } from './gates/run-gates.ts';
+
+// The code of a checkpoint: diff and restore.
+
+export {
+  type DiffInput,
+  type DiffResult,
+  type DiffSides,
+  diffCheckpoints,
+  withDiffSides,
+} from './restore/diff-checkpoints.ts';
+export {
+  previewRestore,
+  type RestoreInput,
+  type RestorePreview,
+  type RestoreResult,
+  restoreCheckpoint,
+  type UndoOptions,
+  undoRestore,
+  type WrittenOut,
+  writeCheckpointTo,
+} from './restore/restore-checkpoint.ts';
+
+// Epics: manage them, see them all, share them.
+
+export {
+  archiveEpic,
+  deleteEpic,
+  type EpicInfo,
+  type EpicList,
+  findRestorable,
+  listEpics,
+  prepareRename,
+  readHoldings,
+  renameEpic,
+  restoreEpic,
+} from './epic/epic-api.ts';
+export type { EpicHoldings } from './epic/epics.ts';
+export { formatResumeCommand, suggestNext } from './status/next.ts';
+export {
+  type EpicOverview,
+  type Overview,
+  type OverviewOptions,
+  readOverview,
+  type SessionState,
+} from './status/overview.ts';
+export type { Publication, SyncPreview } from './sync/publication.ts';
+export {
+  acceptBudget,
+  canAcceptBudget,
+  previewSync,
+  type Synced,
+  type SyncOptions,
+  sync,
+} from './sync/sync-api.ts';
+export type { SyncResult } from './sync/tally.ts';
+export { mostUnpushed } from './sync/unpushed.ts';
+
+// Plans and specs.
+
+export { type ProgramEffect, type RunEffectsOptions, runEffects } from './plan/effects/effects-api.ts';
+export { loadPlan } from './plan/parse-plan.ts';
+export type { Effect, Plan, Task } from './plan/plan.ts';
+export { listPlanRuns } from './plan/run/known-runs.ts';
+export { previewNewRun, previewResumedRun, type RunPreview } from './plan/run/preview.ts';
+export type { RunEvent, RunInfo, RunStart, RunSummary } from './plan/run/progress.ts';
+export {
+  type RunFileEvent,
+  type RunFileOutcome,
+  type RunFileRequest,
+  type RunPlanOptions,
+  runPlan,
+  runPlanFile,
+} from './plan/run/run-plan.ts';
+export type { BatchStatus, NextBatch, TaskFromGit } from './spec/describe-batch.ts';
+export {
+  batchStatus,
+  type CompleteBatchOptions,
+  type CompletedBatch,
+  completeBatch,
+  completeBatchIn,
+  type FoundSpec,
+  findSpec,
+  nextBatch,
+  pathToTop,
+  readFoundIssues,
+  recoverBatches,
+  type SpecOptions,
+  type StartedBatch,
+  startBatch,
+  startBatchIn,
+} from './spec/spec-api.ts';
+
+// Connecting agents: init, hooks, the status line.
+
+export { type HookCall, parseHookCall } from './agents/calls/hook-call.ts';
+export { parseStatusCall, type StatusCall } from './agents/calls/status-call.ts';
+export { runTurnGates } from './hooks/gates-after-turn.ts';
+export { type HookPlace, handleHook, keepHookProblem, startTurnGates } from './hooks/hook-api.ts';
+export { readStatusLine, reportStatusLine, runOwnLine, type StatusLine } from './hooks/status-line.ts';
+export { applyInit, type InitOptions, type InitPreview, previewInit } from './init/init-api.ts';
+
+// Upkeep.
+
+export { type CleanedUp, type CleanUpOptions, cleanUp } from './upkeep/cleanup/clean-up.ts';
+export { type Diagnosed, type DoctorOptions, runDoctor } from './upkeep/doctor/run-doctor.ts';

@@ -1,7 +1,7 @@
 /** An object used as a map. */
 export type Keyed<T> = { readonly [key: string]: T };
 
-/** Both maps in one; where both have a key, `merge` decides. Any key will do, `__proto__` included. */
+/** Merges two maps; `merge` decides on keys that both have. Works for any key, including `__proto__`. */
 export function mergeKeyed<T>(a: Keyed<T>, b: Keyed<T>, merge: (x: T, y: T) => T): Keyed<T> {
   const added = Object.entries(b);
   if (added.length === 0) return a;
@@ -13,7 +13,7 @@ export function mergeKeyed<T>(a: Keyed<T>, b: Keyed<T>, merge: (x: T, y: T) => T
   return Object.fromEntries(merged);
 }
 
-/** The value under a key of its own, never one that every object inherits. */
+/** The value of an own key, never of an inherited one. */
 export function lookUp<T>(map: Keyed<T>, key: string): T | undefined {
   return Object.hasOwn(map, key) ? map[key] : undefined;
 }

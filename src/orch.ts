@@ -1,18 +1,18 @@
 import { constants } from 'node:fs';
 import { join } from 'node:path';
-import type { OwnRows } from './checkpoint/set-back.ts';
-import { type Claim, type Config, findClaims, loadConfig, readLastConfig } from './config.ts';
+import type { OwnRows } from './checkpoint/restored-clone.ts';
+import { type Claim, type Config, findClaims, loadConfig, readLastConfig } from './config/load.ts';
+import type { BaselinePorts } from './gates/run-baseline.ts';
 import type { GitEngine } from './git/engine.ts';
-import { type EngineChoice, openEngine } from './git/open.ts';
+import { type EngineChoice, openEngine } from './git/open-engine.ts';
 import { discoverRepository, discoverRepositoryFrom, type Repository } from './git/repository.ts';
-import { listRemotes } from './git/surroundings.ts';
-import { type FindSecret, makeRedactor, presetRedactor, type Redactor } from './redact.ts';
-import type { BaselinePorts } from './session/baseline.ts';
-import { type SessionSettings, settingsOf } from './session/settings.ts';
-import { identifyWriter, readOwnRows, renewWriter } from './session/writer.ts';
+import { listRemotes } from './git/repository-facts.ts';
+import { type SessionSettings, settingsOf } from './journal/session-settings.ts';
+import { identifyWriter, readOwnRows, renewWriter } from './journal/writer.ts';
+import { type FindSecret, makeRedactor, presetRedactor, type Redactor } from './redact/redactor.ts';
 import { type Clock, type Random, realClock, realRandom } from './system/clock.ts';
-import { type Disk, realDisk, statIfThere } from './system/files.ts';
-import { hostName } from './system/process.ts';
+import { type Disk, realDisk, statIfThere } from './system/disk.ts';
+import { hostName } from './system/process/identity.ts';
 import type { EpicId, WriterId } from './types.ts';
 import { toMicros } from './units.ts';
 
@@ -21,39 +21,39 @@ export type { Claim };
 export type OrchOptions = {
   /** A folder in the repository; the current one by default. */
   readonly cwd?: string;
-  /** The folder the caller began in: where `cwd` is in no repository or in another, this one's counts. */
+  /** The folder the caller started in: its repository counts if `cwd` is in no repository or in another one. */
   readonly beganIn?: string | undefined;
   readonly engine?: EngineChoice;
-  /** Do the settings of the repository count without the user's approval? */
+  /** Use the repository's settings without the user's approval? */
   readonly trusted?: boolean;
-  /** Pins the writer id, for machines that are made anew for every run. */
+  /** Sets the writer id, for machines that are created for each run. */
   readonly writer?: WriterId;
-  /** What this machine is called where sessions are shown; empty to keep its name out of the history. */
+  /** The name of this machine in recorded sessions; empty to leave it out. */
   readonly host?: string;
-  /** How sessions are kept, where it is not as the repository's config says. */
+  /** Overrides the repository's config. */
   readonly settings?: Partial<Omit<SessionSettings, 'newEpicBudget'>> & {
-    /** What a new epic may spend, in dollars; null: no limit. */
+    /** The budget of a new epic, in dollars; null for none. */
     readonly newEpicBudgetUsd?: number | null;
   };
-  /** Told of what went on behind the scenes. */
+  /** Receives reports of problems that did not stop the call. */
   readonly onReport?: (what: string) => void;
   readonly clock?: Partial<Clock>;
   readonly random?: Random;
   readonly disk?: Disk;
-  /** Puts something between orch and git; tests die there. */
+  /** Wraps the git engine; crash tests use it to die at a chosen write. */
   readonly wrapEngine?: (git: GitEngine) => GitEngine;
 };
 
-/** An open repository: every port, wired. */
+/** An open repository with all its ports. */
 export type Orch = BaselinePorts & {
   readonly repository: Repository;
-  /** The repository's settings as far as they count here; read when they are first asked for. */
+  /** Reads the repository's settings, with defaults for those that need approval and have none. */
   readonly readConfig: () => Promise<Config>;
-  /** Those that wait for the user's yes, and until then are orch's defaults. */
-  readonly listUnapproved: () => Promise<readonly Claim[]>;
-  /** Remembers the user's yes to exactly these; they count from now on. */
+  /** Lists the settings that wait for the user's approval, in this config or in the one of the repository. */
+  readonly listUnapproved: (found?: Config) => Promise<readonly Claim[]>;
+  /** Approves exactly these settings; they count from now on. */
   readonly approveClaims: (claims: readonly Claim[]) => Promise<void>;
-  /** May an address that only the config names be talked to? */
+  /** Tells whether an address may be contacted: one from the config needs approval. */
   readonly mayUseAddress: (address: string) => Promise<boolean>;
   readonly readSettings: () => Promise<SessionSettings>;
   readonly findSecret: FindSecret;
@@ -62,7 +62,7 @@ export type Orch = BaselinePorts & {
   close(): void;
 };
 
-/** Opens the repository a folder is in. The only place where ports are wired. */
+/** Opens the repository that a folder is in. This is the only place where ports are wired. */
 export async function openOrch(options: OrchOptions = {}): Promise<Orch> {
   const { random = realRandom, disk = realDisk, engine = 'auto' } = options;
   const clock = { ...realClock, ...options.clock };
@@ -71,47 +71,45 @@ export async function openOrch(options: OrchOptions = {}): Promise<Orch> {
   const home = join(repository.commonDir, 'orchestration');
   const opened = await openEngine(engine, { repository, disk, clock, random });
   const git = options.wrapEngine?.(opened) ?? opened;
-  // Only git itself knows what the user ignores, filters and checks out.
+  // Only native git knows which files are ignored and how they are filtered.
   const canSnapshot = git.name === 'native' && repository.worktree !== null;
   let config: Promise<Config> | null = null;
   const { worktree } = repository;
-  // An agent cannot say yes for its user.
-  const isTrusted = options.trusted === true && !(await import('./session/origin.ts')).isFromInside(home);
+  // An agent cannot approve settings for its user.
+  const isTrusted =
+    options.trusted === true && !(await import('./record/which/origin.ts')).isFromInside(home);
   const trust = { home, isTrusted };
   const loadAll = async () => (await loadConfig({ disk, clock, worktree, home })).config;
   const honour = async (found: Config) =>
-    // Most configs claim nothing, and what knows of approvals need not be loaded.
-    findClaims(found).length === 0
-      ? found
-      : (await import('./session/config-trust.ts')).honourConfig(trust, found);
+    // Most configs need no approval, so the module for it is loaded late.
+    findClaims(found).length === 0 ? found : (await import('./config/trust.ts')).honourConfig(trust, found);
   const readConfig = () => {
     config ??= loadAll().then(honour);
     return config;
   };
-  const listUnapproved = async () => {
-    const found = await loadAll();
+  const listUnapproved = async (given?: Config) => {
+    const found = given ?? (await loadAll());
     if (findClaims(found, () => false).length === 0) return [];
     const remotes = git.name === 'native' ? await listRemotes(repository) : [];
-    const { listUnapproved: list } = await import('./session/config-trust.ts');
+    const { listUnapproved: list } = await import('./config/trust.ts');
     return list(trust, found, (name) => remotes.includes(name));
   };
-  const writerOf = async () => options.writer ?? identifyWriter(disk, random, home, repository.commonDir);
+  const writerOf = async () => options.writer ?? identifyWriter({ disk, random }, home, repository.commonDir);
   const writers = {
     identifyWriter: writerOf,
     readOwnRows: async (epic: EpicId) => readOwnRows(home, await writerOf(), epic),
     renewWriter: async () =>
-      options.writer === undefined ? renewWriter(disk, random, home, repository.commonDir) : null,
+      options.writer === undefined ? renewWriter({ disk, random }, home, repository.commonDir) : null,
   };
   let redactor = presetRedactor;
   let reading: Promise<Redactor> | null = null;
-  // A session goes on while its config is being edited; and by the rules it had, for want of a better word.
+  // A running session keeps the settings it had while its config is being edited and cannot be parsed.
+  const readConfigOrLast = () => readConfig().catch(() => honour(readLastConfig({ worktree, home })));
   const readRedactor = () => {
-    reading ??= readConfig()
-      .catch(() => honour(readLastConfig({ worktree, home })))
-      .then(async (found) => {
-        redactor = await makeRedactor(found.redact);
-        return redactor;
-      });
+    reading ??= readConfigOrLast().then(async (found) => {
+      redactor = await makeRedactor(found.redact);
+      return redactor;
+    });
     return reading;
   };
   const report = (what: string) => {
@@ -131,13 +129,14 @@ export async function openOrch(options: OrchOptions = {}): Promise<Orch> {
     readConfig,
     listUnapproved,
     approveClaims: async (claims) => {
-      const { approveClaims } = await import('./session/config-trust.ts');
-      await approveClaims({ disk, home, random }, claims);
+      const { approve } = await import('./config/trust.ts');
+      await approve({ disk, home, random }, claims);
       [config, reading] = [null, null];
     },
     mayUseAddress: async (address) =>
       !(await listUnapproved()).some(({ key, value }) => key === 'sync.remote' && value === address),
     readSettings: async () => ({ ...settingsOf(await readConfig()), ...settingsFrom(options) }),
+    readOrchestrationFileUse: async () => (await readConfigOrLast()).orchestrationFile,
     readPrices: async () => (await readConfig()).prices,
     redact,
     findSecret,
@@ -145,23 +144,24 @@ export async function openOrch(options: OrchOptions = {}): Promise<Orch> {
     host: options.host ?? hostName(),
     takeSnapshot: canSnapshot
       ? async (request) => {
-          const { takeSnapshot } = await import('./git/snapshot.ts');
+          const { takeSnapshot } = await import('./git/snapshot/snapshot.ts');
           return takeSnapshot(snapshotPorts, { ...request, label: request.session });
         }
       : null,
     readCode: canSnapshot
-      ? async (request) => (await import('./git/code-changes.ts')).readCodeDifference(repository, request)
+      ? async (request) =>
+          (await import('./git/worktree/code-changes.ts')).readCodeDifference(repository, request)
       : null,
     readTree: async (maxFileBytes) => {
       if (!canSnapshot) return null;
-      const { readWorkTree } = await import('./git/snapshot.ts');
+      const { readWorkTree } = await import('./git/snapshot/snapshot.ts');
       return (await readWorkTree(snapshotPorts, maxFileBytes)).tree;
     },
     ...writers,
     bringEpic: async (epic, isKnown) => {
-      const { bringEpic } = await import('./checkpoint/arrive.ts');
+      const { fetchEpic } = await import('./sync/fetch-epic.ts');
       const ports = { ...snapshotPorts, ...writers, readConfig };
-      await bringEpic(ports, epic, { remote: (await readConfig()).sync.remote, isKnown });
+      await fetchEpic(ports, epic, { remote: (await readConfig()).sync.remote, isKnown });
     },
     report,
     close: () => git.close(),
@@ -174,12 +174,11 @@ function settingsFrom({ settings = {} }: OrchOptions): Partial<SessionSettings> 
   return { ...others, newEpicBudget: newEpicBudgetUsd === null ? null : toMicros(newEpicBudgetUsd) };
 }
 
-/** Where what went on behind the scenes is written. */
+/** The log of everything orch reported. */
 export function reportLogPath(home: string): string {
   return join(home, 'logs', 'orch.log');
 }
 
-/** Keeps what was reported, for `doctor` and for people. */
 function log(disk: Disk, clock: Clock, home: string, what: string): void {
   try {
     for (const folder of [home, join(home, 'logs')]) if (statIfThere(folder) === null) disk.mkdir(folder);
@@ -188,6 +187,6 @@ function log(disk: Disk, clock: Clock, home: string, what: string): void {
     disk.write(fd, Buffer.from(`${new Date(clock.now()).toISOString()} ${what}\n`));
     disk.close(fd);
   } catch {
-    // The listener was told; a log that cannot be written must not stop what it tells about.
+    // `onReport` has it already, and a log that cannot be written must not stop the work.
   }
 }

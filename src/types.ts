@@ -11,12 +11,12 @@ export type WriterId = Brand<string, 'WriterId'>;
 export type CheckpointId = Brand<string, 'CheckpointId'>;
 /** The id of a git object, 40 or 64 hexadecimal digits. Made by `parseOid`. */
 export type Oid = Brand<string, 'Oid'>;
-/** An agent's own name for a conversation, a UUID. Made by `readAgentSession`. */
+/** An agent's own id for a conversation, a UUID. Made by `readAgentSession`. */
 export type AgentSessionId = Brand<string, 'AgentSessionId'>;
 
 /** Milliseconds since 1970. */
 export type Millis = number;
-/** Whole millionths of a dollar: money is never a fraction inside. */
+/** Whole millionths of a dollar, so that money is never a fraction. */
 export type Micros = number;
 
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json };
@@ -41,10 +41,10 @@ export const triggers = [
 ] as const;
 export type Trigger = (typeof triggers)[number];
 
-/** What the gates say of exactly the code a checkpoint holds. */
+/** What the gates said about exactly the code in a checkpoint. */
 export type GateColour = 'green' | 'red' | 'unknown';
 
-/** The state of a session, as recorded. */
+/** The recorded status of a session. */
 export const statuses = [
   'initializing',
   'running',

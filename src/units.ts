@@ -3,12 +3,12 @@ import type { Micros, Millis } from './types.ts';
 
 const microsPerDollar = 1_000_000;
 
-/** Dollars from outside to whole micro-dollars; half a micro rounds up. */
+/** Converts dollars to whole micro-dollars; half a micro rounds up. */
 export function toMicros(usd: number): Micros {
   const micros = Math.round(usd * microsPerDollar);
   if (!Number.isSafeInteger(micros) || micros < 0) {
     throw new OrchError('USAGE', `${usd} is not an amount of money`, {
-      hint: 'Give a number of dollars that is zero or more, such as 0.25',
+      hint: 'Give a number of dollars, zero or more, such as 0.25',
     });
   }
   return micros;
@@ -29,21 +29,21 @@ export function parseMicros(text: string): Micros | null {
   return /^\d{1,9}\.\d{6}$/.test(text) ? Number(text.replace('.', '')) : null;
 }
 
-/** 2126: what says it is of a later time is wrong, or made up. */
+/** The year 2126: a later time is wrong or forged. */
 export const latestTime: Millis = Date.UTC(2126, 0);
 
-/** The most of anything that is counted: as many as a number holds exactly, with room to add. */
+/** The highest count: a number still holds it exactly, with room to add. */
 export const maxCount = 999_999_999_999_999;
 
-/** The highest number of a session. */
+/** The highest session number. */
 export const maxSessionNumber = 1_000_000_000;
 
-/** The most a trailer can hold: nine digits of dollars. */
+/** The most that fits into a trailer: nine digits of dollars. */
 export const maxMicros: Micros = 999_999_999_999_999;
 
 /**
- * `5`, `5.50`, `$5`, `.25` to micro-dollars, digit by digit, so that nothing is rounded;
- * null for anything else, a part of a micro-dollar and more than a trailer can hold included.
+ * Reads `5`, `5.50`, `$5` or `.25` as micro-dollars, digit by digit, so that nothing is rounded; null for anything else,
+ * including fractions of a micro-dollar and more than a trailer can hold.
  */
 export function parseUsd(text: string): Micros | null {
   const match = /^\$?(\d*)(?:\.(\d+))?$/.exec(text.trim());
@@ -58,7 +58,7 @@ export function formatUsd(micros: Micros): string {
   return `$${toUsd(micros).toFixed(2)}`;
 }
 
-/** ISO 8601, UTC, whole seconds: what a commit can hold, so that a list and a document agree. */
+/** ISO 8601, UTC, whole seconds: a commit holds no more, so lists and documents agree. */
 export function formatInstant(at: Millis): string {
   return `${new Date(at).toISOString().slice(0, -5)}Z`;
 }
@@ -80,7 +80,7 @@ export function parseDuration(text: string): Millis | null {
   let smallest = Number.POSITIVE_INFINITY;
   for (const [, amount, unit] of trimmed.matchAll(/([\d.]+)\s*(ms|[smhdw])/g)) {
     const scale = unitMillis[unit ?? ''] ?? 0;
-    // `30m1h` and `5m5m` are slips.
+    // `30m1h` and `5m5m` are typing mistakes.
     if (scale >= smallest) return null;
     smallest = scale;
     total += Number(amount) * scale;
@@ -90,7 +90,7 @@ export function parseDuration(text: string): Millis | null {
 
 const unitBytes: Record<string, number> = { '': 1, B: 1, KB: 1024, MB: 1024 ** 2, GB: 1024 ** 3 };
 
-/** `10MB`, `512 KB`, `4096` to bytes, a KB being 1,024 as in git; null for anything else. */
+/** Reads `10MB`, `512 KB` or `4096` as bytes; a KB is 1,024 as in git; null for anything else. */
 export function parseSize(text: string): number | null {
   const match = /^(\d+(?:\.\d+)?)\s*([KMG]?B|)$/i.exec(text.trim());
   const [, amount, unit = ''] = match ?? [];
@@ -98,7 +98,7 @@ export function parseSize(text: string): number | null {
   return amount === undefined || scale === undefined ? null : Math.round(Number(amount) * scale);
 }
 
-/** `812 B`, `3.4 KB`, `12 MB`: for people, a KB being 1,024. */
+/** `812 B`, `3.4 KB`, `12 MB`: for people; a KB is 1,024. */
 export function formatSize(bytes: number): string {
   const units = ['KB', 'MB', 'GB', 'TB'];
   let [amount, unit] = [bytes, 'B'];

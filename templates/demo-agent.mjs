@@ -1,5 +1,5 @@
 // Stands in for a coding agent in `orch demo`: it changes real files, records what it does, and costs money.
-// Any program can do the same: orch hands over the brief in a file, and `orch record` keeps what happens.
+// Any program can do the same: orch passes the brief in a file, and `orch record` stores what happens.
 import { execFileSync } from 'node:child_process';
 import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -15,20 +15,20 @@ const now = /\*\*Now:\*\* (.*)/.exec(brief)?.[1];
 mkdirSync('src', { recursive: true });
 try {
   if (!now) {
-    say('I begin with the form');
+    say('Starting with the form');
     orch('record', 'task', 'Redirect to /home after login');
     writeFileSync('src/login.js', 'export const form = "<form>…</form>";\n');
     orch('record', 'cost', '0.21', '--model', 'demo-model');
-    orch('record', 'note', 'The login form is there');
+    orch('record', 'note', 'The login form is done');
     orch('record', 'decision', 'Server sessions, not JWT', '--rationale', 'they can be revoked');
     await sleep(2_200);
     orch('record', 'tried', 'Redirect in the middleware: it loops');
     writeFileSync('src/router.js', 'export const routes = ["/login", "/home"];\n');
     orch('record', 'cost', '0.17', '--model', 'demo-model');
-    say('now the redirect, in the handler …');
-    await sleep(60_000); // it will not come to this
+    say('Now the redirect, in the handler …');
+    await sleep(60_000); // the demo kills it before this ends
   }
-  say(`I read the brief. I was at: ${now}`);
+  say(`Read the brief. Continuing with: ${now}`);
   orch('record', 'note', 'The redirect belongs in the handler');
   for (let turn = 1; ; turn++) {
     appendFileSync('src/login.js', `export const redirect${turn} = "/home";\n`);
@@ -37,6 +37,6 @@ try {
     await sleep(400);
   }
 } catch (error) {
-  if (error.status === 4) say('the budget is used up: I stop');
+  if (error.status === 4) say('The budget is used up, stopping');
   else throw error;
 }

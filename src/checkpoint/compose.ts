@@ -1,5 +1,5 @@
 import { spentIn } from '../cost/money.ts';
-import type { CommitDraft } from '../git/append.ts';
+import type { CommitDraft } from '../git/objects/append-commits.ts';
 import { makeCheckpointId } from '../ids.ts';
 import { lookUp } from '../keyed.ts';
 import { budgetOf, type CodeChanges, readCurrent } from '../state/current.ts';
@@ -7,63 +7,66 @@ import type { Event } from '../state/facts.ts';
 import { foldAll } from '../state/fold.ts';
 import type { State } from '../state/lists.ts';
 import { cleanText } from '../text.ts';
-import type { EpicId, Millis, Oid, SessionId, Trigger, WriterId } from '../types.ts';
+import type { EpicId, GateColour, Millis, Oid, SessionId, Trigger, WriterId } from '../types.ts';
 import { formatInstant, toUsd } from '../units.ts';
-import { generateResumeBrief } from './brief/brief.ts';
-import { colourOf, countCheckpoint } from './count.ts';
-import type { CheckpointDocument } from './document.ts';
-import { fitDocument, partEvents } from './fit.ts';
-import { formatMessage } from './message.ts';
-import { describeNotSaved, mostInDocument } from './not-saved.ts';
-import type { Base } from './read.ts';
-import { editRunFiles, type RunFile } from './run-files.ts';
-import { describeFigures, summarize } from './summary.ts';
-import { briefName, documentName, epicFolder, parseDocumentName } from './tree.ts';
+import { generateResumeBrief } from './brief/write-brief.ts';
+import {
+  type CheckpointDocument,
+  type DocumentContent,
+  describeNotSaved,
+  mostInDocument,
+} from './document/document.ts';
+import { fitDocument, partEvents } from './document/fit-document.ts';
+import { colourOf, countCheckpoint, formatMessage } from './document/message.ts';
+import { briefName, documentName, epicFolder, parseDocumentName } from './document/names-in-git.ts';
+import { editRunFiles, type RunFile } from './document/run-files.ts';
+import { describeFigures, summarize } from './document/summary.ts';
+import type { Base } from './read-base.ts';
 
-/** What git says of the code that goes with a checkpoint. */
+/** What git says about the code of a checkpoint. */
 export type CodeUpdate = {
-  /** Where the epic began. */
+  /** The commit where the epic began. */
   readonly base: Oid | null;
   readonly changes: CodeChanges;
   readonly commits: readonly { readonly oid: Oid; readonly subject: string }[];
 };
 
-/** What the next checkpoint is to say. Made anew from the base whenever somebody else was faster. */
+/** The content of the next checkpoint. Composed again on a new base whenever another process was faster. */
 export type Draft = {
   readonly sessionId: SessionId;
   readonly writer: WriterId;
   readonly trigger: Trigger;
   readonly reason: string | null;
-  /** Is the reason only how a session began or ended? */
+  /** Does the reason only say how a session began or ended? */
   readonly isRoutine?: true | undefined;
   readonly events: readonly Event[];
   readonly at: Millis;
   /** How many documents stay in the tree. */
   readonly keep: number;
   readonly head: { readonly commit: Oid | null; readonly branch: string | null };
-  /** The working tree that goes with it. */
+  /** The saved working tree. */
   readonly snapshot: {
     readonly commit: Oid;
     readonly tree: Oid;
     readonly leftOut: readonly { readonly path: string; readonly reason: string }[];
   } | null;
-  /** What changed of the code since the epic began; left out where it is as it was at the last checkpoint. */
+  /** How the code has changed; null or missing if it is the same as at the last checkpoint. */
   readonly code?: CodeUpdate | null;
-  /** Why there is none, where there should be one. */
+  /** Why there is no snapshot although there should be one. */
   readonly snapshotFailed?: string | null;
-  /** Settles once the events are on disk themselves; the ref moves only then. */
+  /** Resolves once the events themselves are on disk; the ref moves only after that. */
   readonly durable: Promise<void>;
-  /** The journals this writer still has; the others' marks can be summed up. */
+  /** The journals this writer still has; the marks of all others can be compacted. */
   readonly journals: readonly SessionId[];
-  /** Files that an unfinished run needs, from now on in the tree. */
+  /** Files that an unfinished run needs, to be added to the tree. */
   readonly runFiles: readonly RunFile[];
 };
 
 export type Composed = { readonly document: CheckpointDocument; readonly commit: CommitDraft };
 
 /**
- * The checkpoints a draft becomes, one upon the other: pure, so that both engines write the same.
- * `names` are the files beside them in the tree, of which the newest `keep` documents stay.
+ * Composes the checkpoints of a draft, one on top of the other. Pure, so that both engines write the same. `names` are
+ * the files beside them in the tree, of which the newest `keep` documents stay.
  */
 export function composeCheckpoints(
   epic: EpicId,
@@ -75,7 +78,7 @@ export function composeCheckpoints(
   const reason = draft.reason === null ? null : normalizeReason(draft.reason) || null;
   const leftOut = draft.snapshot?.leftOut ?? [];
   let { state, seq } = base;
-  let committedAt = Math.max(draft.at, ...base.parents.map((parent) => parent.committedAt));
+  const committedAt = Math.max(draft.at, ...base.parents.map((parent) => parent.committedAt));
   let present = [...names];
   const parts = partEvents(draft.events);
   return parts.map((events, index) => {
@@ -109,40 +112,53 @@ export function composeCheckpoints(
       state: folded,
       ...(rebuiltOver.length > 0 && { rebuiltOver }),
     };
-    const { document, bytes } = fitDocument(content);
-    state = document.state;
-    const kept = keepNewest([...present, documentName(id)], draft.keep);
-    const edits = new Map<string, Buffer | null>();
-    for (const name of present) if (!kept.has(name)) edits.set(name, null);
-    if (kept.has(documentName(id))) edits.set(documentName(id), bytes);
-    const brief = generateResumeBrief({
-      epicId: epic,
-      state,
-      checkpoint: { ...document, gates },
+    const composed = finishCheckpoint(content, {
+      gates,
+      present,
+      keep: draft.keep,
+      runFiles: index === parts.length - 1 ? draft.runFiles : [],
+      figures: describeFigures(content.sessionNumber, events, before, folded, rebuiltOver.length),
+      agent: nameAgent(folded, session?.agent ?? null),
+      authoredAt: draft.at,
+      committedAt,
     });
-    edits.set(briefName, Buffer.from(brief.markdown));
-    const added = index === parts.length - 1 ? draft.runFiles : [];
-    for (const [path, bytes] of editRunFiles(state, present, added)) edits.set(path, bytes);
-    present = listAfter(present, edits);
-    const figures = describeFigures(document.sessionNumber, events, before, state, rebuiltOver.length);
-    const message = formatMessage(
-      {
-        ...document,
-        cost: spentIn(state.ledger),
-        budget: budgetOf(state),
-        gates,
-        head: draft.head.commit,
-        notSaved: describeNotSaved(document),
-        agent: nameAgent(folded, session?.agent ?? null),
-      },
-      figures,
-    );
-    committedAt = Math.max(committedAt, draft.at);
-    return {
-      document,
-      commit: { folder: epicFolder(epic), edits, message, authoredAt: draft.at, committedAt },
-    };
+    state = composed.document.state;
+    present = listAfter(present, composed.commit.edits);
+    return composed;
   });
+}
+
+type Surroundings = {
+  readonly gates: GateColour;
+  /** The names in the epic's folder, of which the newest `keep` documents stay. */
+  readonly present: readonly string[];
+  readonly keep: number;
+  readonly runFiles: readonly RunFile[];
+  readonly figures: string;
+  readonly agent: string | null;
+  readonly authoredAt: Millis;
+  readonly committedAt: Millis;
+};
+
+/** Fits a checkpoint's document and drafts its commit: the document, the brief, the files of runs and the message. */
+export function finishCheckpoint(
+  content: DocumentContent,
+  { gates, present, keep, runFiles, figures, agent, authoredAt, committedAt }: Surroundings,
+): Composed {
+  const { document, bytes } = fitDocument(content);
+  const { state, epicId } = document;
+  const name = documentName(document.id);
+  const kept = keepNewest([...present, name], keep);
+  const edits = new Map<string, Buffer | null>();
+  for (const other of present) if (!kept.has(other)) edits.set(other, null);
+  if (kept.has(name)) edits.set(name, bytes);
+  const brief = generateResumeBrief({ epicId, state, checkpoint: { ...document, gates } });
+  edits.set(briefName, Buffer.from(brief.markdown));
+  for (const [path, file] of editRunFiles(state, present, runFiles)) edits.set(path, file);
+  const money = { cost: spentIn(state.ledger), budget: budgetOf(state) };
+  const said = { ...money, gates, head: document.gitCommit, notSaved: describeNotSaved(document), agent };
+  const message = formatMessage({ ...document, ...said }, figures);
+  return { document, commit: { folder: epicFolder(epicId), edits, message, authoredAt, committedAt } };
 }
 
 function listAfter(names: readonly string[], edits: ReadonlyMap<string, Buffer | null>): string[] {
@@ -150,13 +166,13 @@ function listAfter(names: readonly string[], edits: ReadonlyMap<string, Buffer |
   return [...names.filter((name) => !edits.has(name)), ...written];
 }
 
-/** Who works, and the beginning of their own name for the conversation: `claude 3f0c3a1e`. */
+/** The agent, and the start of its own id for the conversation: `claude 3f0c3a1e`. */
 function nameAgent(state: State, agent: string | null): string | null {
   const current = readCurrent(state, 'agent');
   return current === null || current.name !== agent ? agent : `${agent} ${current.session.slice(0, 8)}`;
 }
 
-/** Each line without what cannot be seen at its end, so that message and document say the same. */
+/** Trims every line, so that message and document hold the same text. */
 function normalizeReason(reason: string): string {
   const lines = cleanText(reason).split('\n');
   return lines
@@ -165,8 +181,8 @@ function normalizeReason(reason: string): string {
     .trim();
 }
 
-/** The files that stay: the newest documents, and whatever is not one. */
-export function keepNewest(names: readonly string[], keep: number): Set<string> {
+/** The files that stay: the newest documents, and all other files. */
+function keepNewest(names: readonly string[], keep: number): Set<string> {
   const documents = names.filter((name) => parseDocumentName(name) !== null).sort();
   const dropped = new Set(documents.slice(0, Math.max(0, documents.length - Math.max(1, keep))));
   return new Set(names.filter((name) => !dropped.has(name)));

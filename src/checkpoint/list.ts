@@ -3,11 +3,11 @@ import type { Commit, GitEngine } from '../git/engine.ts';
 import { seqOf } from '../ids.ts';
 import type { CheckpointId, EpicId, GateColour, Oid, SessionId, Trigger } from '../types.ts';
 import { formatInstant, toUsd } from '../units.ts';
-import { parseMessage } from './message.ts';
+import { parseMessage } from './document/message.ts';
+import { epicRef } from './document/names-in-git.ts';
 import { readTip, type StorePorts } from './tip.ts';
-import { epicRef } from './tree.ts';
 
-/** A checkpoint as a list shows it: read from its commit's message alone. */
+/** A checkpoint in a list, read from its commit message alone. */
 export type Checkpoint = {
   readonly id: CheckpointId;
   readonly seq: number;
@@ -20,60 +20,62 @@ export type Checkpoint = {
   readonly trigger: Trigger;
   readonly reason: string | null;
   readonly summary: string;
-  /** All that the epic had cost by then. */
+  /** Everything the epic had cost by then. */
   readonly costUsd: number;
   readonly gates: GateColour;
   readonly snapshot: Oid | null;
-  /** What of the code is not in it, in words: files that were left out, or all of it; null where nothing is missing. */
+  /** What the snapshot lacks, in words: files that were left out, or everything; null if it is complete. */
   readonly notSaved: string | null;
 };
 
-/** What a commit's message says of its checkpoint, or null where it is somebody else's commit. */
+/** Reads a checkpoint from its commit message; null for a commit that orch did not make. */
 export function describeCommit(commit: Pick<Commit, 'oid' | 'authoredAt' | 'message'>): Checkpoint | null {
-  const said = parseMessage(commit.message);
-  if (said === null) return null;
+  const message = parseMessage(commit.message);
+  if (message === null) return null;
+  const { id, epicId, sessionId, sessionNumber, trigger, reason, summary, gates, snapshot, notSaved } =
+    message;
   return {
-    id: said.id,
-    seq: seqOf(said.id),
+    id,
+    seq: seqOf(id),
     commit: commit.oid,
-    epicId: said.epicId,
-    sessionId: said.sessionId,
-    sessionNumber: said.sessionNumber,
+    epicId,
+    sessionId,
+    sessionNumber,
     timestamp: formatInstant(commit.authoredAt),
-    trigger: said.trigger,
-    reason: said.reason,
-    summary: said.summary,
-    costUsd: toUsd(said.cost),
-    gates: said.gates,
-    snapshot: said.snapshot,
-    notSaved: said.notSaved,
+    trigger,
+    reason,
+    summary,
+    costUsd: toUsd(message.cost),
+    gates,
+    snapshot,
+    notSaved,
   };
 }
 
-/** Where an epic's ref stands; `EPIC_NOT_FOUND` where there is none. */
-export async function findEpic(git: GitEngine, epic: EpicId): Promise<Oid> {
+/** The commit an epic's ref points to; `EPIC_NOT_FOUND` if there is none. */
+export async function readEpicRef(git: GitEngine, epic: EpicId): Promise<Oid> {
   const oid = await git.readRef(epicRef(epic));
   if (oid !== null) return oid;
   throw epicNotFound(epic);
 }
 
 export function epicNotFound(epic: EpicId): OrchError {
-  return new OrchError('EPIC_NOT_FOUND', `there is no epic ${epic} here`, {
-    hint: 'See what there is with: orch status',
+  return new OrchError('EPIC_NOT_FOUND', `no epic ${epic} here`, {
+    hint: 'List the epics with: orch status',
     data: { epicId: epic },
   });
 }
 
-/** A checkpoint in its place: 0 is the newest. */
+/** A checkpoint with its position: 0 is the newest. */
 export type Found = {
   readonly checkpoint: Checkpoint;
   readonly commit: Commit;
   readonly index: number;
-  /** Was a merge seen on the way? Then what is older need not have a lower number. */
+  /** Does a merge come after it? Then older checkpoints may have higher numbers. */
   readonly merged: boolean;
 };
 
-/** An epic's checkpoints, newest first; somebody else's commits are passed over. */
+/** Walks an epic's checkpoints, newest first, and skips commits that orch did not make. */
 export async function* walkEpic(
   ports: StorePorts,
   epic: EpicId,
@@ -83,18 +85,18 @@ export async function* walkEpic(
   let merged = false;
   let index = 0;
   const lost = (error: OrchError) => {
-    index++; // the place of the one that cannot be read
+    index++; // the position of the unreadable one
     onDamage(error);
   };
   for await (const commit of walkEpicCommits(ports, epic, lost, most)) {
     merged ||= commit.parents.length > 1;
     const checkpoint = describeCommit(commit);
-    // Older ones may say a name that the epic had before.
+    // Older ones may have a former name of the epic.
     if (checkpoint) yield { checkpoint: { ...checkpoint, epicId: epic }, commit, index: index++, merged };
   }
 }
 
-/** An epic's commits as far back as they can be read; `onDamage` is told where that is not to the beginning. */
+/** Walks an epic's commits as far back as they can be read; calls `onDamage` if that is not to the beginning. */
 export async function* walkReadable(
   ports: StorePorts,
   epic: EpicId,
@@ -114,8 +116,8 @@ export async function* walkReadable(
 }
 
 /**
- * An epic's commits, newest first. Where the newest itself cannot be read, the walk begins at the newest that can,
- * and `onDamage` is told why.
+ * Walks an epic's commits, newest first. If the newest cannot be read, the walk starts at the newest that can, and
+ * `onDamage` gets the reason.
  */
 export async function* walkEpicCommits(
   ports: StorePorts,
@@ -125,7 +127,7 @@ export async function* walkEpicCommits(
 ): AsyncGenerator<Commit> {
   let isFirst = true;
   try {
-    for await (const commit of ports.git.walk(await findEpic(ports.git, epic), most)) {
+    for await (const commit of ports.git.walk(await readEpicRef(ports.git, epic), most)) {
       isFirst = false;
       yield commit;
     }
@@ -142,13 +144,13 @@ export type Listing = {
   readonly checkpoints: readonly Checkpoint[];
   /** The number of the newest one. */
   readonly total: number;
-  /** What keeps some from being listed; null where all could be read. */
+  /** Why some are missing from the list; null if all could be read. */
   readonly damaged: { readonly message: string; readonly object: string | null } | null;
 };
 
-/** The newest checkpoints of an epic. A damaged one does not hide those that can be reached without it. */
+/** Lists the newest checkpoints of an epic. A damaged one does not hide those that can be reached without it. */
 export async function listEpicCheckpoints(ports: StorePorts, epic: EpicId, limit: number): Promise<Listing> {
-  // A few more than asked for: commits of others may be among them. If that is not enough, all are gone through.
+  // Commits of others may be among them, so a few more are read; if they are not enough, all are.
   const first = await listWithin(ports, epic, limit, limit + 10);
   return first.isAll ? first.listing : (await listWithin(ports, epic, limit)).listing;
 }

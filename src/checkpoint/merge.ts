@@ -1,41 +1,36 @@
 import { emptyRow, exceeds, usedBy } from '../cost/ledger.ts';
 import { hasCode, OrchError } from '../errors.ts';
-import { append } from '../git/append.ts';
 import type { Commit, GitEngine } from '../git/engine.ts';
+import { append } from '../git/objects/append-commits.ts';
+import { type RefWaitPorts, retryOnConflict } from '../git/refs/retry-on-conflict.ts';
 import { lookUp } from '../keyed.ts';
 import type { EpicId, Oid } from '../types.ts';
-import { listBeside, readRunFiles } from './beside.ts';
-import { composeMerge } from './derived.ts';
-import { formatDocument, maxJoinedBytes } from './document.ts';
-import { readEnd, type Saved } from './read.ts';
-import { noRows, type OwnRows, reconcileOwn } from './set-back.ts';
-import { epicRef } from './tree.ts';
+import { composeMerge } from './compose-merge.ts';
+import { formatDocument, maxJoinedBytes } from './document/document.ts';
+import { epicRef } from './document/names-in-git.ts';
+import { listBeside, readRunFiles } from './document/run-files.ts';
+import { readEnd, type Saved } from './read-base.ts';
+import { noRows, type OwnRows, reconcileOwn } from './restored-clone.ts';
 
 export type Merged = {
   readonly tip: Oid;
-  /** Nothing to do, theirs was taken as it is, or both were joined. */
+  /** Nothing to do, fast-forwarded to theirs, or both joined. */
   readonly how: 'contained' | 'fast-forward' | 'merged';
-  /** The writers of this clone of which the other side had more than this clone ever wrote. */
+  /** The writers of this clone for which the other side has more than this clone ever wrote. */
   readonly setBack: readonly string[];
 };
 
 /**
- * Brings another line of an epic's history into ours. Every clone that does it, in any order, makes the same commit,
- * unless the other line holds rows of the ledger that are this clone's `own` and that it never wrote.
+ * Merges another line of an epic's history into ours. Every clone that does so, in any order, makes the same commit,
+ * unless the other line holds ledger rows that are this clone's `own` and that it never wrote.
  */
-export async function mergeHistory(
-  git: GitEngine,
+export function mergeHistory(
+  ports: RefWaitPorts & { readonly git: GitEngine },
   epic: EpicId,
   theirs: Oid,
   own: OwnRows = noRows,
 ): Promise<Merged> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await mergeOnce(git, epic, theirs, own);
-    } catch (error) {
-      if (!hasCode(error, 'REF_CONFLICT') || attempt >= 20) throw error;
-    }
-  }
+  return retryOnConflict(ports, () => mergeOnce(ports.git, epic, theirs, own));
 }
 
 async function mergeOnce(git: GitEngine, epic: EpicId, theirs: Oid, own: OwnRows): Promise<Merged> {
@@ -48,13 +43,13 @@ async function mergeOnce(git: GitEngine, epic: EpicId, theirs: Oid, own: OwnRows
   const other = await readEnd(git, epic, theirs);
   const rows = mine === null ? {} : await reconcileOwn(git, epic, { mine, other, own });
   const setBack = Object.keys(rows);
-  if (isNewer && (mine === null || (setBack.length === 0 && !falls(mine, other)))) {
+  if (isNewer && (mine === null || (setBack.length === 0 && !hasLowerUsage(mine, other)))) {
     await git.moveRefs([{ ref, from: ours, to: theirs }]);
     return { tip: theirs, how: 'fast-forward', setBack: [] };
   }
-  if (ours === null || mine === null) throw new Error('a merge of fewer than two');
+  if (ours === null || mine === null) throw new Error('a merge needs two sides');
   const [newer, older] = compareCommits(mine.commit, other.commit) > 0 ? [mine, other] : [other, mine];
-  // A side that was saved under a former name has another folder, which is not continued.
+  // A side saved under a former name has another folder, which is not continued.
   const base = newer.document.epicId === epic ? newer.commit.tree : null;
   const beside = base === null ? [] : await listBeside(git, base, epic);
   const olderFiles = [
@@ -62,10 +57,10 @@ async function mergeOnce(git: GitEngine, epic: EpicId, theirs: Oid, own: OwnRows
     ...(await readRunFiles(git, older.commit.tree, older.document.epicId)),
   ];
   const { document, commit } = composeMerge(epic, newer, older, beside, olderFiles, rows);
-  // Every clone would refuse to read it, this one included.
+  // No clone could read it, not even this one.
   if (formatDocument(document).length > maxJoinedBytes)
-    throw new OrchError('INTEGRITY', `${epic} with what the remote has of it is too large to store`, {
-      hint: 'Yours is as it was. See what the remote has with: git show --stat',
+    throw new OrchError('INTEGRITY', `${epic} is too large to store together with the remote's version`, {
+      hint: `Your version is unchanged. Inspect the remote one with: git show --stat ${theirs}`,
       data: { epicId: epic, commit: theirs },
     });
   const parents = [ours, theirs].sort();
@@ -73,7 +68,7 @@ async function mergeOnce(git: GitEngine, epic: EpicId, theirs: Oid, own: OwnRows
   return { tip: tip ?? ours, how: 'merged', setBack };
 }
 
-/** Ours may be damaged: a newer line that is whole then replaces it. */
+/** Ours may be damaged: then a newer line that is complete replaces it. */
 async function readOurSide(git: GitEngine, epic: EpicId, oid: Oid, isNewer: boolean): Promise<Saved | null> {
   try {
     return await readEnd(git, epic, oid);
@@ -83,8 +78,8 @@ async function readOurSide(git: GitEngine, epic: EpicId, oid: Oid, isNewer: bool
   }
 }
 
-/** Has a writer used less than we know? No honest clone that went on from our checkpoint says so. */
-function falls(ours: Saved, theirs: Saved): boolean {
+/** Has a writer used less than we know? No honest clone that continued from our checkpoint says so. */
+function hasLowerUsage(ours: Saved, theirs: Saved): boolean {
   return Object.entries(ours.document.state.ledger).some(([writer, { value }]) => {
     const after = lookUp(theirs.document.state.ledger, writer)?.value ?? emptyRow;
     return exceeds(usedBy(value), usedBy(after));

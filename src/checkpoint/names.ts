@@ -1,7 +1,7 @@
 import { add } from 'date-fns/add';
 import { hasCode, OrchError } from '../errors.ts';
 import { isRunId } from '../ids.ts';
-import { sessionsOf } from '../state/run.ts';
+import { sessionsOf } from '../state/runs.ts';
 import type { EpicId, Millis, SessionId } from '../types.ts';
 import { type Checkpoint, type Found, walkEpic } from './list.ts';
 import { readTip, type StorePorts } from './tip.ts';
@@ -18,10 +18,7 @@ export type Name =
 
 const agoUnits: Record<string, string> = { s: 'seconds', m: 'minutes', h: 'hours', d: 'days', w: 'weeks' };
 
-/**
- * Reads a name: `58`, `latest`, `latest~2`, `green`, `s7`, `2h ago`, a run's id, an id, a commit, or the beginning of
- * either.
- */
+/** Parses `58`, `latest`, `latest~2`, `green`, `s7`, `2h ago`, a run's id, an id, a commit, or the start of either. */
 export function parseName(text: string, now: Millis): Name {
   const name = text.trim();
   const latest = /^latest(?:~(\d{1,9}))?$/.exec(name);
@@ -36,21 +33,21 @@ export function parseName(text: string, now: Millis): Name {
   if (ago && unit) return { kind: 'before', at: add(now, { [unit]: -Number(ago[1]) }).getTime() };
   if (/^(ckpt-[0-9a-z-]*|[a-z0-9]{4,64})$/.test(name)) return { kind: 'prefix', text: name };
   throw new OrchError('USAGE', `${JSON.stringify(text.slice(0, 80))} does not name a checkpoint`, {
-    hint: 'Use a number, latest, latest~2, green, s7, "2h ago", the id of a run, an id, a commit, or the beginning of one',
+    hint: 'Use a number, latest, latest~2, green, s7, "2h ago", a run id, a checkpoint id, a commit, or the start of one.',
   });
 }
 
-/** Does a checkpoint's id begin like this, with or without its `ckpt-` and number? */
+/** Does the checkpoint's id start like this, with or without `ckpt-` and its number? */
 function hasPrefix({ id }: Checkpoint, text: string): boolean {
   return id.startsWith(text) || (id.split('-')[2] ?? '').startsWith(text);
 }
 
-/** Does this name its commit, in full or by a beginning long enough to be meant as one? */
+/** Does the text name its commit, in full or by at least seven digits? */
 function isCommit(commit: Found['commit'], text: string): boolean {
   return /^[0-9a-f]{7,64}$/.test(text) && commit.oid.startsWith(text);
 }
 
-/** Is this the checkpoint that is meant? */
+/** Is this the named checkpoint? */
 function matches(
   name: Name,
   { checkpoint, commit, index }: Found,
@@ -75,8 +72,8 @@ function matches(
 }
 
 /**
- * Finds a checkpoint by its name. Numbers are labels: two machines may have given the same one before they met.
- * So where the history has a merge, the search goes on for a second one, and two are an error that lists them.
+ * Finds a checkpoint by name. Numbers are labels: two machines may have used the same one before they synced. So in a
+ * history with merges the search continues for a second match, and two are an error that lists them.
  */
 export async function findCheckpoint(ports: StorePorts, epic: EpicId, text: string): Promise<Found> {
   const name = parseName(text, ports.clock.now());
@@ -92,14 +89,14 @@ export async function findCheckpoint(ports: StorePorts, epic: EpicId, text: stri
     if (!hasCode(error, 'INTEGRITY') || found.length === 0) throw error;
   }
   const [first, ...others] = found;
-  // The one that is meant may be the one that cannot be read.
+  // The named one may be the one that cannot be read.
   if (first === undefined) throw damage[0] ?? notFound(epic, text, name);
   if (others.length > 0) throw ambiguous(epic, text, found);
   return first;
 }
 
-/** What names it and no other: its number, or its id where another machine gave the same number. */
-export async function nameAlone(ports: StorePorts, { epicId, seq, id }: Checkpoint): Promise<string> {
+/** A name that only this checkpoint has: its number, or its id if another machine used the same number. */
+export async function nameUniquely(ports: StorePorts, { epicId, seq, id }: Checkpoint): Promise<string> {
   try {
     await findCheckpoint(ports, epicId, String(seq));
     return String(seq);
@@ -109,7 +106,7 @@ export async function nameAlone(ports: StorePorts, { epicId, seq, id }: Checkpoi
   }
 }
 
-/** The sessions in which a run of a plan was worked on, as far as the epic's newest checkpoint knows them. */
+/** The sessions that worked on a run of a plan, as far as the epic's newest checkpoint lists them. */
 export async function readSessionsOf(
   ports: StorePorts,
   epic: EpicId,
@@ -118,15 +115,15 @@ export async function readSessionsOf(
   return sessionsOf((await readTip(ports, epic)).state.runs, run);
 }
 
-/** So far back the last work is looked for. */
+/** How many checkpoints are searched for the last work. */
 export const searchedBack = 500;
 
-/** Did work make it? Recoveries and merges say what is known, not what the files were. */
+/** Was it made during work? Recoveries and merges record what is known, not what the files were. */
 export function isWork({ trigger }: Checkpoint): boolean {
   return trigger !== 'recovery' && trigger !== 'merge';
 }
 
-/** The newest checkpoint that work made, of a session or of any, behind a place. */
+/** The newest checkpoint made during work, of one session or of any, after a position. */
 export async function findWork(
   ports: StorePorts,
   epic: EpicId,
@@ -139,12 +136,12 @@ export async function findWork(
   return null;
 }
 
-/** Of a session only the last checkpoint counts. */
+/** Only the last checkpoint of a session counts. */
 function isSame(name: Name, a: Found, b: Found): boolean {
   return name.kind === 'session' && a.checkpoint.sessionId === b.checkpoint.sessionId;
 }
 
-/** Can nothing older match as well? In an unmerged history numbers only fall. */
+/** Can nothing older match as well? Without merges, numbers only fall. */
 function isAlone(name: Name, { checkpoint, commit, merged }: Found): boolean {
   if (['latest', 'green', 'before', 'run'].includes(name.kind)) return true;
   if (merged) return false;
@@ -155,7 +152,7 @@ function notFound(epic: EpicId, text: string, name: Name): OrchError {
   const message =
     name.kind === 'green' ? `${epic} has no green checkpoint yet` : `${epic} has no checkpoint "${text}"`;
   return new OrchError('CHECKPOINT_NOT_FOUND', message, {
-    hint: `See what there is with: orch checkpoint list --epic ${epic}`,
+    hint: `List its checkpoints with: orch checkpoint list --epic ${epic}`,
     data: { epicId: epic, name: text },
   });
 }
@@ -166,7 +163,7 @@ function ambiguous(epic: EpicId, text: string, found: readonly Found[]): OrchErr
     'CHECKPOINT_AMBIGUOUS',
     `"${text}" names ${ids.length} checkpoints of ${epic}: ${ids.slice(0, 8).join(', ')}`,
     {
-      hint: 'Name the one you mean by its id',
+      hint: 'Name the one you mean by its id.',
       data: { epicId: epic, name: text, ids },
     },
   );

@@ -1,21 +1,21 @@
-import { isAbove, type Tier } from '../cost/context.ts';
+import { isTierAbove, type Tier } from '../cost/context-window.ts';
 import { spentIn } from '../cost/money.ts';
 import { budgetOf, readCurrent } from '../state/current.ts';
 import type { Event, Fact } from '../state/facts.ts';
 import type { State } from '../state/lists.ts';
-import { findDoneTask } from '../state/run.ts';
+import { findDoneTask } from '../state/runs.ts';
 import type { Micros, Millis, Trigger } from '../types.ts';
 import { formatUsd } from '../units.ts';
-import type { Saved } from './read.ts';
+import type { Saved } from './read-base.ts';
 
-/** When checkpoints are made without being asked for. */
+/** When checkpoints are made automatically. */
 export type Policy = {
   /** Null: no timer. */
   readonly interval: Millis | null;
   readonly on: readonly Trigger[];
   /** Fractions of the budget, each once. */
   readonly cost: readonly number[];
-  /** What is done when the agent's context window fills up; a checkpoint, where it is not said. */
+  /** What to do when the agent's context window fills up; by default a checkpoint. */
   readonly context?: { readonly critical: ContextAction; readonly emergency: ContextAction };
 };
 
@@ -27,21 +27,21 @@ export const defaultPolicy: Policy = {
   cost: [0.8],
 };
 
-/** These are made whatever the policy says. */
+/** Made whatever the policy says. */
 const always: readonly Trigger[] = ['pause', 'complete', 'budget', 'recovery', 'manual', 'merge'];
 
 export function isOn(policy: Policy, trigger: Trigger): boolean {
   return always.includes(trigger) || policy.on.includes(trigger);
 }
 
-/** What an epic looks like to somebody who has to decide: the newest checkpoint, and what came since. */
+/** An epic as decisions see it: the newest checkpoint, and what came after it. */
 export type View = {
   readonly saved: Saved | null;
-  /** What stands in the journals and in no checkpoint yet. */
+  /** What the journals hold that is in no checkpoint yet. */
   readonly pending: readonly Event[];
-  /** With all that is pending. */
+  /** Including everything pending. */
   readonly state: State;
-  /** What whoever asks knew when they last looked; what is saved, where they never did. */
+  /** The state the caller saw last; defaults to the saved one. */
   readonly seen?: State;
 };
 
@@ -56,8 +56,8 @@ export type Verdict = {
 const warnAt = 0.8;
 
 /**
- * What is to be done now. It compares the newest checkpoint with the present state, so that "once per crossing" needs
- * no memory of its own.
+ * Decides what to do now. Compares the newest checkpoint with the current state, so that "once per crossing" needs no
+ * memory of its own.
  */
 export function decide(policy: Policy, view: View, now: Millis): Verdict {
   const spent = spentIn(view.state.ledger);
@@ -91,7 +91,7 @@ function findTrigger(policy: Policy, view: View, stop: Stop | null, now: Millis)
   return isDue(policy, view, now) ? { trigger: 'interval', reason: null } : null;
 }
 
-/** Does the newest checkpoint know already that the money is gone? */
+/** Does the newest checkpoint already record that the budget is used up? */
 function isSavedPastBudget({ saved, state }: View): boolean {
   const limit = budgetOf(state);
   return (
@@ -102,7 +102,7 @@ function isSavedPastBudget({ saved, state }: View): boolean {
   );
 }
 
-/** The trigger a fact pulls by itself. */
+/** The trigger of a single fact. */
 function triggerOf(fact: Fact, state: State): Trigger | null {
   switch (fact.kind) {
     case 'session_failed':
@@ -123,12 +123,12 @@ function isDoneTask(value: unknown): boolean {
   return typeof value === 'object' && value !== null && 'status' in value && value.status === 'done';
 }
 
-/** Is this much of the budget spent? By the state's own budget, where no other is given. */
+/** Is this much of the budget spent? Uses the state's own budget unless another is given. */
 function isCrossed(state: State, fraction: number, limit = budgetOf(state)): boolean {
   return limit !== null && spentIn(state.ledger) >= limit * fraction;
 }
 
-/** By its own budget and by the present one: whether that was raised or lowered since, a crossing is a new one. */
+/** Compares with the old budget and the current one: after the budget changed, a crossing is new. */
 function isKnownToCross(before: State, fraction: number, limit: Micros | null): boolean {
   return isCrossed(before, fraction) && isCrossed(before, fraction, limit);
 }
@@ -140,37 +140,37 @@ function findCrossing(policy: Policy, { saved, state }: View): string | null {
   const crossed = policy.cost.filter((fraction) => isCrossed(state, fraction) && !isKnown(fraction));
   if (crossed.length === 0 || limit === null) return null;
   const spent = spentIn(state.ledger);
-  return `${Math.floor((spent / limit) * 100)} % of the budget spent: ${formatUsd(spent)} of ${formatUsd(limit)}`;
+  return `${Math.floor((spent / limit) * 100)}% of the budget spent: ${formatUsd(spent)} of ${formatUsd(limit)}`;
 }
 
-/** What the policy wants at a tier; nothing below the two that are close to the end. */
+/** The policy's action for a tier; nothing below the top two. */
 function actionAt({ context }: Policy, tier: Tier): ContextAction {
   if (tier === 'EMERGENCY') return context?.emergency ?? 'checkpoint';
   return tier === 'CRITICAL' ? (context?.critical ?? 'checkpoint') : 'log';
 }
 
-/** Has the window filled up to a tier that the newest checkpoint does not know of yet? */
+/** Has the window reached a tier that the newest checkpoint does not have yet? */
 function findTierCrossing(policy: Policy, { saved, state }: View): string | null {
   const now = readCurrent(state, 'contextWindow');
   const before = saved && readCurrent(saved.document.state, 'contextWindow');
-  // Another session of the agent's begins with a window of its own.
+  // A new conversation of the agent starts with an empty window.
   const known = before?.agentSession === now?.agentSession ? (before?.tier ?? null) : null;
-  if (now === null || actionAt(policy, now.tier) === 'log' || !isAbove(now.tier, known)) return null;
-  return `Context window ${now.tier}: ${Math.floor(now.fill * 100)} % full`;
+  if (now === null || actionAt(policy, now.tier) === 'log' || !isTierAbove(now.tier, known)) return null;
+  return `Context window ${now.tier}: ${Math.floor(now.fill * 100)}% full`;
 }
 
-/** Is an agent to stop because its own context window is nearly full? */
+/** The agent's context window if the policy wants the agent to stop because of it; else null. */
 export function findFullContext(policy: Policy, state: State, agentSessions: readonly string[]) {
   const now = readCurrent(state, 'contextWindow');
   if (now === null || !agentSessions.includes(now.agentSession)) return null;
   return actionAt(policy, now.tier) === 'stop' ? now : null;
 }
 
-/** Is a checkpoint due by the clock, and is there something to put in it? */
+/** Is a checkpoint due by the clock, with something to put in it? */
 function isDue({ interval }: Policy, { saved, pending }: View, now: Millis): boolean {
   const [first] = pending;
   if (interval === null || first === undefined || !pending.some(({ fact }) => isWork(fact))) return false;
-  // A clock that was set back must not keep checkpoints from being made until it has caught up.
+  // A clock that was set back must not prevent checkpoints until it has caught up.
   return Math.abs(now - (saved?.commit.authoredAt ?? first.at)) >= interval;
 }
 
@@ -178,7 +178,7 @@ function isWork({ kind }: Fact): boolean {
   return !kind.startsWith('session_');
 }
 
-/** The trigger that calls for a checkpoint now, or null where none does. */
+/** The trigger that calls for a checkpoint now; null if there is none. */
 export function shouldCheckpoint(policy: Policy, view: View, now: Millis): Trigger | null {
   return decide(policy, view, now).checkpoint?.trigger ?? null;
 }

@@ -1,20 +1,20 @@
 import { hasCode, isOrchError, OrchError } from '../errors.ts';
 import type { Commit, GitEngine } from '../git/engine.ts';
-import { readCommit } from '../git/read.ts';
+import { findBrokenLink } from '../git/objects/reachable.ts';
+import { readCommit } from '../git/objects/read-objects.ts';
 import type { Repository } from '../git/repository.ts';
-import { snapshotRef } from '../git/snapshot-ref.ts';
-import { findBrokenLink } from '../git/storage.ts';
+import { snapshotRef } from '../git/snapshot/snapshot-message.ts';
 import { parseOid, seqOf } from '../ids.ts';
 import type { CheckpointId, EpicId, Oid } from '../types.ts';
 import { toUsd } from '../units.ts';
-import { findBriefFault } from './brief/check.ts';
-import type { CheckpointDocument } from './document.ts';
-import { readForgotten } from './forgotten.ts';
-import { findEpic, walkEpicCommits } from './list.ts';
-import { type MessageContent, parseMessage } from './message.ts';
-import { readSaved } from './read.ts';
+import { findBriefFault } from './brief/write-brief.ts';
+import { readDeletedRefs } from './deleted-refs.ts';
+import type { CheckpointDocument } from './document/document.ts';
+import { type MessageContent, parseMessage } from './document/message.ts';
+import { epicRef } from './document/names-in-git.ts';
+import { readEpicRef, walkEpicCommits } from './list.ts';
+import { readSaved } from './read-base.ts';
 import type { StorePorts } from './tip.ts';
-import { epicRef } from './tree.ts';
 
 export type DamagedCheckpoint = {
   readonly epicId: EpicId;
@@ -24,11 +24,11 @@ export type DamagedCheckpoint = {
   readonly problem: string;
 };
 
-/** Something worth knowing of a checkpoint that is as it was written. */
+/** Something worth knowing about an undamaged checkpoint. */
 export type Remark = {
   readonly epicId: EpicId;
   readonly id: CheckpointId;
-  /** `snapshot`: it is not here, because it expired or was never fetched. `brief`: it says something else. */
+  /** `snapshot`: not here, because it expired or was never fetched. `brief`: differs from the state. */
   readonly about: 'snapshot' | 'brief';
   readonly remark: string;
 };
@@ -39,46 +39,46 @@ export type Verification = {
   readonly remarks: readonly Remark[];
 };
 
-/** How many are read at once: git answers faster than it can be asked one by one. */
+/** How many checkpoints are read at once: git answers faster than one request at a time. */
 const window = 64;
 
-/** Reads every checkpoint of an epic from its newest back, and says which are not as they were written. */
-export async function verifyEpic(ports: StorePorts, epic: EpicId): Promise<Verification> {
+/** Reads every checkpoint of an epic, newest first, and lists those that are damaged. */
+async function verifyEpic(ports: StorePorts, epic: EpicId): Promise<Verification> {
   const { git } = ports;
-  const tip = await findEpic(git, epic);
-  const forgotten = readForgotten(ports.home);
+  const tip = await readEpicRef(git, epic);
+  const forgotten = readDeletedRefs(ports.home);
   const damaged: DamagedCheckpoint[] = [];
   const remarks: Remark[] = [];
   let checked = 0;
   let waiting: Promise<Result>[] = [];
-  const settle = async () => {
+  const collect = async () => {
     for (const result of await Promise.all(waiting)) {
       if (result.damaged) damaged.push(result.damaged);
       remarks.push(...result.remarks);
     }
     waiting = [];
   };
-  const complain = (error: unknown) => {
+  const reportDamage = (error: unknown) => {
     checked++;
     damaged.push(describeDamage(epic, objectOf(error) ?? tip, null, error));
   };
   try {
-    for await (const commit of walkEpicCommits(ports, epic, complain)) {
+    for await (const commit of walkEpicCommits(ports, epic, reportDamage)) {
       const said = parseMessage(commit.message);
-      if (said === null) continue; // somebody else's commit: nothing of ours to check
+      if (said === null) continue; // not made by orch
       checked++;
       waiting.push(verifyOne(ports, epic, commit, said, forgotten, checked === 1));
-      if (waiting.length >= window) await settle();
+      if (waiting.length >= window) await collect();
     }
-    await settle();
+    await collect();
   } catch (error) {
-    await settle();
-    complain(error); // the history itself is broken here; what is older cannot be reached
+    await collect();
+    reportDamage(error); // the history itself is broken here; older checkpoints cannot be reached
   }
   return { checked, damaged, remarks };
 }
 
-/** The same, and, where git is at hand, that everything else in their trees is there too. */
+/** The same and, with native git, that everything else in their trees exists. */
 export async function verifyWhole(
   ports: StorePorts & { readonly repository: Repository },
   epicId: EpicId,
@@ -91,7 +91,7 @@ export async function verifyWhole(
   return { ...found, damaged: [{ epicId, commit, id: null, code: 'INTEGRITY', problem }] };
 }
 
-type Forgotten = ReturnType<typeof readForgotten>;
+type Forgotten = ReturnType<typeof readDeletedRefs>;
 type Result = { readonly damaged: DamagedCheckpoint | null; readonly remarks: readonly Remark[] };
 
 async function verifyOne(
@@ -106,10 +106,12 @@ async function verifyOne(
     const saved = await readSaved(git, epicId, await readCommit(git, oid));
     const differing = findDifference({ id, ...said }, saved.document);
     if (differing !== null)
-      throw new OrchError('INTEGRITY', `the message of ${oid} and its document differ in ${differing}`);
+      throw new OrchError('INTEGRITY', `the message and the document of ${oid} differ in ${differing}`);
     const fault = await findBriefFault(git, saved, isNewest);
     if (fault?.kind === 'damaged') throw new OrchError('INTEGRITY', `its brief: ${fault.problem}`);
-    const brief = fault ? 'its brief is not what its state gives: another orch may have written it' : null;
+    const brief = fault
+      ? 'its brief differs from its state: another version of orch may have written it'
+      : null;
     const snapshot = await remarkOnSnapshot(git, forgotten, epicId, saved.document);
     const remarks: Remark[] = [];
     if (brief) remarks.push({ epicId, id, about: 'brief', remark: brief });
@@ -120,7 +122,7 @@ async function verifyOne(
   }
 }
 
-/** That a snapshot is not here is no damage: it is let go of after a while, and need not be fetched. */
+/** A missing snapshot is not damage: snapshots expire, and need not be fetched. */
 async function remarkOnSnapshot(
   git: GitEngine,
   forgotten: Forgotten,
@@ -134,15 +136,15 @@ async function remarkOnSnapshot(
   } catch (error) {
     if (!hasCode(error, 'INTEGRITY')) throw error;
     const ref = snapshotRef(epic, sessionId);
-    // A ref that is here leads to all of its session's snapshots: then it should be there too.
+    // A ref that is here leads to all of its session's snapshots, so this one should be here too.
     if ((await git.readRef(ref)) !== null) throw error;
     return forgotten.has(ref)
       ? 'its snapshot has expired'
-      : 'its snapshot is not here: not fetched, or expired elsewhere';
+      : 'its snapshot is not here: it was not fetched, or expired elsewhere';
   }
 }
 
-/** What a message says that its document does not. */
+/** The first field in which a message and its document differ. */
 function findDifference(said: MessageContent, document: CheckpointDocument): string | null {
   const same: { readonly [what: string]: boolean } = {
     seq: document.seq === seqOf(said.id),

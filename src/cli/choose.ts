@@ -1,24 +1,17 @@
-import { epicNotFound } from '../checkpoint/list.ts';
-import { OrchError, systemCode } from '../errors.ts';
+import { OrchError } from '../errors.ts';
 import { isRunId } from '../ids.ts';
-import type { Orch } from '../orch.ts';
-import { type EpicView, epicExists, readView } from '../session/context.ts';
-import { listWaiting } from '../session/fate.ts';
-import type { Place } from '../session/here.ts';
-import { rememberUsed } from '../session/last-used.ts';
 import {
+  type Destination,
   type EpicChoice,
-  findOwn,
-  findRunning,
-  readAllViews,
-  resolveEpic,
-  resolvePlace,
+  findEpic,
+  findEpicOfRun,
+  type Orch,
+  resolveDestination,
   type UnreadableEpic,
-} from '../session/resolve.ts';
-import { sessionsOf } from '../state/run.ts';
+} from '../index.ts';
 import type { EpicId } from '../types.ts';
-import type { Context } from './run.ts';
-import { type Call, type OptionSpec, textOf } from './spec.ts';
+import type { Context } from './run-command.ts';
+import { type Call, type OptionSpec, readText } from './spec.ts';
 
 export const epicOption = (description = 'the epic'): OptionSpec => ({
   flags: '-e, --epic <id>',
@@ -26,16 +19,23 @@ export const epicOption = (description = 'the epic'): OptionSpec => ({
   names: 'epic',
 });
 
-/** The epic that is named, be it as an argument or as an option. */
-export function namedEpic(call: Call): string | undefined {
-  const option = textOf(call, 'epic');
+/** For commands that can set the budget of their epic. */
+export const budgetOption: OptionSpec = {
+  flags: '-b, --budget <usd>',
+  description: "the epic's budget: 20 in total, +20 on top of what is spent, none for no limit",
+};
+
+/** Reads the epic's name, given as an argument or as an option. */
+export function readEpicName(call: Call): string | undefined {
+  const option = readText(call, 'epic');
   if (option !== undefined && call.argument !== undefined && option !== call.argument)
-    throw new OrchError('USAGE', `two epics are named: ${call.argument} and ${option}`, {
-      hint: 'Name the one you mean',
+    throw new OrchError('USAGE', `two epics given: ${call.argument} and ${option}`, {
+      hint: 'Name only one',
     });
   return option ?? call.argument;
 }
 
+/** How orch chose the epic; nothing is printed for the reasons that are missing. */
 const reasons: { readonly [B in EpicChoice['because']]?: string } = {
   config: 'from the config',
   name: 'named after this plan or spec; choose another with --epic',
@@ -46,16 +46,13 @@ const reasons: { readonly [B in EpicChoice['because']]?: string } = {
   request: 'named after the request',
 };
 
-/** Says which epic is meant where the user did not. */
-export function tellChoice({ out, json }: Context, { epic, because }: EpicChoice): void {
+/** Prints which epic orch chose, if the user named none. */
+export function printChoice({ out, json }: Context, { epic, because }: EpicChoice): void {
   const why = reasons[because];
-  if (why && !json) out.tell(out.paint('dim', `epic ${epic} (${why})`));
+  if (why && !json) out.inform(out.paint('dim', `epic ${epic} (${why})`));
 }
 
-/**
- * The epic a command means. That of the session it was started in, or of the one which runs here, comes before all
- * that is only guessed.
- */
+/** Finds the epic a command is about, and prints it if the user named none. */
 export async function chooseEpic(
   context: Context,
   orch: Orch,
@@ -63,18 +60,13 @@ export async function chooseEpic(
   create: boolean,
   request: string | null = null,
 ): Promise<EpicId> {
-  if (given === undefined && !context.settings.epic) {
-    const { session } = context.settings;
-    const own = session && (await findOwn(orch, session));
-    const running = own || findRunning(orch, null);
-    if (running) return running.epic;
-  }
-  const choice = await resolveEpic(orch, { given, environment: context.settings.epic, create, request });
-  tellChoice(context, choice);
+  const { epic: environment, session } = context.settings;
+  const choice = await findEpic(orch, { given, environment, session, create, request });
+  printChoice(context, choice);
   return choice.epic;
 }
 
-/** The epic that a checkpoint is to be found on by its name: a run's id names its epic too. */
+/** Finds the epic of a named checkpoint; a run's id determines its epic. */
 export async function chooseEpicOf(
   context: Context,
   orch: Orch,
@@ -83,63 +75,31 @@ export async function chooseEpicOf(
 ): Promise<EpicId> {
   if (given !== undefined || name === undefined || !isRunId(name))
     return chooseEpic(context, orch, given, false);
-  const { views, unreadable } = await readAllViews(orch);
-  const found = views.find(({ state }) => sessionsOf(state.runs, name).size > 0);
-  if (found) return found.epic;
-  tellUnreadable(context, unreadable);
-  throw new OrchError('CHECKPOINT_NOT_FOUND', `there is no run ${name} here`, {
-    hint: 'See the runs of an epic with: orch run --list -e EPIC',
+  const { epic, unreadable } = await findEpicOfRun(orch, name);
+  if (epic) return epic;
+  printUnreadable(context, unreadable);
+  throw new OrchError('CHECKPOINT_NOT_FOUND', `no run ${name} in this clone`, {
+    hint: 'List the runs of an epic: orch run --list -e EPIC',
     data: { run: name },
   });
 }
 
-/** Where a command's facts go; `name` is what the work is called, where it has a name of its own. */
+/** Finds where a command's facts go; `name` is the work's own name, such as a spec's. */
 export async function choosePlace(
   context: Context,
   orch: Orch,
   given: string | undefined,
   name?: string,
-): Promise<Place> {
+): Promise<Destination> {
   const { epic: environment, session } = context.settings;
   const question = { given, environment, session, name, create: true, agent: null };
-  const { place, choice } = await resolvePlace(orch, question);
-  tellChoice(context, choice);
-  return place;
+  const { destination, choice } = await resolveDestination(orch, question);
+  printChoice(context, choice);
+  return destination;
 }
 
-/**
- * For the next command on this branch that names no epic. What was recorded is on disk by now: whoever was told that it
- * failed would do it again.
- */
-export async function rememberEpic(orch: Orch, epic: EpicId): Promise<void> {
-  try {
-    const { branch } = await orch.git.readHead();
-    rememberUsed(orch.disk, orch.home, branch, epic);
-  } catch (error) {
-    if (systemCode(error) === null) throw error;
-    orch.report(`the epic is not remembered for this branch: ${(error as Error).message}`); // it has a code, so it is one
-  }
-}
-
-/** An epic that there is. */
-export async function viewEpic(context: Context, orch: Orch, given: string | undefined): Promise<EpicView> {
-  const view = await readView(orch, await chooseEpic(context, orch, given, false));
-  const isAwaited = listWaiting(orch.home).some(({ epic }) => epic === view.epic);
-  if (!epicExists(view) && !isAwaited) throw epicNotFound(view.epic);
-  tellDamage(context, view);
-  return view;
-}
-
-/** Says which epics could not be read at all, and why. */
-export function tellUnreadable({ out, json }: Context, unreadable: readonly UnreadableEpic[]): void {
+/** Prints which epics could not be read, and why. */
+export function printUnreadable({ out, json }: Context, unreadable: readonly UnreadableEpic[]): void {
   if (json) return;
-  for (const { epicId, message } of unreadable) out.tell(`orch: ${epicId} cannot be read: ${message}`);
-}
-
-/** Says what of an epic could not be read, and is missing from what is shown of it. */
-export function tellDamage({ out }: Context, { epic, tip }: EpicView): void {
-  for (const { commit, problem } of tip.damage) {
-    out.tell(`orch: ${epic}: a checkpoint could not be read (${commit.slice(0, 12)}: ${problem})`);
-  }
-  if (tip.damage.length > 0) out.tell(`      Look closer with: orch checkpoint verify --epic ${epic}`);
+  for (const { epicId, message } of unreadable) out.inform(`orch: ${epicId} cannot be read: ${message}`);
 }

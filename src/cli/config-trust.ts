@@ -1,13 +1,10 @@
-import { configFile } from '../config.ts';
-import type { Claim, Orch } from '../orch.ts';
-import { isFromInside } from '../session/origin.ts';
-import { catchSignals } from '../system/signals.ts';
-import { askYesNo, canAsk } from './ask.ts';
+import { type Claim, configFile, isFromInside, type Orch } from '../index.ts';
+import { askOrSignal, canAsk } from './confirm.ts';
 import { flatten } from './output.ts';
-import type { Context } from './run.ts';
+import type { Context } from './run-command.ts';
 
-/** Approves what the repository's config asks for, and nothing else; it shows all of it, and asks. */
-export const approveCommand = 'orch init --no-claude --no-codex';
+/** Approves the settings in the repository's config, and nothing else; it shows them all, and asks. */
+const approveCommand = 'orch init --no-claude --no-codex';
 
 /** `redact.presets: false (whether known secrets are kept out of what orch records)` */
 export function showClaim({ key, value, asks }: Claim): string {
@@ -15,24 +12,21 @@ export function showClaim({ key, value, asks }: Claim): string {
 }
 
 /**
- * Settings of the repository that are the user's to decide: asks about them once, and remembers a yes. Where nobody can
- * be asked, and for an agent, orch's defaults stay, and it says so.
+ * Asks once about settings of the repository that only the user may approve, and remembers a yes. Agents, and calls
+ * without a terminal, get orch's defaults and a message that says so.
  */
-export async function settleConfig({ out, json, settings }: Context, orch: Orch): Promise<void> {
+export async function approveConfig({ out, json, settings }: Context, orch: Orch): Promise<void> {
   const claims = await orch.listUnapproved();
   if (claims.length === 0) return;
-  const names = claims.map(({ key }) => key).join(', ');
   if (!json && !out.isQuiet && canAsk() && !settings.byAgent && !isFromInside(orch.home)) {
-    out.tell(`${configFile} came with this repository, and sets:`);
-    for (const claim of claims) out.tell(`  ${showClaim(claim)}`);
-    const signals = catchSignals();
-    const isYes = await askYesNo('Use these settings in this clone?', signals.aborted).finally(
-      signals.release,
-    );
-    const caught = signals.caught();
-    // Nobody listens here any more: it ends the command as it would anywhere else.
-    if (caught !== null) process.kill(process.pid, caught.signal);
-    if (isYes) return orch.approveClaims(claims);
+    out.inform(`${configFile} came with this repository, and sets:`);
+    for (const claim of claims) out.inform(`  ${showClaim(claim)}`);
+    const answer = await askOrSignal('Use these settings in this clone?');
+    // The signal is no longer caught, so sending it again ends the command as usual.
+    if (typeof answer === 'string') process.kill(process.pid, answer);
+    if (answer === true) return orch.approveClaims(claims);
   }
-  if (!json) out.tell(`orch: ${names} in ${configFile} is not used until you approve it: ${approveCommand}`);
+  const names = claims.map(({ key }) => key).join(', ');
+  if (!json)
+    out.inform(`orch: ${names} in ${configFile} is not used until you approve it: ${approveCommand}`);
 }

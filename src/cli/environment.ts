@@ -1,22 +1,21 @@
 import { OrchError } from '../errors.ts';
-import { type EngineChoice, engineChoices } from '../git/open.ts';
 import { parseSessionId, parseWriterId } from '../ids.ts';
-import type { OrchOptions } from '../orch.ts';
+import { type EngineChoice, engineChoices, type OrchOptions } from '../index.ts';
 import { realClock } from '../system/clock.ts';
-import type { EpicId, SessionId, WriterId } from '../types.ts';
+import type { SessionId, WriterId } from '../types.ts';
 
 type Variables = { readonly [name: string]: string | undefined };
 
-/** Every setting that comes from the environment. */
+/** Every setting from the environment. */
 export type Settings = Pick<OrchOptions, 'engine' | 'writer' | 'host' | 'clock'> & {
   readonly epic: string | undefined;
   /** The session this command was started in. */
   readonly session: SessionId | undefined;
-  /** Is it an agent that types? */
+  /** Did an agent run this command? */
   readonly byAgent: boolean;
-  /** May commands of the repository run without having been approved? */
+  /** May the repository's own commands run without approval? */
   readonly trusted: boolean;
-  /** The session this process is to work on for another, which went on. */
+  /** The session this background process supervises for the call that started it. */
   readonly background: SessionId | undefined;
 };
 
@@ -36,17 +35,6 @@ export function readSettings(env: Variables): Settings {
   };
 }
 
-/** What a command that runs in a session gets besides. */
-export function sessionEnvironment(epic: EpicId, session: SessionId, briefFile: string) {
-  // The last is this process's own: a call the command makes would take itself for the one in the background.
-  return {
-    ORCH_EPIC: epic,
-    ORCH_SESSION: session,
-    ORCH_BRIEF_FILE: briefFile,
-    ORCH_BACKGROUND: undefined,
-  };
-}
-
 function parseSession(text: string): SessionId {
   try {
     return parseSessionId(text);
@@ -62,14 +50,10 @@ function parseWriter(text: string): WriterId {
   try {
     return parseWriterId(text);
   } catch (cause) {
-    throw new OrchError(
-      'USAGE',
-      `ORCH_WRITER is ${JSON.stringify(text.slice(0, 80))}, which is not a writer id`,
-      {
-        hint: 'Use letters, digits, ".", "_" and "-", at most 64, such as ci-runner-1',
-        cause,
-      },
-    );
+    throw new OrchError('USAGE', `ORCH_WRITER is ${JSON.stringify(text.slice(0, 80))}, not a writer id`, {
+      hint: 'Use up to 64 letters, digits, ".", "_" and "-", such as ci-runner-1',
+      cause,
+    });
   }
 }
 
@@ -79,15 +63,15 @@ function parseEngine(text: string): EngineChoice {
   throw new OrchError(
     'USAGE',
     `ORCH_ENGINE is ${JSON.stringify(text)}; it can be ${engineChoices.join(', ')}`,
-    { hint: 'Leave it unset: auto is right nearly everywhere' },
+    { hint: 'Leave it unset: auto works nearly everywhere' },
   );
 }
 
-/** A clock that stands still, so that what is printed can be compared. */
+/** A clock that always shows the same time, so that output can be compared. */
 function fixedClock(text: string) {
   const at = Date.parse(text);
   if (Number.isNaN(at))
-    throw new OrchError('USAGE', `ORCH_NOW is ${JSON.stringify(text)}, which is not a time`, {
+    throw new OrchError('USAGE', `ORCH_NOW is ${JSON.stringify(text)}, not a time`, {
       hint: 'Give a time such as 2026-11-16T12:00:00Z, or leave it unset',
     });
   return { now: () => at, elapsed: realClock.elapsed };

@@ -8,21 +8,17 @@ export type Colour = keyof typeof colours;
 export type Output = {
   /** Data: standard output. */
   print(text: string): void;
-  /** Everything else: standard error. */
-  tell(text: string): void;
+  /** Everything else: standard error. Not printed with --quiet. */
+  inform(text: string): void;
   paint(colour: Colour, text: string): string;
   readonly columns: number;
-  /** Are only data and errors wanted? */
   readonly isQuiet: boolean;
 };
 
-/** A reader who left (`| head`), or a terminal that was closed. */
+/** The reader closed its end (`| head`), or the terminal was closed. */
 const gone = ['EPIPE', 'EIO'];
 
-/**
- * Writes all of it, also to a pipe that is slow. That nobody is there to read it any more is no error; it answers
- * whether somebody is.
- */
+/** Writes all of the text, even to a slow pipe. Returns false if the reader is gone, which is not an error. */
 export function writeTo(fd: number, text: string | Buffer): boolean {
   let bytes = typeof text === 'string' ? Buffer.from(text) : text;
   while (bytes.length > 0) {
@@ -38,16 +34,16 @@ export function writeTo(fd: number, text: string | Buffer): boolean {
   return true;
 }
 
-/** The colours of our own, and whatever else a terminal would obey, or show as another text. */
-const obeyed =
+/** Our own colours (captured), and every other character that a terminal would act on or use to disguise text. */
+const controls =
   /(\u001b\[(?:[012]|3[1236])m)|[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 
-/** Texts may come from other machines, which need not have cleaned them. */
+/** Removes control characters: texts from other machines may contain any. */
 export function makeShowable(text: string, coloured = false): string {
-  return text.replace(obeyed, (_, own: string | undefined) => (coloured && own) || '');
+  return text.replace(controls, (_, own: string | undefined) => (coloured && own) || '');
 }
 
-/** A text as part of a line: whatever it holds, it begins no line and no colour of its own. */
+/** Puts a text on one line, without colours or control characters. */
 export function flatten(text: string): string {
   const lines = text.split(/[\n\r\u2028\u2029]+/);
   const last = lines.length - 1;
@@ -58,7 +54,7 @@ export function flatten(text: string): string {
   return makeShowable(parts.join(' ').replaceAll('\t', ' '));
 }
 
-/** Is this a terminal? Asked in two steps: loading what knows it takes longer than to see that it is a pipe or a file. */
+/** Checks the file type first, because `isTTY` loads the tty module, which takes longer. */
 function isTerminal(fd: number): boolean {
   try {
     if (!fstatSync(fd).isCharacterDevice()) return false;
@@ -68,9 +64,9 @@ function isTerminal(fd: number): boolean {
   return fd === 1 ? process.stdout.isTTY === true : process.stderr.isTTY === true;
 }
 
-export type OutputOptions = { readonly color: boolean; readonly quiet: boolean };
+type OutputOptions = { readonly color: boolean; readonly quiet: boolean };
 
-/** The terminal, or whatever stands in its place. */
+/** Opens standard output and standard error, with colours only on a terminal that wants them. */
 export function openOutput(
   env: { readonly [name: string]: string | undefined },
   options: OutputOptions,
@@ -80,7 +76,7 @@ export function openOutput(
     print: (text) => {
       writeTo(1, `${makeShowable(text, coloured)}\n`);
     },
-    tell: (text) => {
+    inform: (text) => {
       if (!options.quiet) writeTo(2, `${makeShowable(text, coloured)}\n`);
     },
     paint: (colour, text) => (coloured ? `\u001b[${colours[colour]}m${text}\u001b[0m` : text),
@@ -95,22 +91,23 @@ function terminalColumns(): number | null {
 
 export type Column = { readonly align?: 'right'; readonly paint?: (text: string) => string };
 
-/** What a column is never cut below: a word's beginning and the mark of the cut. */
+/** No column is cut below this: the beginning of a word and the mark of the cut. */
 const narrowest = 4;
 
 /**
- * Rows in aligned columns; the last column takes what is left of the width, and is cut to it. Where that is not
- * enough, the widest of the others give way.
+ * Formats rows in aligned columns. The last column gets the rest of the width and is cut to it; if that is too little,
+ * the widest of the other columns shrink. With `paintHeader`, the first row is painted as a whole.
  */
 export function formatTable(
   texts: readonly (readonly string[])[],
   columns: readonly Column[],
   width: number,
+  paintHeader: ((line: string) => string) | null = null,
 ): string {
   const rows = texts.map((row) => row.map(flatten));
   const widths = columns.map((_, index) => Math.max(...rows.map((row) => columnsOf(row[index] ?? ''))));
   const last = columns.length - 1;
-  // A column that says nothing in any row takes no room at all.
+  // A column that is empty in every row takes no room.
   const isShown = columns.map((_, index) => index === last || (widths[index] ?? 0) > 0);
   const before = widths.slice(0, last).reduce((sum, each) => sum + (each > 0 ? each + 2 : 0), 0);
   widths[last] = Math.max(8, width - before);
@@ -120,16 +117,37 @@ export function formatTable(
     if ((others[widest] ?? 0) <= narrowest) break;
     widths[widest] = (widths[widest] ?? 0) - 1;
   }
-  const lines = rows.map((row) => {
-    const cells = columns.map(({ align, paint = (text) => text }, index) => {
+  const lines = rows.map((row, rowIndex) => {
+    const isHeader = paintHeader !== null && rowIndex === 0;
+    const cells = columns.map(({ align, paint }, index) => {
       const text = cutColumns(row[index] ?? '', widths[index] ?? 0);
       const padding = ' '.repeat(Math.max(0, (widths[index] ?? 0) - columnsOf(text)));
-      return align === 'right' ? padding + paint(text) : paint(text) + padding;
+      const painted = isHeader || !paint ? text : paint(text);
+      return align === 'right' ? padding + painted : painted + padding;
     });
-    return cells
-      .filter((_, index) => isShown[index])
-      .join('  ')
-      .trimEnd();
+    const shown = cells.filter((_, index) => isShown[index]);
+    const line = shown.join('  ').trimEnd();
+    return isHeader ? paintHeader(line) : line;
   });
   return lines.join('\n');
+}
+
+/** A table below a dim header, as wide as the terminal. */
+export function showTable(
+  { paint, columns: width }: Output,
+  header: readonly string[],
+  rows: readonly (readonly string[])[],
+  columns: readonly Column[],
+): string {
+  return formatTable([header, ...rows], columns, width, (line) => paint('dim', line));
+}
+
+/** One fact per line, with its name in front; those without a value are left out. */
+export function showFacts(
+  { paint, columns: width }: Output,
+  facts: readonly (readonly [name: string, value: string | null])[],
+  paintValue: (value: string) => string = (value) => value,
+): string {
+  const rows = facts.flatMap(([name, value]) => (value === null ? [] : [[name, value]]));
+  return formatTable(rows, [{ paint: (name) => paint('dim', name) }, { paint: paintValue }], width);
 }

@@ -1,4 +1,4 @@
-import type { Context } from './run.ts';
+import type { Context } from './run-command.ts';
 
 /** An option: `-e, --epic <id>`; without a `<value>` it is a switch. */
 export type OptionSpec = {
@@ -8,22 +8,22 @@ export type OptionSpec = {
   readonly names?: Named;
 };
 
-/** What a value names: a shell offers those there are. */
+/** What a value names, so that shell completion can list it. */
 export type Named = 'epic' | 'checkpoint';
 
 /** What was typed after a command: its argument, and its options by their long names. */
 export type Call = {
   readonly argument: string | undefined;
-  /** Every word of an argument that takes several, or the command behind `--`. */
+  /** Every word of an argument that takes several, or the command after `--`. */
   readonly rest: readonly string[];
-  /** The paths behind `--`, where the command takes some. */
+  /** The paths after `--`, if the command takes any. */
   readonly paths: readonly string[];
   readonly options: { readonly [name: string]: string | true | undefined };
 };
 
-/** A command, written down once: help, errors, completion and the fast path are all made of this. */
+/** Defines a command; help, errors and completion are all derived from it. Its name is in commands.ts. */
 export type CommandSpec = {
-  readonly name: string;
+  /** A few words for the list of commands; the description by default. */
   readonly summary?: string;
   readonly description: string;
   readonly argument?: {
@@ -36,32 +36,54 @@ export type CommandSpec = {
     readonly names?: Named;
   };
   readonly options: readonly OptionSpec[];
-  /** Is everything behind `--` a command to run? */
+  /** Is everything after `--` a command to run? */
   readonly takesCommand?: true;
-  /** Is everything behind `--` a path? */
+  /** Is everything after `--` a path? */
   readonly takesPaths?: true;
   readonly examples: readonly string[];
-  /** Gives an exit status; none is 0. */
+  /** Returns the exit status; undefined means 0. */
   run(context: Context, call: Call): Promise<number | undefined>;
 };
 
-/** A word with commands below it. */
+/** A command with its name and its heading in the help. */
+export type NamedSpec = CommandSpec & {
+  readonly name: string;
+  readonly heading: string;
+  /** Is it a shortcut for a command of a group under the same heading? */
+  readonly isShort?: boolean;
+};
+
+/** A command that has subcommands. */
 export type GroupSpec = {
   readonly name: string;
+  readonly heading: string;
   readonly summary: string;
   readonly description: string;
-  readonly commands: readonly CommandSpec[];
-  /** What the word alone means. */
+  readonly commands: readonly NamedSpec[];
+  /** The subcommand that the word alone means. */
   readonly initial?: string;
 };
 
-export type Spec = CommandSpec | GroupSpec;
+export type Spec = NamedSpec | GroupSpec;
+
+export function isGroup(spec: Spec): spec is GroupSpec {
+  return 'commands' in spec;
+}
+
+/** A command that can be called; `defineCommand` makes it from a spec, and the command's file exports it. */
+export type Command = CommandSpec & {
+  /** Runs a plain call. Returns null for any other: reading those needs every command's spec. */
+  start(argv: readonly string[], place: CommandPlace): Promise<number | null>;
+};
+
+/** The words that call a command, and whether the last of them may be left out. */
+export type CommandPlace = { readonly path: readonly string[]; readonly isInitial: boolean };
 
 export const globalOptions: readonly OptionSpec[] = [
   { flags: '-C, --repo <dir>', description: 'work in this folder instead of the current one' },
   { flags: '--json', description: 'print one JSON document' },
   { flags: '-q, --quiet', description: 'print data and errors only' },
-  { flags: '--no-color', description: 'print without colours (also: NO_COLOR)' },
+  { flags: '--no-color', description: 'print without colors (also: NO_COLOR)' },
 ];
 
 /** The global options as they were given. */
@@ -72,11 +94,7 @@ export type Globals = {
   readonly color: boolean;
 };
 
-export function isGroup(spec: Spec): spec is GroupSpec {
-  return 'commands' in spec;
-}
-
-/** `-e, --epic <id>` → its two flags, its name, and whether a value follows. */
+/** Splits `-e, --epic <id>` into its two flags, its name, and whether a value follows. */
 export function parseFlags({ flags }: OptionSpec) {
   const words = flags.split(/[ ,]+/);
   const names = words.filter((word) => word.startsWith('-'));
@@ -84,37 +102,35 @@ export function parseFlags({ flags }: OptionSpec) {
   return { names, name: long.slice(2), takesValue: words.length > names.length };
 }
 
-type Simple = { readonly command: CommandSpec; readonly call: Call; readonly globals: Globals };
-
 /**
- * Reads a call in which everything is as it should be, in the plain ways people and scripts write it. Null for any
- * other, right or wrong: commander then reads it, and has the right words for what is wrong.
+ * Parses a correct call written in one of the usual ways, without loading commander. Returns null for anything else,
+ * right or wrong: commander then parses it and explains what is wrong.
  */
-export function parseSimple(argv: readonly string[], specs: readonly Spec[]): Simple | null {
-  let below: readonly Spec[] = specs;
-  let command: CommandSpec | null = null;
+export function parseSimple(
+  argv: readonly string[],
+  { path, isInitial }: CommandPlace,
+  spec: CommandSpec,
+): { readonly call: Call; readonly globals: Globals } | null {
+  const { argument } = spec;
   const words: string[] = [];
   let behind: readonly string[] = [];
-  let initial: CommandSpec | null = null;
+  let seen = 0;
+  const isNamed = () => seen === path.length || (isInitial && seen === path.length - 1);
   const values: { [name: string]: string | true } = {};
   for (let index = 0; index < argv.length; index++) {
     const word = argv[index] ?? '';
     if (!word.startsWith('-')) {
-      const next: Spec | undefined = command ? undefined : below.find(({ name }) => name === word);
-      if (next && isGroup(next)) {
-        below = next.commands;
-        initial = next.commands.find(({ name }) => name === next.initial) ?? null;
-      } else if (next) command = next;
-      else if (command?.argument && word !== '' && (command.argument.several || words.length === 0))
+      if (seen < path.length && word === path[seen]) seen++;
+      else if (seen === path.length && argument && word !== '' && (argument.several || words.length === 0))
         words.push(word);
       else return null;
       continue;
     }
-    if (word === '--' && (command?.takesCommand || command?.takesPaths)) {
+    if (word === '--' && seen === path.length && (spec.takesCommand || spec.takesPaths)) {
       behind = argv.slice(index + 1);
       break;
     }
-    const known = [...globalOptions, ...((command ?? initial)?.options ?? [])].map(parseFlags);
+    const known = [...globalOptions, ...(isNamed() ? spec.options : [])].map(parseFlags);
     const [flag = '', ...given] = word.split('=');
     const option = known.find(({ names }) => names.includes(flag));
     if (option === undefined || (given.length > 0 && (!option.takesValue || !flag.startsWith('--'))))
@@ -123,21 +139,20 @@ export function parseSimple(argv: readonly string[], specs: readonly Spec[]): Si
     if (value === undefined || (value !== true && given.length === 0 && value.startsWith('-'))) return null;
     values[option.name] = value;
   }
-  command ??= initial;
-  const [argument] = words;
-  if (command === null || (command.argument?.required && argument === undefined)) return null;
-  if (command.argument?.choices && !command.argument.choices.includes(argument ?? '')) return null;
+  const [first] = words;
+  if (!isNamed() || (argument?.required && first === undefined)) return null;
+  if (argument?.choices && !argument.choices.includes(first ?? '')) return null;
   const call = {
-    argument,
-    rest: command.takesCommand ? behind : words,
-    paths: command.takesPaths ? behind : [],
-    options: withInitial(command, values),
+    argument: first,
+    rest: spec.takesCommand ? behind : words,
+    paths: spec.takesPaths ? behind : [],
+    options: withInitial(spec, values),
   };
-  return { command, call, globals: readGlobals(values) };
+  return { call, globals: readGlobals(values) };
 }
 
-/** Adds what an option is where it was not given. */
-export function withInitial(command: CommandSpec, values: Call['options']): Call['options'] {
+/** Adds the defaults of options that were not given. */
+export function withInitial(command: Pick<CommandSpec, 'options'>, values: Call['options']): Call['options'] {
   const initial = command.options.flatMap((option) =>
     option.initial === undefined ? [] : [[parseFlags(option).name, option.initial] as const],
   );
@@ -154,8 +169,19 @@ function readGlobals(values: { readonly [name: string]: string | true }): Global
   };
 }
 
-/** An option's value as text, where it was given one. */
-export function textOf({ options }: Call, name: string): string | undefined {
+/** Reads an option's value; undefined if it was not given. */
+export function readText({ options }: Call, name: string): string | undefined {
   const value = options[name];
   return typeof value === 'string' ? value : undefined;
+}
+
+/** Finds the words of a call that are neither global options nor their values: command, subcommand, arguments. */
+export function findWords(argv: readonly string[]): string[] {
+  const takesValue = (word: string | undefined) => word === '-C' || word === '--repo';
+  return argv.filter((word, index) => !word.startsWith('-') && !takesValue(argv[index - 1]));
+}
+
+/** Takes the words meant for orch itself: those after `--` are paths, or belong to another program. */
+export function takeOwnWords(argv: readonly string[]): readonly string[] {
+  return argv.includes('--') ? argv.slice(0, argv.indexOf('--')) : argv;
 }

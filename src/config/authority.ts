@@ -2,13 +2,13 @@ import type { Json } from '../types.ts';
 import { type Config, defaultConfig } from './defaults.ts';
 
 /*
- * What a repository's own files may decide without its user. A clone brings `.orchestration/config.yaml` along, so
- * whoever can commit can write it. A setting that only shapes what orch keeps in this clone is the repository's to
- * choose. One that sends something away, keeps secrets, or lets an agent spend more counts after a yes in this clone.
+ * What a repository's own files may decide without its user. `.orchestration/config.yaml` comes with a clone, so anyone
+ * who can commit can write it. The repository may choose settings that only shape what orch keeps in this clone. A
+ * setting that sends data elsewhere, keeps secrets, or lets an agent spend more needs the user's approval in this clone.
  */
 type Decider =
   | 'repository'
-  /** Asked about, because it decides this. */
+  /** The user is asked, because the setting decides this. */
   | { readonly asks: string };
 
 type Deciders<T> = {
@@ -17,7 +17,7 @@ type Deciders<T> = {
     | (T[K] extends { readonly [key: string]: unknown } ? Deciders<T[K]> : never);
 };
 
-/** Every setting, with who decides it: a new one does not compile until that is said. */
+/** Who decides each setting. A new setting does not compile until it is listed. */
 export const deciders = {
   epic: 'repository',
   checkpoint: {
@@ -27,32 +27,33 @@ export const deciders = {
     keep: 'repository',
     snapshot: 'repository',
     maxFileSize: 'repository',
-    stopGrace: { asks: 'how long an agent may go on after its budget is used up' },
+    stopGrace: { asks: 'how long an agent may continue after its budget is used up' },
   },
-  // A new epic has none without it, so it can only hold back.
+  // Without it a new epic has no limit at all, so it can only restrict.
   budget: 'repository',
-  // Commands: each one is approved by itself, in integration/trust.ts.
+  // Commands are approved one by one, in trust.ts.
   gates: 'repository',
   context: { window: 'repository', critical: 'repository', emergency: 'repository' },
   redact: {
     presets: { asks: 'whether known secrets are kept out of what orch records' },
     patterns: 'repository',
   },
-  // Which addresses are published to, and whether files go along, the first sync asks about.
+  // The first sync to an address asks before it sends anything, and whether to include files.
   sync: {
-    remote: { asks: 'where orch sync sends what it recorded' },
+    remote: { asks: 'where orch sync sends its records' },
     snapshots: 'repository',
-    budgets: { asks: 'whether a budget that another clone raises counts here' },
+    budgets: { asks: 'whether a budget raised in another clone counts here' },
   },
-  prices: { asks: 'what an agent is said to cost, and so when a budget is used up' },
-  // A cleanup names all that it would remove, and asks.
+  orchestrationFile: 'repository',
+  prices: { asks: 'what agents cost, and so when a budget is used up' },
+  // Cleanup lists what it would remove and asks.
   retention: { failed: 'repository', snapshots: 'repository', trash: 'repository', archive: 'repository' },
 } as const satisfies Deciders<Config>;
 
-/** A setting that counts only after a yes, and what it says. */
+/** A setting that only counts after approval, with its value. */
 export type Claim = { readonly key: string; readonly value: Json; readonly asks: string };
 
-/** What a config says that is not for the repository to decide. `isRemote` knows the remotes in git's own config. */
+/** Lists the settings that need approval. `isRemote` knows the remotes in git's own config. */
 export function findClaims(config: Config, isRemote: (name: string) => boolean = () => true): Claim[] {
   const { redact, prices, sync, checkpoint } = config;
   const claims: (Claim | false)[] = [
@@ -74,7 +75,7 @@ export function findClaims(config: Config, isRemote: (name: string) => boolean =
   return claims.filter((claim) => claim !== false);
 }
 
-/** The config with orch's own default in the place of each claim. */
+/** Replaces each claim by orch's default. */
 export function withoutClaims(config: Config, claims: readonly Claim[]): Config {
   const has = (key: string) => claims.some((claim) => claim.key === key);
   const { checkpoint, redact, sync, prices } = defaultConfig;

@@ -3,7 +3,7 @@ import type { EpicId, Micros, Millis, Trigger } from '../types.ts';
 
 export type { ModelPrice } from '../cost/pricing.ts';
 
-/** The triggers a policy can turn on and off. */
+/** The triggers a config can turn on and off. */
 export const optionalTriggers = [
   'session_start',
   'error',
@@ -19,40 +19,45 @@ export type OptionalTrigger = (typeof optionalTriggers)[number];
 export const contextActions = ['checkpoint', 'log', 'stop'] as const;
 export type ContextAction = (typeof contextActions)[number];
 
-/** What becomes of a higher budget that comes from another clone. */
+/** What to do with a budget that another clone raised. */
 export const budgetConsents = ['ask', 'accept'] as const;
 
-/** A shell line, or a program and its arguments, for which no shell is started. */
+/** What orch does with the user's ORCHESTRATION.yaml. */
+export const orchestrationFileUses = ['write', 'read', 'off'] as const;
+export type OrchestrationFileUse = (typeof orchestrationFileUses)[number];
+
+/** A shell line, or a program and its arguments, which run without a shell. */
 export type CommandLine = string | readonly string[];
 
-/** A command that says whether the code is healthy, and perhaps one that mends it. */
-export type GateConfig = {
+/** A command that says whether the code is healthy. */
+export type Gate = {
   readonly name: string;
   readonly run: CommandLine;
+  /** Repairs what the gate complains about, if a command can. */
   readonly fix: CommandLine | null;
   readonly timeout: Millis;
 };
 
-/** The settings of a repository, resolved: every key is there, in the units orch counts in; null is off. */
+/** A repository's settings with every key present, in orch's own units; null means off. */
 export type Config = {
-  /** The epic that is meant where none is named. */
+  /** The epic to use if none is named. */
   readonly epic: EpicId | null;
   readonly checkpoint: {
     readonly interval: Millis | null;
     readonly on: readonly OptionalTrigger[];
-    /** Fractions of the budget at which one is made, each once; ascending. */
+    /** Fractions of the budget at which one is made, once each; ascending. */
     readonly cost: readonly number[];
     /** How many documents stay in the tree. */
     readonly keep: number;
     readonly snapshot: boolean;
     /** Bytes past which an untracked file is left out of snapshots. */
     readonly maxFileSize: number;
-    /** How long an agent that is stopped has to end by itself. */
+    /** How long an agent that is being stopped has to exit. */
     readonly stopGrace: Millis;
   };
   /** For a new epic. */
   readonly budget: Micros | null;
-  readonly gates: 'auto' | readonly GateConfig[];
+  readonly gates: 'auto' | readonly Gate[];
   readonly context: {
     /** In tokens. */
     readonly window: 'auto' | number;
@@ -67,17 +72,18 @@ export type Config = {
   readonly sync: {
     readonly remote: string;
     readonly snapshots: boolean;
-    /** Does a budget that another clone raised count here at once, or after a yes? */
     readonly budgets: (typeof budgetConsents)[number];
   };
-  /** By model, over orch's own list. */
+  /** write: read its plan and name the latest checkpoint in it; read: only read it; off: ignore it. */
+  readonly orchestrationFile: OrchestrationFileUse;
+  /** By model; they override orch's own list. */
   readonly prices: { readonly [model: string]: ModelPrice };
-  /** How long things are kept; null is for ever. */
+  /** How long things are kept; null means forever. */
   readonly retention: {
     readonly failed: Millis | null;
     readonly snapshots: Millis | null;
     readonly trash: Millis | null;
-    /** After this, an epic that was completed is archived. */
+    /** How long after its completion an epic is archived. */
     readonly archive: Millis | null;
   };
 };
@@ -87,7 +93,6 @@ const day: Millis = 86_400_000;
 
 export const defaultGateTimeout: Millis = 5 * minute;
 
-/** What holds where nothing is said. */
 export const defaultConfig: Config = {
   epic: null,
   checkpoint: {
@@ -104,6 +109,7 @@ export const defaultConfig: Config = {
   context: { window: 'auto', critical: 'checkpoint', emergency: 'checkpoint' },
   redact: { presets: true, patterns: [] },
   sync: { remote: 'origin', snapshots: true, budgets: 'ask' },
+  orchestrationFile: 'write',
   prices: {},
   retention: { failed: 7 * day, snapshots: 30 * day, trash: 30 * day, archive: 30 * day },
 };

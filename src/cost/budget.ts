@@ -2,25 +2,25 @@ import { OrchError } from '../errors.ts';
 import type { Micros } from '../types.ts';
 import { formatMicros, formatUsd, maxMicros, parseUsd, toUsd } from '../units.ts';
 
-export type BudgetLevel = 'none' | 'ok' | 'warning' | 'exceeded';
+type BudgetLevel = 'none' | 'ok' | 'warning' | 'exceeded';
 
-/** How an epic stands with its money, as scripts see it. */
+/** An epic's spending against its budget, for scripts. */
 export type Budget = {
   readonly limitUsd: number | null;
   readonly spentUsd: number;
-  /** The part of it that is an agent's own figure, or a guess, rather than tokens at a price; left out where there is none. */
+  /** The part of it that is an agent's own figure or a guess, not tokens at a price; missing if there is none. */
   readonly estimatedUsd?: number;
-  /** Never below 0: what is spent past the limit is the difference of the two. */
+  /** Never below 0; the overrun is `spentUsd` minus `limitUsd`. */
   readonly remainingUsd: number | null;
-  /** 0 to 100 and past it, in tenths, rounded down: 100 is only said when it is reached. */
+  /** 0 to 100 and above, in tenths, rounded down, so that 100 means reached. */
   readonly percent: number | null;
   readonly level: BudgetLevel;
 };
 
-/** From here on it is close; whatever the policy says. */
+/** The level turns to `warning` here, whatever the policy says. */
 const warningPercent = 80n;
 
-/** Compares what is spent with the limit, exactly to the micro-dollar. A limit of nothing is exceeded at once. */
+/** Compares spending with the limit, exact to the micro-dollar. A limit of $0 counts as exceeded. */
 export function describeBudget(spent: Micros, limit: Micros | null, estimated: Micros = 0): Budget {
   const amounts = { spentUsd: toUsd(spent), ...describeEstimate(estimated) };
   if (limit === null) {
@@ -35,18 +35,18 @@ export function describeBudget(spent: Micros, limit: Micros | null, estimated: M
   };
 }
 
-/** How much of an amount is estimated, as scripts see it. */
+/** The estimated part of an amount, for scripts. */
 export function describeEstimate(estimated: Micros | undefined): { readonly estimatedUsd?: number } {
   return estimated ? { estimatedUsd: toUsd(estimated) } : {};
 }
 
 function levelOf(spent: Micros, limit: Micros): BudgetLevel {
   if (spent >= limit) return 'exceeded';
-  // Large amounts times a hundred are past what a number holds exactly.
+  // Large amounts times a hundred exceed what a number holds exactly.
   return BigInt(spent) * 100n >= BigInt(limit) * warningPercent ? 'warning' : 'ok';
 }
 
-/** Reads `--budget`: `20` is the epic's total, `+20` twenty more than is spent now, `none` lifts it. */
+/** Reads `--budget`: `20` is the epic's total, `+20` is twenty more than already spent, `none` removes the limit. */
 export function parseBudget(text: string, spent: Micros): Micros | null {
   const given = text.trim();
   if (given === 'none') return null;
@@ -55,7 +55,7 @@ export function parseBudget(text: string, spent: Micros): Micros | null {
   const total = amount === null ? null : isMore ? spent + amount : amount;
   if (total === null || total > maxMicros) {
     throw new OrchError('USAGE', `${JSON.stringify(text.slice(0, 80))} is not a budget`, {
-      hint: 'Give dollars in all such as 20 or 7.50, +20 for twenty more than is spent, or none',
+      hint: 'Give the total in dollars such as 20 or 7.50, +20 for twenty more than already spent, or none',
     });
   }
   if (total < spent) throw refuse(total, spent);
@@ -73,13 +73,13 @@ function refuse(total: Micros, spent: Micros): OrchError {
     'BUDGET_REFUSED',
     `a budget of ${formatExactly(total)} is below the ${formatExactly(spent)} already spent`,
     {
-      hint: `Give a higher total such as ${higher}, or +5 for five dollars more than is spent`,
+      hint: `Give a higher total such as ${higher}, or +5 for five dollars more than already spent`,
       data: { limitUsd: toUsd(total), spentUsd: toUsd(spent) },
     },
   );
 }
 
-/** Cents, unless the difference may be in what comes after them. */
+/** Whole cents, unless the difference may be smaller than a cent. */
 function formatExactly(micros: Micros): string {
   return micros % 10_000 === 0 ? formatUsd(micros) : `$${formatMicros(micros)}`;
 }

@@ -2,14 +2,14 @@ import type { infer as Infer } from 'zod/mini';
 import { type Keyed, lookUp, mergeKeyed } from '../keyed.ts';
 import type { SessionId } from '../types.ts';
 import { maxCount, maxMicros } from '../units.ts';
-import type { ledgerRow, usage } from './shape.ts';
+import type { ledgerRow, usage } from './ledger-shape.ts';
 
-/** What was used up so far: a meter reading. Readings only grow. */
+/** What was used so far: a meter reading. Readings only grow. */
 export type Usage = Infer<typeof usage>;
 
 /**
- * What one writer has folded and counted. Only that writer adds to it, and each part only grows,
- * so two copies of a row are merged part by part, and neither can hide the other.
+ * What one writer has folded and counted. Only that writer adds to it, and each part only grows, so two copies of a row
+ * can be merged part by part without hiding anything.
  */
 export type LedgerRow = Infer<typeof ledgerRow>;
 
@@ -19,9 +19,9 @@ export type Ledger = Keyed<{ readonly value: LedgerRow }>;
 export const noUsage: Usage = { micros: 0, input: 0, output: 0, cacheRead: 0, cacheWrite: 0, unpriced: 0 };
 export const emptyRow: LedgerRow = { generation: 0, folded: {}, meters: {} };
 
-/** Where costs go that were recorded by hand, without a model. */
+/** The model name for costs that were recorded by hand without one. */
 export const byHand = 'by-hand';
-/** Stands for the sessions whose meters were summed up. */
+/** The session name for meters that were compacted. */
 const earlier = 'earlier';
 
 export function meterName(session: SessionId, model: string): string {
@@ -29,7 +29,7 @@ export function meterName(session: SessionId, model: string): string {
 }
 
 /** `sess-7hq2m4/claude-sonnet-4-5` → its session and its model. */
-export function splitMeterName(name: string): { session: string; model: string } {
+function splitMeterName(name: string): { session: string; model: string } {
   const slash = name.indexOf('/');
   return { session: name.slice(0, slash), model: name.slice(slash + 1) };
 }
@@ -50,21 +50,21 @@ function combineUsage(a: Usage, b: Usage, combine: (x: number, y: number) => num
   };
 }
 
-/** Left out where there are none, as in the documents from before they were kept. */
+/** Missing if 0, as in the documents from before they were kept. */
 const rareParts = ['estimated', 'guessed', 'settled', 'corrected'] as const;
 
 export function addUsage(a: Usage, b: Usage): Usage {
   return combineUsage(a, b, (x, y) => Math.min(x + y, maxCount));
 }
 
-/** What a meter went on by between two readings. */
+/** How much a meter grew between two readings. */
 export function subtractUsage(later: Usage, earlier: Usage): Usage {
   return combineUsage(later, earlier, (x, y) => Math.max(0, x - y));
 }
 
 /**
- * The later generation, or part by part the larger; of the totals always the larger, so that no generation, honest or
- * forged, lowers what was spent. Commutative, associative, idempotent.
+ * Merges two copies of a row: the higher generation, or part by part the larger. Totals always take the larger, so that
+ * no generation, honest or forged, lowers what was spent. Commutative, associative, idempotent.
  */
 export function mergeRows(a: LedgerRow, b: LedgerRow): LedgerRow {
   const total = a.total && b.total ? largerUsage(a.total, b.total) : (a.total ?? b.total);
@@ -86,17 +86,17 @@ function sumMeters(row: LedgerRow): Usage {
   return Object.values(row.meters).reduce(addUsage, noUsage);
 }
 
-/** What a writer has used: what its meters add up to, and never less than a checkpoint once said. */
+/** What a writer has used: the sum of its meters, and never less than a checkpoint once recorded. */
 export function usedBy(row: LedgerRow): Usage {
   return row.total ? largerUsage(certainOf(row.total), sumMeters(row)) : sumMeters(row);
 }
 
-/** Without what is guessed and what lowers it: a floor of those would keep a guess alive, or a forged correction. */
+/** Without guesses and reductions: keeping those as a minimum would keep a guess, or a forged correction, alive. */
 function certainOf({ guessed: _, settled: __, corrected: ___, ...certain }: Usage): Usage {
   return certain;
 }
 
-/** Writes down what each writer has used so far. Every stored ledger says it, and from then on it cannot fall. */
+/** Stores each writer's usage so far in its row; from then on it cannot fall. */
 export function withTotals<E extends { readonly value: LedgerRow }>(ledger: Keyed<E>): Keyed<E> {
   const entries = Object.entries(ledger).map(([writer, entry]) => {
     const value = { ...entry.value, total: certainOf(usedBy(entry.value)) };
@@ -107,7 +107,7 @@ export function withTotals<E extends { readonly value: LedgerRow }>(ledger: Keye
 
 export type Reading = { readonly session: string; readonly model: string; readonly usage: Usage };
 
-/** Every meter of every writer, and what a total knows beyond them. */
+/** Every meter of every writer, plus what a total holds beyond them. */
 export function listReadings(ledger: Ledger): Reading[] {
   return Object.values(ledger).flatMap(({ value }) => {
     const readings = Object.entries(value.meters).map(([name, usage]) => ({
@@ -122,8 +122,8 @@ export function listReadings(ledger: Ledger): Reading[] {
 }
 
 /**
- * Does a row that came from elsewhere hold anything that this clone, its only writer, never wrote? Then this clone was
- * set back to an older copy of itself, or the row is forged.
+ * Does a row from elsewhere hold anything that this clone, its only writer, never wrote? Then this clone was restored
+ * from an older copy, or the row is forged.
  */
 export function isAhead(theirs: LedgerRow, ours: LedgerRow): boolean {
   if (theirs.generation > ours.generation || exceeds(usedBy(theirs), usedBy(ours))) return true;
@@ -142,8 +142,8 @@ export function exceeds(a: Usage, b: Usage): boolean {
 }
 
 /**
- * The row of a clone that was set back: what it has counted since `base`, and what its former life had counted since
- * then. Its marks stay its own, because they are about the journals that are here.
+ * The row of a clone that was restored from a backup: what it has counted since `base`, plus what it had counted since
+ * `base` before the restore. Its marks stay its own, because they refer to the journals that are here.
  */
 export function reconcileRow(base: LedgerRow, ours: LedgerRow, theirs: LedgerRow): LedgerRow {
   const isSame = base.generation === ours.generation && ours.generation === theirs.generation;
@@ -159,7 +159,7 @@ export function reconcileRow(base: LedgerRow, ours: LedgerRow, theirs: LedgerRow
   const meters = new Map(Object.entries(ours.meters));
   let total = usedBy(ours);
   for (const [name, usage] of sumUp(theirs)) {
-    // What lowers a cost again, this clone alone may say of its own.
+    // Only this clone may lower its own costs.
     const { settled: _, corrected: __, ...more } = subtractUsage(usage, before.get(name) ?? noUsage);
     if (!exceeds(more, noUsage)) continue;
     meters.set(name, addUsage(meters.get(name) ?? noUsage, more));
@@ -173,14 +173,14 @@ export function reconcileRow(base: LedgerRow, ours: LedgerRow, theirs: LedgerRow
   };
 }
 
-/** How often a row can be summed up: far more than any clone does, far less than a number holds. */
+/** How often a row can be compacted: far more than any clone does, far less than a number holds. */
 export const maxGeneration = 1_000_000_000;
 
 function nextGeneration(generation: number): number {
   return Math.min(generation + 1, maxGeneration);
 }
 
-/** Sums up the sessions that are over, so that a row stays small however many there were. */
+/** Sums up ended sessions, so that a row stays small however many there were. */
 export function compactRow(row: LedgerRow, isOver: (session: string) => boolean): LedgerRow {
   const folded = Object.fromEntries(Object.entries(row.folded).filter(([session]) => !isOver(session)));
   const meters: { [meter: string]: Usage } = {};
@@ -192,15 +192,15 @@ export function compactRow(row: LedgerRow, isOver: (session: string) => boolean)
   return { ...row, generation: nextGeneration(row.generation), folded, meters };
 }
 
-/** Entries past which a row is worth summing up: a few kilobytes. */
-export const rowIsLong = (row: LedgerRow): boolean =>
+/** Is the row long enough to compact? A hundred entries take a few kilobytes. */
+export const isLongRow = (row: LedgerRow): boolean =>
   Object.keys(row.folded).length + Object.keys(row.meters).length > 100;
 
-/** Everything the epic has used, over all writers and sessions. More money than a trailer can hold reads as the most. */
+/** Everything the epic has used, over all writers and sessions. Money is capped at what a trailer can hold. */
 export function totalUsage(ledger: Ledger, matches: (meter: string) => boolean = () => true): Usage {
   let total = noUsage;
   for (const { session, model, usage } of listReadings(ledger))
     if (matches(`${session}/${model}`)) total = addUsage(total, usage);
-  // A checkpoint whose cost its own message cannot say would not be found again.
+  // A checkpoint whose message could not hold its cost would never be found again.
   return { ...total, micros: Math.min(total.micros, maxMicros) };
 }

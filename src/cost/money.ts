@@ -12,24 +12,24 @@ import {
 } from './ledger.ts';
 
 /**
- * What is guessed now: it may fall, and what is kept may not. So two parts are kept that only grow, all that was ever
- * guessed and what of it was replaced, and their difference counts.
+ * The open guess. It may fall, but stored parts may only grow, so two parts are stored, everything ever guessed and what
+ * of that was replaced, and the difference counts.
  */
 export function guessOf({ guessed = 0, settled = 0 }: Usage): Micros {
   return Math.max(0, guessed - settled);
 }
 
-/** What of a reading is not tokens at a known price: the agent's own figure, and what is guessed. */
+/** The part of a reading that is not tokens at a known price: the agent's own figure, and guesses. */
 export function estimateOf(usage: Usage): Micros {
   return (usage.estimated ?? 0) + guessOf(usage);
 }
 
-/** The same reading with only the guess that is open now. */
+/** The same reading with only the open guess. */
 export function withOpenGuess({ guessed: _, settled: __, ...usage }: Usage, guess: Micros): Usage {
   return guess > 0 ? { ...usage, guessed: guess } : usage;
 }
 
-/** A reading whose guess is the open one, as the next one after `recorded`: both parts only grow from there. */
+/** Turns a reading with an open guess into the next one after `recorded`: both stored parts only grow. */
 export function followReading(recorded: Usage | undefined, usage: Usage): Usage {
   const open = guessOf(usage);
   const { guessed = 0, settled = 0 } = recorded ?? noUsage;
@@ -38,21 +38,21 @@ export function followReading(recorded: Usage | undefined, usage: Usage): Usage 
   return all > open ? { ...read, settled: all - open } : read;
 }
 
-/** What a model comes to: what is certain, less what was taken back, and what is guessed for the rest. */
+/** What a model has cost: recorded money, minus what was taken back, plus the open guess. */
 export function moneyOf(model: string, usage: Usage): Micros {
   const { micros, corrected = 0 } = usage;
-  // Only what was recorded by hand can be taken back, whatever a document from elsewhere says.
+  // Only what was recorded by hand can be taken back, whatever a document from elsewhere claims.
   return micros - (model === byHand ? Math.min(micros, corrected) : 0) + guessOf(usage);
 }
 
-/** Usage by model. A guess, and what was recorded by hand, may be corrected by a later session than it is of. */
+/** Sums usage by model. A later session may correct the guesses and hand-recorded costs of an earlier one. */
 export function sumByModel(readings: readonly Reading[]): Map<string, Usage> {
   const sums = new Map<string, Usage>();
   for (const { model, usage } of readings) sums.set(model, addUsage(sums.get(model) ?? noUsage, usage));
   return sums;
 }
 
-/** All that the epic has spent, guesses included: what a budget counts. No writer's corrections lower another's. */
+/** What the epic has spent, guesses included; budgets compare with this. A writer's corrections lower only its own. */
 export function spentIn(ledger: Ledger): Micros {
   let spent = 0;
   for (const [writer, entry] of Object.entries(ledger))
@@ -61,7 +61,7 @@ export function spentIn(ledger: Ledger): Micros {
   return Math.min(spent, maxMicros);
 }
 
-/** What a session has spent, less what it corrected of others before. */
+/** What a session has spent, minus its corrections of earlier sessions. */
 export function spentBy(ledger: Ledger, session: string): Micros {
   let spent = 0;
   for (const { session: of, model, usage } of listReadings(ledger)) {

@@ -1,8 +1,10 @@
 import { type Keyed, lookUp } from '../keyed.ts';
 import type { Micros } from '../types.ts';
+import { type Ledger, listReadings } from './ledger.ts';
+import { guessOf, sumByModel } from './money.ts';
 import { noTokens, type Tokens } from './tokens.ts';
 
-/** Dollars per million tokens; null where the model has no such price. */
+/** Dollars per million tokens; null if the model has no such price. */
 export type ModelPrice = {
   readonly input: number;
   readonly output: number;
@@ -13,19 +15,19 @@ export type ModelPrice = {
 
 export type Prices = { readonly [model: string]: ModelPrice };
 
-/** Prices, and by maker the day they were published. */
+/** Prices, and by vendor the day they were published. */
 export type PriceList = { readonly dated: Keyed<string>; readonly models: Prices };
 
 declare const __ORCH_PRICES__: PriceList;
 
-/** What orch knows by itself: `templates/pricing.yaml`, put in here by the build. */
+/** The built-in prices: the build inserts `templates/pricing.yaml` here. */
 export const knownPrices: PriceList =
   typeof __ORCH_PRICES__ === 'object' ? __ORCH_PRICES__ : { dated: {}, models: {} };
 
-/** A price, and who says so. */
+/** A price, and whether the user set it. */
 export type FoundPrice = ModelPrice & { readonly isUsers: boolean };
 
-/** The price of a model: what the user set comes before what orch knows. Null where neither has it; never another model's. */
+/** The price of a model: the user's, else the built-in one, else null. Never another model's. */
 export function findPrice(
   model: string,
   users: Prices,
@@ -41,9 +43,9 @@ function findIn(prices: Prices, model: string): ModelPrice | null {
   return lookUp(prices, model) ?? lookUp(prices, plainModel(model)) ?? null;
 }
 
-/** How makers name their models by what these cost. */
+/** The words in model names that tell the price level. */
 const tiers = /\b(opus|sonnet|haiku|astra|sol|terra|luna|mini|nano|pro)\b/;
-/** Many times dearer than the rest: it is the family of its own names only. */
+/** Many times more expensive than the rest, so it stands only for names that contain it. */
 const apart = 'pro';
 const makers = [/claude|anthropic|opus|sonnet|haiku/, /gpt|codex|openai|^o\d/];
 
@@ -56,8 +58,8 @@ function tierOf(model: string): string {
 }
 
 /**
- * The highest price of a model's family, kind by kind: for one that has no price itself, so that a budget is not
- * overrun. Its family are the models of its maker whose names have the same tier, else all of its maker, else all.
+ * The highest price in a model's family, kind by kind, for a model without a price: a guess that does not overrun a
+ * budget. The family are the vendor's models of the same tier, else all of the vendor, else all models.
  */
 export function guessPrice(model: string, users: Prices, known: Prices = knownPrices.models): ModelPrice {
   const all = Object.entries({ ...known, ...users });
@@ -73,14 +75,14 @@ export function guessPrice(model: string, users: Prices, known: Prices = knownPr
   return {
     input,
     output: highest('output', 0),
-    // A kind that no model of the family has a price for is part of its input.
+    // A kind that no model of the family has a price for is billed as input.
     cacheRead: highest('cacheRead', 0) || input,
     cacheWrite5m: highest('cacheWrite5m', input),
     cacheWrite1h: highest('cacheWrite1h', input),
   };
 }
 
-/** What tokens would cost that a price, where there is one, does not cover. */
+/** Guesses the cost of the tokens that a price does not cover. */
 export function guessTokens(price: ModelPrice | null, model: string, tokens: Tokens, users: Prices): Micros {
   const open = tokenKinds.filter((kind) => (price?.[kind] ?? null) === null && tokens[kind] > 0);
   if (open.length === 0) return 0;
@@ -89,22 +91,21 @@ export function guessTokens(price: ModelPrice | null, model: string, tokens: Tok
 }
 
 /**
- * A model's name without what says nothing of its price, its date and its window:
- * `claude-sonnet-4-5-20250929[1m]` → `claude-sonnet-4-5`, `gpt-5-2025-08-07` → `gpt-5`. Other clouds' spellings stay: theirs are other prices.
+ * A model's name without its date and window, which do not affect the price: `claude-sonnet-4-5-20250929[1m]` →
+ * `claude-sonnet-4-5`, `gpt-5-2025-08-07` → `gpt-5`. Other clouds' names stay as they are, because their prices differ.
  */
 export function plainModel(model: string): string {
   return model.replace(/\[[^[\]]*\]$/, '').replace(/-20\d\d(-?)\d\d\1\d\d$/, '');
 }
 
-/** Millionths of a micro-dollar that one token costs: prices have at most so many places. */
+/** The price of one token in millionths of a micro-dollar; prices have no more decimals. */
 function perToken(dollarsPerMillion: number): bigint {
   return BigInt(Math.round(dollarsPerMillion * 1_000_000));
 }
 
 /**
- * What tokens cost, exact in millionths of a micro-dollar and rounded once, half up.
- * So it must be asked once for a whole meter: the roundings of many messages would add up.
- * Kinds without a price cost nothing here; `countUnpriced` tells how many they are.
+ * What tokens cost, computed in millionths of a micro-dollar and rounded once, half up. Price a whole meter at once:
+ * rounding every message would add up. Kinds without a price cost nothing here; `countUnpriced` counts them.
  */
 export function priceTokens(price: ModelPrice, tokens: Tokens): Micros {
   let exact = 0n;
@@ -112,9 +113,35 @@ export function priceTokens(price: ModelPrice, tokens: Tokens): Micros {
   return Number((exact + 500_000n) / 1_000_000n);
 }
 
-/** How many tokens are of a kind that the model has no price for. */
+/** How many tokens are of a kind without a price. */
 export function countUnpriced(price: ModelPrice, tokens: Tokens): number {
   return tokenKinds.reduce((count, kind) => (price[kind] === null ? count + tokens[kind] : count), 0);
 }
 
 const tokenKinds = ['input', 'output', 'cacheRead', 'cacheWrite5m', 'cacheWrite1h'] as const;
+
+/** A used model without a price, and the guess that counts for it. */
+export type UnpricedModel = { readonly model: string; readonly tokens: number; readonly guess: Micros };
+
+/**
+ * The models whose cost is a guess: neither orch nor the user has a price, and the agent gave no figure. A model that
+ * has a price by now is left out: its tokens are priced at the next reading.
+ */
+export function listUnpriced(ledger: Ledger, prices: Prices): UnpricedModel[] {
+  return [...sumByModel(listReadings(ledger))]
+    .filter(([model, usage]) => guessOf(usage) > 0 && findPrice(model, prices) === null)
+    .map(([model, usage]) => ({ model, tokens: usage.unpriced, guess: guessOf(usage) }))
+    .sort((a, b) => (a.model < b.model ? -1 : 1));
+}
+
+/** The models that are guessed now and were not before: `claude-opus-6, mine`. */
+export function nameNewGuesses(before: Ledger, after: Ledger, prices: Prices): string | null {
+  const known = listUnpriced(before, prices).map(({ model }) => model);
+  const fresh = listUnpriced(after, prices).flatMap(({ model }) => (known.includes(model) ? [] : model));
+  return fresh.length === 0 ? null : fresh.join(', ');
+}
+
+/** Explains to people what counts for models without a price. */
+export function explainGuess(models: string): string {
+  return `no price is known for ${models}. Until the agent reports a figure, the highest price of the model's family counts, marked ~. To set a price: prices in .orchestration/config.yaml`;
+}

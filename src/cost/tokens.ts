@@ -1,12 +1,12 @@
-/** Tokens by what they cost: each is counted in one kind only. */
+/** Tokens by price kind; each token counts in one kind only. */
 export type Tokens = {
-  /** Sent, and neither read from a cache nor written to one. */
+  /** Sent, and neither read from nor written to a cache. */
   readonly input: number;
   readonly output: number;
   readonly cacheRead: number;
-  /** Written to the cache that keeps for five minutes. */
+  /** Written to the five-minute cache. */
   readonly cacheWrite5m: number;
-  /** Written to the cache that keeps for an hour. */
+  /** Written to the one-hour cache. */
   readonly cacheWrite1h: number;
 };
 
@@ -27,7 +27,7 @@ export function addTokens(a: Tokens, b: Tokens): Tokens {
   return combineTokens(a, b, (x, y) => x + y);
 }
 
-/** By how much a count has grown; never below nothing. */
+/** How much a count has grown; never negative. */
 export function subtractTokens(later: Tokens, earlier: Tokens): Tokens {
   return combineTokens(later, earlier, (x, y) => Math.max(0, x - y));
 }

@@ -1,5 +1,15 @@
 import { OrchError } from '../errors.ts';
+import type { Clock, Random } from '../system/clock.ts';
+import type { Disk } from '../system/disk.ts';
 import type { Millis, Oid } from '../types.ts';
+import type { Repository } from './repository.ts';
+
+export type EnginePorts = {
+  readonly repository: Repository;
+  readonly disk: Disk;
+  readonly clock: Clock;
+  readonly random: Random;
+};
 
 export type ObjectKind = 'blob' | 'tree' | 'commit' | 'tag';
 export type ObjectFormat = 'sha1' | 'sha256';
@@ -16,58 +26,53 @@ export type Commit = {
 
 export type Head = { readonly commit: Oid | null; readonly branch: string | null };
 
-/** A ref from one value to another; null stands for "is not there". */
+/** Moves a ref from one value to another; null means that it does not exist. */
 export type RefUpdate = { readonly ref: string; readonly from: Oid | null; readonly to: Oid | null };
 
 /**
- * What orch needs of git, and all it uses of it. Each implementation passes the suite in test/conformance.
- * Reading a missing or damaged object is `INTEGRITY`, never an empty answer.
+ * Everything orch needs from git. Each implementation passes the suite in test/conformance.
+ * Reading a missing or damaged object fails with `INTEGRITY`.
  */
 export type GitEngine = {
   readonly name: 'native' | 'isomorphic' | 'memory';
   readonly format: ObjectFormat;
-  /** Where the user's worktree stands. */
   readHead(): Promise<Head>;
   readRef(ref: string): Promise<Oid | null>;
-  /** The refs below a prefix that ends with a slash. */
+  /** Lists the refs below a prefix that ends with a slash. */
   listRefs(prefix: string): Promise<ReadonlyMap<string, Oid>>;
-  /** One of more than `most` bytes is `INTEGRITY` too, and is not read into memory where that can be avoided. */
+  /** An object of more than `most` bytes also fails with `INTEGRITY`, if possible before it is read into memory. */
   readObject(oid: Oid, most?: number): Promise<GitObject>;
-  /** From a commit back, newest first, `most` of them or all. Ends the work when the caller stops asking. */
+  /** Walks back from a commit, newest first. Stops working when the caller stops reading. */
   walk(from: Oid, most?: number): AsyncIterable<Commit>;
-  /** Can one commit be reached from another? Every commit can be reached from itself. */
+  /** Tells whether one commit can be reached from another; every commit can be reached from itself. */
   isAncestor(ancestor: Oid, descendant: Oid): Promise<boolean>;
-  /** Returns once the objects are on disk to stay. */
+  /** Writes objects and syncs them. */
   writeObjects(objects: readonly GitObject[]): Promise<void>;
   /**
-   * Has objects still be there once a ref leads to them: a `git gc --prune=now` that looked at the refs before removes
-   * what was written for them. Writes again what is gone, and brings back what was removed earlier.
+   * Makes sure that objects still exist after their ref was moved: a `git gc --prune=now` that read the refs earlier
+   * removes new objects. Rewrites these, and restores others that a prune removed.
    */
-  keepObjects(objects: readonly GitObject[]): Promise<void>;
-  /** Brings back what a prune removed of the objects written in the last minutes, and says which. */
-  bringBackObjects(): Promise<readonly Oid[]>;
-  /** Brings back none of them from now on: what orch deletes, a prune must be able to remove for good. */
-  releaseObjects(): Promise<void>;
-  /** All or none, each only from its expected value, else `REF_CONFLICT`. On disk when it returns. */
+  ensureObjects(objects: readonly GitObject[]): Promise<void>;
+  /** Restores those objects of the last minutes that a prune removed, and returns them. */
+  restorePrunedObjects(): Promise<readonly Oid[]>;
+  /** Stops protecting recent objects, so that a prune can remove what orch deleted. */
+  releaseHeldObjects(): Promise<void>;
+  /** Moves all refs or none, each from its expected value, else fails with `REF_CONFLICT`. Synced. */
   moveRefs(updates: readonly RefUpdate[]): Promise<void>;
-  /**
-   * Moves a damaged loose object out of git's way, into a folder: as long as it is there, `git gc` fails.
-   * One that is whole, or not loose, stays.
-   */
-  setAside(oid: Oid, folder: string): void;
-  /** About how many loose objects there are that `tidy` could pack; cheap enough for every checkpoint. */
+  /** Moves a damaged loose object to a folder, because `git gc` fails while it exists. Leaves intact ones alone. */
+  moveDamagedObject(oid: Oid, folder: string): void;
+  /** Estimates how many loose objects could be packed; cheap enough for every checkpoint. */
   estimateLoose(): number;
   /** Packs loose objects in the background; prunes nothing. */
-  tidy(): Promise<void>;
-  /** Lets go of what it holds open. */
+  packLooseObjects(): Promise<void>;
   close(): void;
 };
 
-/** Nothing orch writes comes near this; a foreign object that does is not read into memory. */
+/** Far more than anything orch writes: larger foreign objects are not read into memory. */
 export const maxObjectBytes = 64 * 1024 * 1024;
 
 export function tooLarge(oid: Oid, most: number): OrchError {
-  return damaged(oid, `larger than the ${most} bytes that orch reads of its kind`);
+  return damaged(oid, `larger than ${most} bytes, the limit for its kind`);
 }
 
 export function damaged(oid: Oid, problem: string, cause?: unknown): OrchError {
@@ -78,16 +83,16 @@ export function damaged(oid: Oid, problem: string, cause?: unknown): OrchError {
   });
 }
 
-/** A ref is not where it was when it was read. */
+/** The ref has moved since it was read. */
 export function refConflict(update: RefUpdate, actual: Oid | null): OrchError {
   const { ref, from } = update;
-  return new OrchError('REF_CONFLICT', `${ref} was moved by another process meanwhile`, {
+  return new OrchError('REF_CONFLICT', `another process moved ${ref}`, {
     hint: 'Nothing was overwritten. Run the same command again.',
     data: { ref, expected: from, actual },
   });
 }
 
-/** A ref's own lock file is held: by a git that is at work, or by one that died. */
+/** The ref's lock file exists: a git is working, or one died. */
 export function refLocked(ref: string, lock: string, cause?: unknown): OrchError {
   return new OrchError('REF_CONFLICT', `${ref} is locked by another process`, {
     hint: 'Nothing was changed. Run the same command again in a moment.',

@@ -3,26 +3,24 @@ import { dirname, join } from 'node:path';
 import isomorphicGit from 'isomorphic-git';
 import { OrchError } from '../errors.ts';
 import type { Oid } from '../types.ts';
-import { parseCommit } from './commit.ts';
-import { damaged, type GitEngine, type GitObject } from './engine.ts';
-import type { EnginePorts } from './native.ts';
-import { bringBack } from './object-hold.ts';
-import { keepLooseObjects, readOrBringBack, releaseHeld } from './object-keep.ts';
-import { rememberObjects } from './object-memory.ts';
+import { damaged, type EnginePorts, type GitEngine, type GitObject } from './engine.ts';
+import { parseCommit } from './objects/commit-object.ts';
+import { keepLooseObjects, readOrRestore, releaseHeld, restorePruned } from './objects/held-objects.ts';
 import {
   checkObject,
   findAlternates,
   hashObject,
+  moveDamaged,
   readLooseObject,
-  setAsideDamaged,
   writeLooseObjects,
-} from './objects.ts';
-import { moveFileRefs } from './ref-lock.ts';
-import { listFileRefs, readFileHead, readFileRef } from './refs.ts';
+} from './objects/loose-objects.ts';
+import { rememberObjects } from './objects/read-objects.ts';
+import { isInHistory, readShallow, takeFirst, walkByDate } from './objects/walk-history.ts';
+import { listFileRefs, readFileHead, readFileRef } from './refs/file-refs.ts';
+import { moveFileRefs } from './refs/move-refs.ts';
 import type { Repository } from './repository.ts';
-import { isInHistory, readShallow, takeFirst, walkByDate } from './walk.ts';
 
-/** Extensions that change nothing of what is read or written here. */
+/** Extensions that do not affect what is read or written here. */
 const harmless = [
   'noop',
   'preciousobjects',
@@ -32,7 +30,7 @@ const harmless = [
   'objectformat',
 ];
 
-/** Git without the git binary: isomorphic-git reads the packs, the rest is read and written as files. */
+/** Opens an engine that works without the git program: isomorphic-git reads packs, everything else is plain files. */
 export function openIsomorphicEngine({ repository, disk, clock, random }: EnginePorts): GitEngine {
   refuseUnreadable(repository);
   const { commonDir, format } = repository;
@@ -40,7 +38,7 @@ export function openIsomorphicEngine({ repository, disk, clock, random }: Engine
   const folders = [folder, ...findAlternates(folder)];
   const cache = {};
   const store = { folder, format, disk, clock, random };
-  // Without git, packs are not looked through for this: one that is packed too does no harm.
+  // Without git, packs are not searched: restoring an object that is also packed does no harm.
   const findMissing = async (oids: readonly Oid[]) => oids;
 
   const readStored = async (oid: Oid, most: number) => {
@@ -54,7 +52,7 @@ export function openIsomorphicEngine({ repository, disk, clock, random }: Engine
     }
     throw damaged(oid, 'missing');
   };
-  const memory = rememberObjects(readOrBringBack(store, readStored, findMissing));
+  const memory = rememberObjects(readOrRestore(store, readStored, findMissing));
   const readCommit = async (oid: Oid) => parseCommit(oid, await memory.get(oid));
   const walk = (from: Oid) => {
     const shallow = readShallow(commonDir);
@@ -74,13 +72,13 @@ export function openIsomorphicEngine({ repository, disk, clock, random }: Engine
       await writeLooseObjects(store, written);
       for (const object of written) memory.add(hashObject(object, format), object);
     },
-    keepObjects: (written) => keepLooseObjects(store, written, findMissing),
-    bringBackObjects: () => bringBack(store, findMissing),
-    releaseObjects: () => releaseHeld(store, findMissing),
-    setAside: (oid, target) => setAsideDamaged(store, oid, target),
+    ensureObjects: (written) => keepLooseObjects(store, written, findMissing),
+    restorePrunedObjects: () => restorePruned(store, findMissing),
+    releaseHeldObjects: () => releaseHeld(store, findMissing),
+    moveDamagedObject: (oid, target) => moveDamaged(store, oid, target),
     moveRefs: (updates) => moveFileRefs(disk, commonDir, updates),
     estimateLoose: () => 0,
-    tidy: async () => {}, // needs git itself
+    packLooseObjects: async () => {}, // needs git itself
     close: () => {},
   };
 }
@@ -96,21 +94,16 @@ async function readPacked(gitdir: string, oid: Oid, cache: object): Promise<GitO
 }
 
 function refuseUnreadable({ format, refStorage, extensions }: Repository): void {
-  const strange = extensions.filter((name) => !harmless.includes(name));
-  const problem =
-    format !== 'sha1'
-      ? 'SHA-256 objects'
-      : refStorage !== 'files'
-        ? 'reftable refs'
-        : strange.length > 0
-          ? `the extension ${strange[0]}`
-          : null;
-  if (problem === null) return;
-  throw new OrchError(
-    'REPOSITORY_UNSUPPORTED',
-    `the repository uses ${problem}, which the isomorphic engine cannot read`,
-    {
-      hint: 'Install git, and leave ORCH_ENGINE at auto',
-    },
-  );
+  const unknown = extensions.find((name) => !harmless.includes(name));
+  const problems = [
+    format !== 'sha1' && 'SHA-256 objects',
+    refStorage !== 'files' && 'reftable refs',
+    unknown !== undefined && `the extension ${unknown}`,
+  ];
+  const problem = problems.find((each) => each !== false);
+  if (!problem) return;
+  const message = `the repository uses ${problem}, which the isomorphic engine cannot read`;
+  throw new OrchError('REPOSITORY_UNSUPPORTED', message, {
+    hint: 'Install git, and leave ORCH_ENGINE at auto',
+  });
 }

@@ -1,13 +1,13 @@
 import { OrchError, writeFailed } from '../errors.ts';
 import { parseOid } from '../ids.ts';
-import { startDetached } from '../system/spawn.ts';
+import { startDetached } from '../system/process/spawn.ts';
 import type { Oid } from '../types.ts';
-import { CatFile } from './cat-file.ts';
-import { toInstant } from './commit.ts';
 import { type Commit, damaged, type Head, type RefUpdate, refConflict, refLocked } from './engine.ts';
+import { CatFile } from './objects/cat-file.ts';
+import { parseGitTime } from './objects/commit-object.ts';
 import type { Repository } from './repository.ts';
 import {
-  finished,
+  askGit,
   gitEnvironment,
   gitFailed,
   gitNotStarted,
@@ -15,12 +15,9 @@ import {
   runGit,
   startGit,
   workFolder,
-} from './spawn.ts';
+} from './run-git.ts';
 
-/*
- * What is asked of the git binary. A bundle of its own: most commands never start a git, and then need not even load
- * what it takes to start one.
- */
+/* Calls to the git program. Bundled separately, because most commands never start git and need not load this. */
 
 export { runGit };
 
@@ -28,7 +25,7 @@ export function openCatFile(repository: Repository): CatFile {
   return new CatFile(() => startGit(repository, ['cat-file', '--batch']));
 }
 
-/** The refs that match a pattern of `git for-each-ref`. */
+/** Lists the refs that match a pattern of `git for-each-ref`. */
 export async function askRefs(repository: Repository, pattern: string): Promise<Map<string, Oid>> {
   const text = await runGit(repository, ['for-each-ref', '--format=%(objectname) %(refname)', pattern]);
   const lines = text.split('\n').filter((line) => line !== '');
@@ -38,9 +35,8 @@ export async function askRefs(repository: Repository, pattern: string): Promise<
 }
 
 export async function isAncestor(repository: Repository, ancestor: Oid, descendant: Oid): Promise<boolean> {
-  const asked = startGit(repository, ['merge-base', '--is-ancestor', ancestor, descendant]);
-  asked.stdin.end();
-  const { status, stderr } = await finished(asked);
+  const args = ['merge-base', '--is-ancestor', ancestor, descendant];
+  const { status, stderr } = await askGit(repository, args);
   if (status !== 0 && status !== 1) throw brokenHistory(descendant, status, stderr);
   return status === 0;
 }
@@ -49,50 +45,43 @@ export async function askHead(
   repository: Repository,
   readRef: (ref: string) => Promise<Oid | null>,
 ): Promise<Head> {
-  const child = startGit(repository, ['symbolic-ref', '--quiet', 'HEAD']);
-  child.stdin.end();
-  const target = (await finished(child)).stdout.trim();
-  if (target.startsWith('refs/heads/')) {
+  const target = (await askGit(repository, ['symbolic-ref', '--quiet', 'HEAD'])).stdout.trim();
+  if (target.startsWith('refs/heads/'))
     return { commit: await readRef(target), branch: target.slice('refs/heads/'.length) };
-  }
-  return {
-    commit: parseOid((await runGit(repository, ['rev-parse', '--verify', 'HEAD'])).trim()),
-    branch: null,
-  };
+  const commit = (await runGit(repository, ['rev-parse', '--verify', 'HEAD'])).trim();
+  return { commit: parseOid(commit), branch: null };
 }
 
 /**
- * Packs loose objects, then removes those that are in a pack: the task itself does that only when it runs next. It takes
- * git's own lock, so two never run at once. A user who switched `gc.auto` off does not want this either.
+ * Packs loose objects, then removes the packed ones, which the task itself does only on its next run. It takes git's
+ * own lock, so two never run at once. Users who turned off `gc.auto` do not want this either.
  */
 const packLoose = [
   'test "$(git config --type=int --default=1 gc.auto)" = 0 ||',
   '{ git maintenance run --quiet --task=loose-objects; git prune-packed --quiet; }',
 ].join(' ');
 
-/** Leaves the packing to git, in a process of its own that nothing waits for. */
-export function tidy(repository: Repository): void {
-  // An alias is run by the shell that git has with it on every system.
+/** Starts git in the background to pack loose objects. */
+export function packLooseObjects(repository: Repository): void {
+  // Git runs an alias with its own shell, which it has on every system.
   const args = [...gitSettings, '-c', `alias.orch-pack=!${packLoose}`, 'orch-pack'];
   startDetached('git', args, workFolder(repository), gitEnvironment());
 }
 
-/** One transaction of `git update-ref`: all refs move, each from its expected value, or none does. */
+/** Moves refs in one `git update-ref` transaction: all of them, each from its expected value, or none. */
 export async function updateRefs(
   repository: Repository,
   updates: readonly RefUpdate[],
   readRef: (ref: string) => Promise<Oid | null>,
 ): Promise<void> {
-  // no-deref: a symbolic ref in our namespace must never move the branch it points to.
+  // no-deref: moving a symbolic ref in our namespace must not move the branch it points to.
   const zero = '0'.repeat(repository.format === 'sha1' ? 40 : 64);
   const commands = updates.map(({ ref, from, to }) =>
     to === null
       ? `option no-deref\0delete ${ref}\0${from ?? zero}\0`
       : `option no-deref\0update ${ref}\0${to}\0${from ?? zero}\0`,
   );
-  const child = startGit(repository, ['update-ref', '--stdin', '-z']);
-  child.stdin.end(commands.join(''));
-  const result = await finished(child);
+  const result = await askGit(repository, ['update-ref', '--stdin', '-z'], { input: commands.join('') });
   if (result.status === 0) return;
   for (const update of updates) {
     const actual = await readRef(update.ref);
@@ -100,34 +89,24 @@ export async function updateRefs(
   }
   const lock = /Unable to create '(.*\.lock)': File exists/.exec(result.stderr)?.[1];
   if (lock) throw refLocked(updates[0]?.ref ?? '', lock);
-  const reason = /(No space left on device|Read-only file system|Permission denied)/.exec(result.stderr)?.[1];
-  const codes: Record<string, string> = { N: 'ENOSPC', R: 'EROFS', P: 'EACCES' };
-  if (reason)
+  if (result.stderr.includes('Permission denied'))
     throw writeFailed(
       'the ref could not be moved',
-      Object.assign(new Error(reason), { code: codes[reason[0] ?? ''] }),
+      Object.assign(new Error('Permission denied'), { code: 'EACCES' }),
     );
   throw gitFailed(['update-ref'], result);
 }
 
-/** A message of orch's has a few kilobytes. */
+/** Messages of orch's own commits have a few kilobytes. */
 const longestRecord = 8 * 1024 * 1024;
 const logFormat = '%H%n%T%n%P%n%at%n%ct%n%B';
 
-/** Streams `git log`; a caller that stops early ends it. */
+/** Streams `git log`, and ends it when the caller stops reading. */
 export async function* walkLog(repository: Repository, from: Oid, most?: number): AsyncGenerator<Commit> {
-  const args = [
-    'log',
-    '-z',
-    '--no-patch',
-    '--no-notes',
-    '--no-color',
-    '--encoding=UTF-8',
-    `--format=${logFormat}`,
-  ];
+  const options = ['-z', '--no-patch', '--no-notes', '--no-color', '--encoding=UTF-8'];
   const limit = most === undefined || most === Number.POSITIVE_INFINITY ? [] : [`--max-count=${most}`];
-  const child = startGit(repository, [...args, ...limit, from, '--']);
-  child.stdin.on('error', () => {}); // it reads nothing; that it is gone is told by its status
+  const child = startGit(repository, ['log', ...options, `--format=${logFormat}`, ...limit, from, '--']);
+  child.stdin.on('error', () => {}); // it reads no input; if it ended, its status tells why
   child.stdin.end();
   let stderr = '';
   child.stderr.on('data', (chunk: Buffer) => {
@@ -165,8 +144,8 @@ function parseRecord(record: string): Commit {
     oid: parseOid(oid),
     tree: parseOid(tree),
     parents: parents === '' ? [] : parents.split(' ').map(parseOid),
-    authoredAt: toInstant(authored),
-    committedAt: toInstant(committed),
+    authoredAt: parseGitTime(authored),
+    committedAt: parseGitTime(committed),
     message,
   };
 }

@@ -1,32 +1,35 @@
 import { dirname, join } from 'node:path';
 import { hasCode } from '../errors.ts';
-import type { Clock, Random } from '../system/clock.ts';
-import { type Disk, statIfThere } from '../system/files.ts';
-import { syncFolders } from '../system/many-files.ts';
+import { statIfThere } from '../system/disk.ts';
+import { syncFolders } from '../system/files-in-bulk.ts';
 import type { Oid } from '../types.ts';
-import type { CatFile } from './cat-file.ts';
-import { formatCommit, parseCommit } from './commit.ts';
-import { type Commit, damaged, type GitEngine, type GitObject } from './engine.ts';
-import { bringBack } from './object-hold.ts';
-import { estimateLoose, keepLooseObjects, readOrBringBack, releaseHeld } from './object-keep.ts';
-import { rememberObjects } from './object-memory.ts';
-import { checkObject, hashObject, readLooseObject, setAsideDamaged, writeLooseObjects } from './objects.ts';
-import { moveFileRefs } from './ref-lock.ts';
-import { listFileRefs, readFileHead, readFileRef } from './refs.ts';
+import { type Commit, damaged, type EnginePorts, type GitEngine, type GitObject } from './engine.ts';
+import type { CatFile } from './objects/cat-file.ts';
+import { formatCommit, parseCommit } from './objects/commit-object.ts';
+import {
+  estimateLoose,
+  keepLooseObjects,
+  readOrRestore,
+  releaseHeld,
+  restorePruned,
+} from './objects/held-objects.ts';
+import {
+  checkObject,
+  hashObject,
+  moveDamaged,
+  readLooseObject,
+  writeLooseObjects,
+} from './objects/loose-objects.ts';
+import { rememberObjects } from './objects/read-objects.ts';
+import { readShallow, walkByDate } from './objects/walk-history.ts';
+import { listFileRefs, readFileHead, readFileRef } from './refs/file-refs.ts';
+import { moveFileRefs } from './refs/move-refs.ts';
 import type { Repository } from './repository.ts';
-import { readShallow, walkByDate } from './walk.ts';
-
-export type EnginePorts = {
-  readonly repository: Repository;
-  readonly disk: Disk;
-  readonly clock: Clock;
-  readonly random: Random;
-};
 
 /**
- * Git with the git binary at hand. What is a plain file is read and written by this process (loose objects, refs and
- * their locks, by git's own protocol): starting a git costs more than all the rest of a checkpoint. Git itself is
- * asked for what only it does well: packs, long histories, other storage of refs.
+ * Opens an engine that uses the git program. Plain files (loose objects, refs and their locks) are read and written by
+ * this process, following git's own protocol: starting git costs more than the rest of a checkpoint. Git itself handles
+ * packs, long histories and other ref storage.
  */
 export function openNativeEngine({ repository, disk, clock, random }: EnginePorts): GitEngine {
   const { commonDir, format } = repository;
@@ -41,12 +44,12 @@ export function openNativeEngine({ repository, disk, clock, random }: EnginePort
     return catFile.read(oid, most);
   };
   const findMissing = async (oids: readonly Oid[]) =>
-    (await import('./storage.ts')).findMissing(repository, oids);
-  /** Was it a prune's doing that something is missing, and is it there again? */
-  const isUndone = async () => (await bringBack(objects, findMissing)).length > 0;
+    (await import('./objects/reachable.ts')).findMissing(repository, oids);
+  /** Restores pruned objects, and tells whether there were any. */
+  const isUndone = async () => (await restorePruned(objects, findMissing)).length > 0;
   const readStored = async (oid: Oid, most: number) =>
     checkObject(oid, readLooseObject(objects.folder, oid, most) ?? (await readPacked(oid, most)), format);
-  const memory = rememberObjects(readOrBringBack(objects, readStored, findMissing));
+  const memory = rememberObjects(readOrRestore(objects, readStored, findMissing));
   const readRef = async (ref: string): Promise<Oid | null> =>
     inFiles ? readFileRef(commonDir, ref) : ((await (await git()).askRefs(repository, ref)).get(ref) ?? null);
 
@@ -75,26 +78,26 @@ export function openNativeEngine({ repository, disk, clock, random }: EnginePort
       for (const object of written) memory.add(hashObject(object, format), object);
     },
     moveRefs: async (updates) => {
-      // Taking a ref away may mean to rewrite packed-refs, which is git's own.
+      // Deleting a ref may rewrite packed-refs, which is left to git.
       if (inFiles && updates.every(({ to }) => to !== null)) return moveFileRefs(disk, commonDir, updates);
       await (await git()).updateRefs(repository, updates, readRef);
       const folders = updates.map(({ ref }) => dirname(join(commonDir, ref)));
       const existing = [...new Set([commonDir, ...folders])].filter((folder) => statIfThere(folder));
       await syncFolders(disk, existing);
     },
-    keepObjects: (written) => keepLooseObjects(objects, written, findMissing),
-    bringBackObjects: () => bringBack(objects, findMissing),
-    releaseObjects: () => releaseHeld(objects, findMissing),
-    setAside: (oid, folder) => setAsideDamaged(objects, oid, folder),
+    ensureObjects: (written) => keepLooseObjects(objects, written, findMissing),
+    restorePrunedObjects: () => restorePruned(objects, findMissing),
+    releaseHeldObjects: () => releaseHeld(objects, findMissing),
+    moveDamagedObject: (oid, folder) => moveDamaged(objects, oid, folder),
     estimateLoose: () => estimateLoose(objects.folder),
-    tidy: async () => (await git()).tidy(repository),
+    packLooseObjects: async () => (await git()).packLooseObjects(repository),
     close: () => catFile?.close(),
   };
 }
 
 /**
- * What `git log` says, checked, and gone on with where it gives up: it reads a commit's parents before it prints the
- * commit, so a damaged one would hide the one above it.
+ * Checks the output of `git log`, and continues without git if it fails: it reads a commit's parents before it prints
+ * the commit, so a damaged parent would hide its child.
  */
 async function* walkHistory(
   log: AsyncIterable<Commit>,
@@ -108,7 +111,7 @@ async function* walkHistory(
   try {
     for await (const commit of log) {
       if (seen.size === 0 && commit.oid !== from) throw damaged(from, 'not a commit');
-      // One of ours can be made again from what the log says; any other is read.
+      // A commit of ours can be verified from the log alone; any other is read.
       if (hashObject(formatCommit(commit), format) !== commit.oid) await read(commit.oid);
       seen.add(commit.oid);
       yield commit;

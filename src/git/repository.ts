@@ -1,23 +1,23 @@
 import { lstatSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { OrchError } from '../errors.ts';
-import { readIfThere, readTextIfThere, realPath, statIfThere } from '../system/files.ts';
+import { readIfThere, readTextIfThere, realPath, statIfThere } from '../system/disk.ts';
 import type { ObjectFormat } from './engine.ts';
 
 export type Repository = {
-  /** Of this worktree: HEAD and the index are here. */
+  /** The git dir of this worktree, with its HEAD and index. */
   readonly gitDir: string;
-  /** Shared by all worktrees: refs and objects are here. */
+  /** The git dir that all worktrees share, with refs and objects. */
   readonly commonDir: string;
   /** The top of the working tree; null in a bare repository. */
   readonly worktree: string | null;
   readonly format: ObjectFormat;
   readonly refStorage: 'files' | 'reftable';
-  /** The names below [extensions]: what a reader must understand. */
+  /** The names in the [extensions] section, which every reader must understand. */
   readonly extensions: readonly string[];
 };
 
-/** Finds the repository a folder is in, from any folder, worktree or submodule. */
+/** Finds the repository that contains a folder, which may be in a worktree or submodule. */
 export function discoverRepository(from: string): Repository {
   let start: string;
   try {
@@ -41,8 +41,8 @@ export function discoverRepository(from: string): Repository {
 }
 
 /**
- * The repository of a folder somebody went to, where it is still the one they began in; else the latter. Who goes
- * elsewhere for a moment, into a submodule or out of all repositories, is still at work where they began.
+ * Finds the repository of the current folder if it is the one where the work began, else the latter: an agent that
+ * changes into a submodule or out of the repository for a moment still works where it began.
  */
 export function discoverRepositoryFrom(began: string, now: string): Repository {
   const first = tryToDiscover(began);
@@ -55,11 +55,11 @@ function tryToDiscover(folder: string): Repository | null {
   try {
     return discoverRepository(folder);
   } catch {
-    return null; // whoever needs it is told by the other one
+    return null; // the caller reports the other folder's error
   }
 }
 
-/** The git dir that makes this folder a repository: its `.git`, what that file points to, or the folder itself. */
+/** Finds the git dir of a folder: its `.git` folder, the target of its `.git` file, or the folder itself. */
 function findGitDir(folder: string): string | null {
   const inside = join(folder, '.git');
   const stat = statIfThere(inside);
@@ -72,18 +72,14 @@ function followGitFile(folder: string, file: string): string {
   const target = /^gitdir: (.+)$/.exec(readTextIfThere(file) ?? '')?.[1];
   const gitDir = target && resolve(folder, target);
   if (gitDir && isGitDir(gitDir)) return realPath(gitDir);
-  throw new OrchError(
-    'NOT_A_REPOSITORY',
-    `${file} points to ${target ?? 'nothing'}, and no repository is there`,
-    {
-      hint: 'If the worktree or its repository was moved, repair it with: git worktree repair',
-      data: { folder },
-    },
-  );
+  throw new OrchError('NOT_A_REPOSITORY', `${file} does not point to a repository (${target ?? 'empty'})`, {
+    hint: 'If the worktree or its repository was moved, repair it with: git worktree repair',
+    data: { folder },
+  });
 }
 
 function isGitDir(folder: string): boolean {
-  // A HEAD that is a dangling link (old git) counts too.
+  // HEAD may be a dangling link in a repository made by an old git.
   if (!lstatSync(join(folder, 'HEAD'), { throwIfNoEntry: false })) return false;
   if (statIfThere(join(folder, 'commondir'))) return true;
   return Boolean(statIfThere(join(folder, 'objects'))?.isDirectory() && statIfThere(join(folder, 'refs')));
@@ -95,12 +91,12 @@ function describe(gitDir: string, worktree: string | null): Repository {
   const config = parseConfig(readIfThere(join(commonDir, 'config'))?.toString('utf8') ?? '');
   const format = config.get('extensions.objectformat') ?? 'sha1';
   if (format !== 'sha1' && format !== 'sha256') {
-    throw new OrchError('REPOSITORY_UNSUPPORTED', `the repository's object format is ${format}`, {
-      hint: 'orch knows sha1 and sha256; a newer orch may know more',
+    throw new OrchError('REPOSITORY_UNSUPPORTED', `the repository uses the object format ${format}`, {
+      hint: 'orch supports sha1 and sha256; a newer orch may support more',
     });
   }
   refuseUnknown(config);
-  // Somebody stands inside .git itself: the working tree is around it.
+  // The search started inside .git itself, so the working tree is its parent.
   const around = basename(gitDir) === '.git' && config.get('core.bare') !== 'true' ? dirname(gitDir) : null;
   return {
     gitDir,
@@ -112,7 +108,7 @@ function describe(gitDir: string, worktree: string | null): Repository {
   };
 }
 
-/** What git itself understands of [extensions]; a repository with another must not be written to by guessing. */
+/** The extensions that git itself understands. A repository with any other must not be written to. */
 const knownExtensions = [
   'noop',
   'noop-v1',
@@ -127,27 +123,28 @@ const knownExtensions = [
 
 function refuseUnknown(config: ReadonlyMap<string, string>): void {
   const version = Number(config.get('core.repositoryformatversion') ?? 0);
-  const strange = [...config.keys()].find(
+  const unknown = [...config.keys()].find(
     (key) => key.startsWith('extensions.') && !knownExtensions.includes(key.slice('extensions.'.length)),
   );
   const problem =
-    version > 1 ? `has format version ${version}` : version === 1 && strange ? `uses ${strange}` : null;
+    version > 1 ? `has format version ${version}` : version === 1 && unknown ? `uses ${unknown}` : null;
   if (problem === null) return;
-  throw new OrchError('REPOSITORY_UNSUPPORTED', `the repository ${problem}, which this orch does not know`, {
-    hint: 'Update orch and git; nothing was changed',
+  const message = `the repository ${problem}, which this version of orch does not support`;
+  throw new OrchError('REPOSITORY_UNSUPPORTED', message, {
+    hint: 'Nothing was changed. Update orch and git.',
   });
 }
 
-/** The plain `key = value` lines of a repository's own config; what has a format to declare stands there as such. */
-export function parseConfig(text: string): Map<string, string> {
+/** Parses the plain `key = value` lines of a repository's own config, which is where git declares the format. */
+function parseConfig(text: string): Map<string, string> {
   const values = new Map<string, string>();
   let section = '';
   for (const line of text.split('\n')) {
     const header = /^\s*\[([A-Za-z0-9.-]+)\]/.exec(line);
     if (header) section = header[1]?.toLowerCase() ?? '';
-    else if (/^\s*\[/.test(line)) section = ''; // a subsection: nothing in it is about the format
-    const [said = ''] = line.replace(/^\s*\[[^\]]*\]/, '').split(/[#;]/, 1);
-    const [key = '', value = 'true'] = said.split(/=(.*)/, 2).map((part) => part.trim());
+    else if (/^\s*\[/.test(line)) section = ''; // subsections do not declare the format
+    const [setting = ''] = line.replace(/^\s*\[[^\]]*\]/, '').split(/[#;]/, 1);
+    const [key = '', value = 'true'] = setting.split(/=(.*)/, 2).map((part) => part.trim());
     if (section !== '' && /^[A-Za-z][A-Za-z0-9-]*$/.test(key))
       values.set(`${section}.${key.toLowerCase()}`, value.toLowerCase());
   }

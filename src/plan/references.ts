@@ -1,30 +1,31 @@
-import { findNearest } from '../spelling.ts';
-import { describeValue, isMapping } from '../yaml-values.ts';
-import { findCycles } from './graph.ts';
-import { readIds } from './shape.ts';
+import { isRecord } from '../checks.ts';
+import { describeValue } from '../config/yaml/yaml-values.ts';
+import { findNearest } from '../text.ts';
+import { readIds } from './plan-shape.ts';
+import { findCycles } from './schedule/graph.ts';
 
-/** What is wrong, and with which value. */
+/** A mistake, and the path of the value that has it. */
 export type Finding = { readonly path: readonly (string | number)[]; readonly message: string };
 
 type Named = { readonly id: string; readonly path: readonly (string | number)[] };
 type Node = Named & { readonly needs: readonly Named[] };
 
 /**
- * What is wrong with how tasks speak of one another. It looks at what was written rather than at tasks: a plan with
- * a mistake elsewhere has these too, and they are said together.
+ * Finds mistakes in how tasks refer to one another. It reads the raw values rather than parsed tasks, so that a plan with
+ * other mistakes gets all of them reported together.
  */
 export function findReferenceMistakes(given: readonly unknown[], at: string): Finding[] {
   const nodes = readNodes(given, at);
   const effects = given.flatMap((task, index) =>
-    (isMapping(task) && Array.isArray(task.effects) ? task.effects : []).flatMap((effect: unknown, place) =>
-      isMapping(effect) ? readName(effect.id, [at, index, 'effects', place, 'id']) : [],
+    (isRecord(task) && Array.isArray(task.effects) ? task.effects : []).flatMap((effect: unknown, place) =>
+      isRecord(effect) ? readName(effect.id, [at, index, 'effects', place, 'id']) : [],
     ),
   );
   return [
-    ...findTwice(nodes, 'task'),
-    ...findTwice(effects, 'effect'),
-    ...findUnknown(nodes),
-    ...findCircles(nodes),
+    ...findDuplicates(nodes, 'task'),
+    ...findDuplicates(effects, 'effect'),
+    ...findUnknownNeeds(nodes),
+    ...findCycleMistakes(nodes),
   ];
 }
 
@@ -35,7 +36,7 @@ function readName(given: unknown, path: Named['path']): Named[] {
 function readNodes(given: readonly unknown[], at: string): Node[] {
   let before: string | null = null;
   return given.flatMap((task, index) => {
-    if (!isMapping(task)) return [];
+    if (!isRecord(task)) return [];
     const [named] = readName(task.id, [at, index, 'id']);
     const last = before;
     before = named?.id ?? null;
@@ -45,24 +46,24 @@ function readNodes(given: readonly unknown[], at: string): Node[] {
     const written = readIds(task[word])?.flatMap((need, place) =>
       readName(need, Array.isArray(task[word]) ? [...path, place] : path),
     );
-    // A task that does not say waits for the one before it.
+    // A task that declares no needs waits for the one before it.
     return [{ ...named, needs: written ?? (last === null ? [] : [{ id: last, path }]) }];
   });
 }
 
-function findTwice(all: readonly Named[], what: 'task' | 'effect'): Finding[] {
+function findDuplicates(all: readonly Named[], what: 'task' | 'effect'): Finding[] {
   const seen = new Map<string, string>();
   return all.flatMap(({ id, path }) => {
-    // Some disks take two names for one that differ only in case, and a task's log has its name.
+    // Logs are named after tasks, and some file systems ignore case.
     const known = seen.get(id.toLowerCase());
     seen.set(id.toLowerCase(), known ?? id);
     if (known === undefined) return [];
-    const same = known === id ? 'a second time' : `, and ${known} differs from it only in case`;
+    const same = known === id ? 'a second time' : `, which differs from ${known} only in case`;
     return [{ path, message: `found ${describeValue(id)} ${same}; allowed: an id no other ${what} has` }];
   });
 }
 
-function findUnknown(nodes: readonly Node[]): Finding[] {
+function findUnknownNeeds(nodes: readonly Node[]): Finding[] {
   const ids = new Set(nodes.map(({ id }) => id));
   return nodes
     .flatMap(({ needs }) => needs)
@@ -76,7 +77,7 @@ function findUnknown(nodes: readonly Node[]): Finding[] {
     });
 }
 
-function findCircles(nodes: readonly Node[]): Finding[] {
+function findCycleMistakes(nodes: readonly Node[]): Finding[] {
   const byId = new Map(nodes.map((node) => [node.id, node]));
   const plain = nodes.map(({ id, needs }) => ({ id, needs: needs.map((need) => need.id) }));
   return findCycles(plain).map((cycle) => {
@@ -84,9 +85,7 @@ function findCircles(nodes: readonly Node[]): Finding[] {
     const first = byId.get(cycle[0] ?? '');
     const path = first?.needs.find(({ id }) => id === second)?.path ?? [];
     const message =
-      cycle.length === 2
-        ? `${cycle[0]} needs itself`
-        : `tasks that wait for one another: ${cycle.join(' → ')}`;
+      cycle.length === 2 ? `${cycle[0]} needs itself` : `tasks wait for one another: ${cycle.join(' → ')}`;
     return { path, message };
   });
 }

@@ -1,34 +1,34 @@
 import { isUtf8 } from 'node:buffer';
-import { findFormed } from './rules.ts';
+import { findKnownForms } from './rules.ts';
 
 /*
- * Files are bytes: text, text of another encoding, or neither. A database or an archive of settings has secrets in it
- * too, and there only what is known by its form, or by a pattern of the user's, is one.
+ * Files are bytes: text, text in another encoding, or neither. Databases and archives may contain secrets too, but there
+ * only known forms and the user's patterns are searched for.
  */
 
-/** How far git looks for a zero, by which it knows what is no text. */
-const looksAt = 8_000;
+/** Like git, takes a file with a zero byte in this range for binary. */
+const checkedBytes = 8_000;
 
 const isLittleEndian = (bytes: Buffer) => bytes[0] === 0xff && bytes[1] === 0xfe;
 const isBigEndian = (bytes: Buffer) => bytes[0] === 0xfe && bytes[1] === 0xff;
 
-/** A file's text; empty where it has none. */
+/** Decodes a file's text; empty if it has none. */
 export function readText(bytes: Buffer): string {
   if (isLittleEndian(bytes)) return bytes.toString('utf16le', 2);
   if (isBigEndian(bytes))
     return Buffer.from(bytes.subarray(0, bytes.length & ~1))
       .swap16()
       .toString('utf16le', 2);
-  if (bytes.subarray(0, looksAt).includes(0)) return '';
+  if (bytes.subarray(0, checkedBytes).includes(0)) return '';
   return bytes.toString(isUtf8(bytes) ? 'utf8' : 'latin1');
 }
 
-/** May there be more in it than its text says? Behind a zero there may be words in two bytes a character. */
-export function isMixed(bytes: Buffer): boolean {
+/** May the file contain more than its text? After a zero byte there may be words with two bytes per character. */
+export function isBinary(bytes: Buffer): boolean {
   return bytes.includes(0) && !isLittleEndian(bytes) && !isBigEndian(bytes);
 }
 
-/** A large file is looked at in pieces, which share what may lie across their border. */
+/** A large file is searched in pieces, which overlap so that no secret is cut in two. */
 const pieceBytes = 4 * 1024 * 1024;
 const sharedBytes = 32 * 1024;
 
@@ -37,23 +37,23 @@ function* cutIntoPieces(bytes: Buffer): Generator<string> {
     yield bytes.toString('latin1', at, Math.min(bytes.length, at + pieceBytes + sharedBytes));
 }
 
-/** Words of ASCII in two bytes a character, either way round; the shortest secret is longer. */
+/** ASCII words with two bytes per character, in either byte order; the shortest secret is longer. */
 const wideWords = [/(?:[\t\n\r\x20-\x7e]\0){12,}/g, /(?:\0[\t\n\r\x20-\x7e]){12,}/g];
 const narrowWords = /[\t\x20-\x7e]{6,}/g;
 
-/** Programs have the headings of private keys in them; a key is longer. */
+/** Programs contain the headings of private keys; a real key is longer. */
 const shortestKey = 100;
 
-/** The secrets of a known form among bytes that are no text, or not only. */
-export function* listFormedInBytes(bytes: Buffer): Generator<{ kind: string; text: string }> {
+/** Lists secrets of a known form in binary data. */
+export function* listKnownFormsInBytes(bytes: Buffer): Generator<{ kind: string; text: string }> {
   for (const piece of cutIntoPieces(bytes))
     for (const text of [piece, ...listWideWords(piece)])
-      for (const { kind, start, end } of findFormed(text).found)
+      for (const { kind, start, end } of findKnownForms(text).found)
         if (kind !== 'private-key' || end - start >= shortestKey)
           yield { kind, text: text.slice(start, end) };
 }
 
-/** The words among bytes, one a line: for patterns that were made for text. */
+/** Lists the words in binary data, one per line, for patterns that were made for text. */
 export function* listWords(bytes: Buffer): Generator<string> {
   for (const piece of cutIntoPieces(bytes))
     yield [...(piece.match(narrowWords) ?? []), ...listWideWords(piece)].join('\n');

@@ -1,166 +1,166 @@
-import { isPassword, isPlaceholder, isRandomWord } from './random-word.ts';
-import type { Found } from './rules.ts';
+import { isPassword, isPlaceholder, isRandomWord } from './random-words.ts';
+import type { FoundSecret } from './rules.ts';
 
 /*
- * Passwords that are known by where they stand: in a call of a program, an address, a connection string, or a file
- * that is there to hold them.
+ * Passwords recognized by where they are: in a command line, an address, a connection string, or a file made to hold
+ * them.
  */
 
 type Place = {
   readonly kind: string;
-  /** Without this the pattern, which would be slow, need not be tried. */
+  /** The slow pattern is only tried if this matches. */
   readonly needs?: RegExp;
   /** Global; its group `value` is the password. */
   readonly pattern: RegExp;
-  readonly isIt: (value: string, groups: Readonly<Record<string, string | undefined>>) => boolean;
+  readonly isSecret: (value: string, groups: Readonly<Record<string, string | undefined>>) => boolean;
 };
 
 const isSecretWord = (value: string) => isRandomWord(value) || isPassword(value);
 
-/** Base64 of `user:password`. Where it is of something else, it must at least look made by chance. */
+/** Is this base64 of `user:password`? If it decodes to something else, it must at least look random. */
 export function isLogin(value: string): boolean {
-  const said = Buffer.from(value, 'base64').toString('latin1');
-  const { password } = /^[\x21-\x7e]{1,200}?:(?<password>[\x20-\x7e]{1,4000})$/.exec(said)?.groups ?? {};
+  const decoded = Buffer.from(value, 'base64').toString('latin1');
+  const { password } = /^[\x21-\x7e]{1,200}?:(?<password>[\x20-\x7e]{1,4000})$/.exec(decoded)?.groups ?? {};
   if (password === undefined) return isRandomWord(value);
   return password.length >= 4 && !isPlaceholder(password);
 }
 
-/** What base64 says, where it says a word. */
-function decode(value: string): string | null {
+/** Decodes base64 if the result is printable. */
+function decodePrintable(value: string): string | null {
   if (value.length % 4 !== 0 || !/^[A-Za-z0-9+/]+={0,2}$/.test(value)) return null;
-  const said = Buffer.from(value, 'base64').toString('latin1');
-  return /^[\x20-\x7e]+$/.test(said) ? said : null;
+  const decoded = Buffer.from(value, 'base64').toString('latin1');
+  return /^[\x20-\x7e]+$/.test(decoded) ? decoded : null;
 }
 
 const places: readonly Place[] = [
   {
-    // `--token …`, `login me password …`: a space stands between the name and the value.
+    // `--token …`, `login me password …`: a space separates the name and the value.
     kind: 'token',
     pattern:
       /(?:--(?:[a-z0-9]{1,20}-){0,4}(?:token|secret|passw(?:or)?d|passphrase|(?:api|access|private|auth|signing|encryption|master|secret)-key)|\blogin[ \t]{1,4}\S{1,100}\s{1,8}password)[ \t]{1,4}["'`]?(?<value>[A-Za-z0-9+/_=.~!#%^*@:-]{8,1000})/gi,
-    isIt: isRandomWord,
+    isSecret: isRandomWord,
   },
   {
     // .netrc
     kind: 'password',
     pattern:
       /\b(?:machine[ \t]{1,8}\S{1,200}|default)\s{1,8}login[ \t]{1,8}\S{1,200}\s{1,8}(?:account[ \t]{1,8}\S{1,200}\s{1,8})?password[ \t]{1,8}(?<value>[^\s"'`\\]{1,300})/g,
-    isIt: isSecretWord,
+    isSecret: isSecretWord,
   },
   {
     // .pgpass: host:port:database:user:password
     kind: 'password',
     pattern:
       /^(?:[A-Za-z0-9_.-]{1,200}|\*):(?:[0-9]{3,5}|\*):[A-Za-z0-9_.*-]{1,100}:[A-Za-z_*][A-Za-z0-9_.-]{0,100}:(?<value>\S{1,300})$/gm,
-    isIt: isSecretWord,
+    isSecret: isSecretWord,
   },
   {
     kind: 'password',
     pattern:
       /(?:[ \t]-u[ \t]{1,2}|--(?:proxy-)?user[= \t])["'`]?(?<user>[^\s:"'`$/]{1,100}):(?<value>[^\s"'`$:]{8,300})/g,
-    isIt: (value, { user }) => value !== user && isSecretWord(value),
+    isSecret: (value, { user }) => value !== user && isSecretWord(value),
   },
   {
     kind: 'password',
     pattern:
       /\b(?:curl|wget|http)[ \t][^\n|;]{0,400}?(?<=[ \t])-u["'`]?(?<user>[^\s:"'`$/]{1,100}):(?<value>[^\s"'`$:]{8,300})/g,
-    isIt: (value, { user }) => value !== user && isSecretWord(value),
+    isSecret: (value, { user }) => value !== user && isSecretWord(value),
   },
   {
     // The password is part of the option: `mysql -pSECRET`, `7z a -pSECRET`.
     kind: 'password',
     pattern:
       /\b(?:mysql|mysqldump|mysqladmin|mysqlimport|mysqlsh|mariadb|mariadb-dump|mariadb-admin|7za?|rar|unrar)[ \t][^\n|;]{0,400}?(?<=[ \t])-p["'`]?(?<value>[^\s"'`$]{6,300})/g,
-    isIt: isSecretWord,
+    isSecret: isSecretWord,
   },
   {
     // Or it follows it: `sshpass -p SECRET`, `redis-cli -a SECRET`.
     kind: 'password',
     pattern:
       /\b(?:(?:sshpass|docker login|podman login|helm registry login|az login|mongosh?|mongodump|ftp|zip|unzip|sqlcmd|bcp|ldapsearch|ldapmodify|plink|pscp|redis-cli|ipmitool)[ \t])[^\n|;]{0,400}?(?<=[ \t])(?:-p|-P|-a|-w|-pw|--pass|-storepass)(?:[ \t]{1,4}|=)?["'`]?(?<value>[^\s"'`$-][^\s"'`$]{5,300})/g,
-    isIt: isSecretWord,
+    isSecret: isSecretWord,
   },
   {
     // `--password=SECRET`, `-storepass SECRET`, `-passin pass:SECRET`
     kind: 'password',
     pattern:
       /[ \t](?:--(?:[a-z0-9]{1,20}-){0,3}pass(?:word|wd)?[= \t]|-(?:store|key)pass[ \t]|-pass(?:in|out)?[ \t]pass:)["'`]?(?<value>[^\s"'`$<>{}()[\],;-][^\s"'`$<>{}()[\],;]{7,300})/g,
-    isIt: isSecretWord,
+    isSecret: isSecretWord,
   },
   {
-    // `user:SECRET@tcp(host:3306)/shop`, as Go has it.
+    // `user:SECRET@tcp(host:3306)/shop`, as in Go.
     kind: 'password',
     needs: /@(?:tcp|unix|udp)\(/,
     pattern:
       /(?<![A-Za-z0-9_.-])(?<user>[A-Za-z0-9_.-]{1,60}):(?<value>[^\s"'`@<>{}$]{4,300})@(?:tcp|unix|udp)\(/g,
-    isIt: (value, { user }) => value !== user && !isPlaceholder(value) && !/^[a-z]{1,12}$/.test(value),
+    isSecret: (value, { user }) => value !== user && !isPlaceholder(value) && !/^[a-z]{1,12}$/.test(value),
   },
   {
-    // Connection strings: `Server=…;Password=SECRET;`. No part can hold what ends it, or there were many ways to part them.
+    // Connection strings: `Server=…;Password=SECRET;`. No part can contain its own end, which would make matching slow.
     kind: 'password',
     pattern:
       /(?:\b(?:server|data source|host|driver|dsn|addr|address|endpoint|port|database|initial catalog|catalog|uid|user|user ?id|username|accountname|authsource)[ \t]{0,4}=[^;\n]{0,200};|jdbc:[^\s;?&"']{2,340}[;?&])(?:[^;&\n]{0,200}[;&]){0,10}?[ \t]{0,4}(?:password|pwd)[ \t]{0,4}=[ \t]{0,4}(?<value>[^;&\s"'`<>]{1,300})/gi,
-    isIt: isSecretWord,
+    isSecret: isSecretWord,
   },
   {
     // `jdbc:oracle:thin:user/SECRET@host`
     kind: 'password',
     pattern: /jdbc:oracle:[a-z0-9]{2,8}:(?<user>[A-Za-z0-9_]{1,60})\/(?<value>[^\s"'`@/<>${}]{4,100})@/gi,
-    isIt: (value, { user }) => value !== user && !isPlaceholder(value),
+    isSecret: (value, { user }) => value !== user && !isPlaceholder(value),
   },
   {
-    // `<password>SECRET</password>`, as Maven has it.
+    // `<password>SECRET</password>`, as in Maven.
     kind: 'password',
     pattern:
       /<(?<tag>[A-Za-z0-9_.:-]{0,40}(?:password|passwd|passphrase|secret|token|api-?key|(?:private|access|secret)-?key))(?:\s[^<>]{0,200})?>\s{0,40}(?<value>[^<>\s]{6,1000})\s{0,40}<\/\k<tag>>/gi,
-    isIt: isSecretWord,
+    isSecret: isSecretWord,
   },
   {
-    // `<add key="ClearTextPassword" value="SECRET" />`, as NuGet has it.
+    // `<add key="ClearTextPassword" value="SECRET" />`, as in NuGet.
     kind: 'password',
     pattern:
       /<[A-Za-z:]{1,40}[ \t\r\n]{1,20}(?:key|name)="[^"<>]{0,80}(?:password|passwd|secret|token|api-?key)"[ \t\r\n]{1,40}value="(?<value>[^"<>\s]{6,1000})"/gi,
-    isIt: isSecretWord,
+    isSecret: isSecretWord,
   },
   {
-    // `<key>password</key><string>SECRET</string>`, in a list of properties.
+    // `<key>password</key><string>SECRET</string>`, in a property list.
     kind: 'password',
     pattern:
       /<key>[^<>]{0,80}(?:password|passwd|secret|token|api_?-?key)<\/key>\s{0,40}<string>(?<value>[^<>\s]{6,1000})<\/string>/gi,
-    isIt: isSecretWord,
+    isSecret: isSecretWord,
   },
   {
     // Docker's `auths`
     kind: 'password',
     pattern: /\\?"auth\\?"\s{0,8}:\s{0,8}\\?"(?<value>[A-Za-z0-9+/_=-]{8,4000})/g,
-    isIt: isLogin,
+    isSecret: isLogin,
   },
   {
     // Kubernetes' config
     kind: 'private-key',
     pattern: /\bclient-key-data["']?:[ \t]{0,4}["']?(?<value>[A-Za-z0-9+/=]{40,20000})/g,
-    isIt: isRandomWord,
+    isSecret: isRandomWord,
   },
   {
-    // A line of a file of settings, which has nothing else in it.
+    // A line of a settings file with nothing else on it.
     kind: 'password',
     pattern:
       /^[ \t]{0,40}(?:- )?(?:export |set |env |ENV )?[A-Za-z0-9_.-]{0,100}(?:password|passwd|pwd)(?:[ \t]{0,8}=[ \t]{0,8}|:[ \t]{1,8})(?<value>[^\s"'`$(){}<>[\],;]{8,300})[ \t]{0,8}$/gim,
-    isIt: (value) =>
-      isSecretWord(value) && isSecretWord(decode(value) ?? value) && !/^[a-z_.]+[!?]$/i.test(value),
+    isSecret: (value) =>
+      isSecretWord(value) && isSecretWord(decodePrintable(value) ?? value) && !/^[a-z_.]+[!?]$/i.test(value),
   },
 ];
 
 /**
- * `scheme://user:password@host`, and a long user without a password, as a token is given. The host is only looked at:
- * what follows it without a space may be the next address.
+ * `scheme://user:password@host`, or a token as the user without a password. The host is a lookahead, because the next
+ * address may follow without a space.
  */
 const address =
   /\b[a-z][a-z0-9+.-]{1,20}:\/\/(?<user>[^\s/?#@:"'`<>\\]{0,300})(?::(?<password>[^\s/?#"'`<>\\]{1,300}))?@(?=(?<host>[A-Za-z0-9[][A-Za-z0-9.:_-]{0,200}))/gi;
 
-function findInAddresses(text: string): Found[] {
-  if (!text.includes('://')) return []; // much faster than the pattern, and mostly so
-  const found: Found[] = [];
+function findInAddresses(text: string): FoundSecret[] {
+  if (!text.includes('://')) return []; // much faster than the pattern, and usually true
+  const found: FoundSecret[] = [];
   for (const { 0: whole, index, groups = {} } of text.matchAll(address)) {
     const { user = '', password, host = '' } = groups;
     const end = index + whole.length - 1;
@@ -177,24 +177,25 @@ function findInAddresses(text: string): Found[] {
   return found;
 }
 
-/** Where nothing but an example, or a machine of one's own, can be. */
-const nowhere =
+/** Hosts of examples and of local machines. */
+const harmlessHost =
   /^(?:[A-Za-z0-9_-]+|(?:.*\.)?(?:example|host|hostname|server|domain|somewhere)\.[a-z]+|.*\.(?:example|test|invalid|local|localhost)|(?:127|10|192\.168|172\.\d+)\.[\d.]+|0\.0\.0\.0)\.?(?::[0-9A-Za-z_]*)?$/i;
 
 function isPasswordFor(host: string, password: string): boolean {
   const plain = password.replace(/%[0-9a-f]{2}|;.*$|[@:]/gi, '');
   if (password.length < 4 || isPlaceholder(password) || isPlaceholder(plain)) return false;
-  return !(nowhere.test(host) && /^[a-z]{0,12}$/.test(plain));
+  return !(harmlessHost.test(host) && /^[a-z]{0,12}$/.test(plain));
 }
 
-export function findLogins(text: string): Found[] {
+/** Finds passwords by where they are. */
+export function findLogins(text: string): FoundSecret[] {
   return [
     ...findInAddresses(text),
-    ...places.flatMap(({ kind, needs, pattern, isIt }) =>
+    ...places.flatMap(({ kind, needs, pattern, isSecret }) =>
       [...(needs?.test(text) === false ? [] : text.matchAll(pattern))].flatMap(
         ({ 0: whole, index, groups = {} }) => {
           const { value = '' } = groups;
-          if (!isIt(value, groups)) return [];
+          if (!isSecret(value, groups)) return [];
           const start = index + whole.lastIndexOf(value);
           return [{ kind, start, end: start + value.length }];
         },

@@ -1,10 +1,10 @@
+import { isLeftInterrupted, type KnownSession, listShown, shownCondition } from '../record/sessions.ts';
+import type { EpicView } from '../record/view.ts';
 import type { SessionId } from '../types.ts';
 import { formatInstant } from '../units.ts';
-import { type AgentWaiting, readWaiting } from './agent-waiting.ts';
-import type { EpicView } from './context.ts';
-import { isLeftInterrupted, type KnownSession, listShown, shownFate } from './fate.ts';
+import { type AgentWaiting, readWaiting } from './agent/agent-waiting.ts';
 
-/** A session that runs in this clone, or died and waits to be resumed from. */
+/** A session that runs in this clone, or died here and was not continued yet. */
 export type AgentAtWork = {
   readonly sessionId: SessionId;
   readonly number: number;
@@ -21,32 +21,36 @@ export type AgentAtWork = {
   } | null;
 };
 
-const isRunning = ({ fate }: KnownSession) => fate === 'running' || fate === 'initializing';
+/** Tells whether a session is running in this clone. */
+export function isRunning({ condition }: Pick<KnownSession, 'condition'>): boolean {
+  return condition === 'running' || condition === 'initializing';
+}
 
-/** The sessions of an epic that run here, newest first, and behind them those that died and that none continued from. */
+/** Lists the sessions of an epic that run here, newest first, then those that died and were not continued. */
 export function listAtWork(view: EpicView, home: string): KnownSession[] {
   const sessions = listShown(view, home);
   const isLeft = (session: KnownSession) => isLeftInterrupted(session, sessions);
   return [...sessions.filter(isRunning), ...sessions.filter(isLeft)];
 }
 
-/** What a running session's agent waits for; a limit that is over is waited for no more. */
-export function findWaiting({ id, fate }: Pick<KnownSession, 'id' | 'fate'>, home: string, now: number) {
-  const waiting = fate === 'running' || fate === 'initializing' ? readWaiting(home, id) : null;
+/** Finds what a running session's agent waits for. After the end of a provider's limit it waits for its user. */
+function findWaiting({ id, condition }: Pick<KnownSession, 'id' | 'condition'>, home: string, now: number) {
+  const waiting = isRunning({ condition }) ? readWaiting(home, id) : null;
   const isOver = waiting?.for === 'limit' && typeof waiting.until === 'number' && waiting.until <= now;
   return waiting && isOver ? { ...waiting, for: 'input' as const, until: null } : waiting;
 }
 
+/** Describes the sessions that `listAtWork` lists. */
 export function describeAtWork(view: EpicView, home: string, now: number): AgentAtWork[] {
   return listAtWork(view, home).map((session) => {
     const { id, value } = session;
-    const fate = shownFate(session);
+    const condition = shownCondition(session);
     const waiting = findWaiting(session, home, now);
     return {
       sessionId: id,
       number: value.number,
       agent: value.agent,
-      status: fate === 'running' || fate === 'initializing' ? fate : 'interrupted',
+      status: condition === 'running' || condition === 'initializing' ? condition : 'interrupted',
       startedAt: formatInstant(value.startedAt),
       waiting: waiting && {
         for: waiting.for,

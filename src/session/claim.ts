@@ -1,32 +1,32 @@
 import { join } from 'node:path';
 import { OrchError } from '../errors.ts';
 import { nameFile } from '../ids.ts';
+import { checkLive, type LiveRecord, listLive, removeLive, writeLive } from '../journal/live.ts';
+import type { SessionSettings } from '../journal/session-settings.ts';
 import { lookUp } from '../keyed.ts';
+import { findPayingSession } from '../record/charge-above.ts';
+import type { SessionPorts } from '../record/ports.ts';
+import { readView } from '../record/view.ts';
 import { hasEnded } from '../state/transition.ts';
 import { withLock } from '../system/lock.ts';
-import { identifyThisProcess } from '../system/process.ts';
+import { identifyThisProcess } from '../system/process/identity.ts';
 import type { EpicId, SessionId } from '../types.ts';
 import { formatAge } from '../units.ts';
-import { aboveOf } from './above.ts';
-import { readView } from './context.ts';
-import { checkLive, type LiveRecord, listLive, removeLive, writeLive } from './live.ts';
-import type { SessionPorts } from './record.ts';
-import type { SessionSettings } from './settings.ts';
 
-export type Claim = {
+type Claim = {
   readonly epic: EpicId;
   readonly session: SessionId;
   readonly kind: LiveRecord['kind'];
   readonly worktree: string | null;
   readonly command: readonly string[] | null;
   readonly settings: SessionSettings;
-  /** Is a session that may still run, where that cannot be told from here, given up? */
+  /** Give up sessions that may still be running where this clone cannot check? */
   readonly takeOver: boolean;
 };
 
 /**
- * Makes this process the one that works on an epic in this clone, or says who does. Returns the sessions that were
- * given up on: nobody can tell from here whether their processes still run.
+ * Makes this process the only one that works on an epic in this clone, or throws `SESSION_ACTIVE`. Returns the sessions
+ * given up by a take-over: this clone cannot check whether their processes still run.
  */
 export async function claimEpic(ports: SessionPorts, claim: Claim): Promise<SessionId[]> {
   const { epic, session, kind, worktree, command, settings } = claim;
@@ -37,23 +37,22 @@ export async function claimEpic(ports: SessionPorts, claim: Claim): Promise<Sess
     for (const live of listLive(ports.home)) {
       if (live.epic !== epic || live.kind === 'hooked') continue;
       const liveness = checkLive(live);
-      // It may have ended, and its process died before it could say so, or lives on: the budget ended a program's.
+      // The record can outlive its session: its process died before removing it, or a budget ended a program's session.
       if ((liveness === 'elsewhere' || live.kind !== 'supervised') && (await isOver(ports, live))) {
         removeLive(ports.disk, ports.home, live.session);
         continue;
       }
-      if (liveness === 'alive') throw isActive(ports, live);
+      if (liveness === 'alive') throw activeHere(ports, live);
       if (liveness === 'elsewhere' && !claim.takeOver)
-        throw isElsewhere(epic, live.session, ports, { number: null, lastSeen: live.since });
+        throw activeElsewhere(epic, live.session, ports, { number: null, lastSeen: live.since });
       if (liveness === 'elsewhere') givenUp.push(live.session);
     }
     const holder = identifyThisProcess();
     const since = ports.clock.now();
-    // A command line may hold what somebody pasted into a prompt.
-    const said = command && (await Promise.all(command.map((word) => ports.redact(word))));
-    const above = aboveOf(ports.home, epic);
-    const record = { session, epic, holder, kind, worktree, command: said, since, base, settings, ...above };
-    await writeLive(ports.disk, ports.home, ports.random, record);
+    // A command line may contain a secret that was pasted into a prompt.
+    const redacted = command && (await Promise.all(command.map((word) => ports.redact(word))));
+    const about = { session, epic, kind, worktree, command: redacted, base, settings };
+    await writeLive(ports, { ...about, holder, since, ...findPayingSession(ports.home, epic) });
     return givenUp;
   });
 }
@@ -64,11 +63,11 @@ async function isOver(ports: SessionPorts, { epic, session }: LiveRecord): Promi
   return status !== undefined && hasEnded(status);
 }
 
-function isActive({ clock }: SessionPorts, { epic, session, holder, since }: LiveRecord): OrchError {
+function activeHere({ clock }: SessionPorts, { epic, session, holder, since }: LiveRecord): OrchError {
   const age = formatAge(Math.max(0, clock.now() - since));
   return new OrchError(
     'SESSION_ACTIVE',
-    `${epic} has a running session already: ${session}, pid ${holder.pid}, ${age === 'now' ? 'just started' : `for ${age}`}`,
+    `${epic} already has a running session: ${session}, pid ${holder.pid}, ${age === 'now' ? 'just started' : `for ${age}`}`,
     {
       hint: `End it with: orch session pause -e ${epic}`,
       data: { epicId: epic, sessionId: session, pid: holder.pid, reason: 'running' },
@@ -76,8 +75,8 @@ function isActive({ clock }: SessionPorts, { epic, session, holder, since }: Liv
   );
 }
 
-/** A session that is recorded as running, and cannot be seen from here. */
-export function isElsewhere(
+/** Makes the error for a session that is recorded as running where this clone cannot check. */
+export function activeElsewhere(
   epic: EpicId,
   session: SessionId,
   { clock }: SessionPorts,
@@ -91,9 +90,9 @@ export function isElsewhere(
   const name = number === null ? session : `session ${number} (${session})`;
   return new OrchError(
     'SESSION_ACTIVE',
-    `${epic} may still be worked on elsewhere: ${name} is recorded as running${host === undefined ? '' : ` on ${host}`}, last seen ${age === 'now' ? 'just now' : `${age} ago`}`,
+    `${epic} may still be in use elsewhere: ${name} is recorded as running${host === undefined ? '' : ` on ${host}`}, last seen ${age === 'now' ? 'just now' : `${age} ago`}`,
     {
-      hint: 'If it is known to be over, add --take-over',
+      hint: 'If you know that it has ended, add --take-over',
       data: { epicId: epic, sessionId: session, reason: 'elsewhere' },
     },
   );

@@ -1,34 +1,36 @@
 import { join } from 'node:path';
-import { generateResumeBrief } from '../checkpoint/brief/brief.ts';
-import type { Brief } from '../checkpoint/brief/fit.ts';
-import { findNews } from '../checkpoint/brief/news.ts';
-import { type Moment, quoteBrief } from '../checkpoint/brief/origin.ts';
-import { findBriefSource } from '../checkpoint/brief/source.ts';
-import { type Checkpoint, describeCommit } from '../checkpoint/list.ts';
-import { findCheckpoint } from '../checkpoint/names.ts';
-import { readSaved } from '../checkpoint/read.ts';
+import { findBriefSource } from '../checkpoint/brief/brief-source.ts';
+import type { Brief } from '../checkpoint/brief/fit-brief.ts';
+import { type ConversationState, quoteBrief } from '../checkpoint/brief/line-origins.ts';
+import { findNews } from '../checkpoint/brief/since-last.ts';
+import { generateResumeBrief } from '../checkpoint/brief/write-brief.ts';
+import { type Checkpoint, describeCommit, walkEpic } from '../checkpoint/list.ts';
+import { findCheckpoint, isWork, searchedBack } from '../checkpoint/names.ts';
+import { readSaved } from '../checkpoint/read-base.ts';
 import { hasCode } from '../errors.ts';
 import { nameFile, parseWriterId } from '../ids.ts';
+import { lookUp } from '../keyed.ts';
+import type { SessionPorts } from '../record/ports.ts';
+import { listOwnJournals } from '../record/sessions.ts';
+import type { EpicView } from '../record/view.ts';
 import { withoutAbandoned } from '../state/left-behind.ts';
 import type { State } from '../state/lists.ts';
 import type { SessionId, WriterId } from '../types.ts';
-import type { EpicView } from './context.ts';
-import type { SessionPorts } from './record.ts';
 
-/** What the next session gets. */
+/** What the next session gets from the ones before it. */
 export type Handover = {
   readonly brief: Brief;
-  /** The brief for an agent, as quoted material. */
+  /** The brief for an agent, marked as quoted material. */
   readonly quoted: string;
-  /** The session it is about; null where none has done anything yet. */
+  /** The session the brief is about; null where none has done anything yet. */
   readonly from: { readonly id: SessionId; readonly number: number } | null;
   /** The checkpoint it was taken from, where one was named. */
   readonly named: Checkpoint | null;
-  /** What was known there. */
+  /** The state at that checkpoint. */
   readonly known: State | null;
 };
 
-/** Makes the brief of an epic as it stands, or as it stood at a checkpoint. */
+/** Makes the brief of an epic from its present state, or from a checkpoint's. */
 export async function handOver(
   ports: SessionPorts,
   view: EpicView,
@@ -54,19 +56,19 @@ export async function handOver(
   };
 }
 
-/** The brief for an agent in whose context it goes: all of it, or after a compaction what would be lost. */
+/** Makes the brief for an agent's context: all of it, or after a compaction what the agent may have lost. */
 export async function quoteHandover(
   ports: SessionPorts,
   view: EpicView,
-  moment: Exclude<Moment, 'resumed'>,
+  moment: Exclude<ConversationState, 'resumed'>,
 ): Promise<string> {
   const { brief } = await handOver(ports, view, null);
   return quoteBrief(brief.markdown, view.epic, moment);
 }
 
 /**
- * For a conversation that goes on, only what happened elsewhere since: the rest it has. Null where there is nothing;
- * all of it where nothing is known of the conversation.
+ * Makes the brief for a resumed conversation, which already has its own context: only what happened elsewhere since.
+ * Null if nothing did; the whole brief if the conversation is unknown.
  */
 export async function quoteNews(
   ports: SessionPorts,
@@ -81,7 +83,7 @@ export async function quoteNews(
   return isEmpty ? null : quoteBrief(markdown, view.epic, 'resumed');
 }
 
-/** A clone that only looks may have no id yet, and no way to keep one: then every line counts as another clone's. */
+/** A read-only clone may have no id and no way to keep one: then every line counts as another clone's. */
 async function findReader(ports: SessionPorts): Promise<WriterId> {
   try {
     return await ports.identifyWriter();
@@ -91,7 +93,7 @@ async function findReader(ports: SessionPorts): Promise<WriterId> {
   }
 }
 
-/** Where the brief of a session lies for its command, as long as that runs. */
+/** The file with the brief of a session, for its command while that runs. */
 export function briefPath(home: string, session: SessionId): string {
   return join(home, 'briefs', nameFile(session, '.md'));
 }
@@ -99,4 +101,42 @@ export function briefPath(home: string, session: SessionId): string {
 async function readNamed(ports: SessionPorts, { epic }: EpicView, name: string) {
   const { commit } = await findCheckpoint(ports, epic, name);
   return readSaved(ports.git, epic, commit);
+}
+
+/** The code of a session, as its last checkpoint has it. */
+export type SessionCode = {
+  readonly checkpoint: Checkpoint;
+  /** Did this clone save it? Then the files here already have it. */
+  readonly isOwn: boolean;
+};
+
+/**
+ * Finds the code to continue from: the epic's newest, then that of sessions that worked at the same time. After a
+ * take-over both sessions may keep working, and neither has the other's changes.
+ */
+export async function findSessionCode(ports: SessionPorts, view: EpicView): Promise<SessionCode[]> {
+  if (view.saved === null) return []; // a process died before the first checkpoint
+  const own = listOwnJournals(view, ports.home);
+  const writer = await ports.identifyWriter();
+  const isOwn = (session: SessionId) =>
+    own.has(session) || lookUp(view.state.sessions, session)?.value.writer === writer;
+  const found = new Map<SessionId, Checkpoint>();
+  let began = Number.POSITIVE_INFINITY;
+  let number = Number.POSITIVE_INFINITY;
+  for await (const { checkpoint } of walkEpic(ports, view.epic, () => {}, searchedBack)) {
+    const { sessionId, sessionNumber, snapshot, timestamp } = checkpoint;
+    if (!isWork(checkpoint) || found.has(sessionId)) continue;
+    const isFirst = found.size === 0;
+    if (isFirst) {
+      began = lookUp(view.state.sessions, sessionId)?.value.startedAt ?? began;
+      number = sessionNumber;
+    }
+    // It worked at the same time if it began later but saved earlier, or saved after the newest one began.
+    const isConcurrent = sessionNumber > number || Date.parse(timestamp) > began;
+    const isSame = [...found.values()].some((other) => other.snapshot === snapshot);
+    if (isFirst || (isConcurrent && !isSame && snapshot !== null)) found.set(sessionId, checkpoint);
+  }
+  return [...found.values()]
+    .filter(({ snapshot }) => snapshot !== null)
+    .map((checkpoint) => ({ checkpoint, isOwn: isOwn(checkpoint.sessionId) }));
 }

@@ -1,25 +1,32 @@
+import { join } from 'node:path';
 import { StringDecoder } from 'node:string_decoder';
-import type { Redact } from '../redact.ts';
-import type { Disk } from '../system/files.ts';
-import { openLogFile } from '../system/log-file.ts';
-import { openRedactedStream } from './redacted-stream.ts';
+import { OrchError } from '../errors.ts';
+import { nameFile } from '../ids.ts';
+import { checkLive, type LiveRecord, readLive } from '../journal/live.ts';
+import type { Orch } from '../orch.ts';
+import { describeSession, type SessionInfo } from '../record/sessions.ts';
+import { type EpicView, readView } from '../record/view.ts';
+import { openRedactedStream } from '../redact/redacted-stream.ts';
+import type { Redact } from '../redact/redactor.ts';
+import { sleep } from '../system/clock.ts';
+import { type Disk, readFrom } from '../system/disk.ts';
+import { openLogFile, rotatedLogPath } from '../system/log-file.ts';
+import type { Millis, SessionId } from '../types.ts';
+import { findSession } from './find-session.ts';
 
-/** A log of what a command prints, and of what orch has to say of it. */
+/** A log of what a command prints, with orch's own lines. */
 export type OutputLog = {
-  /** A line of orch's own. */
+  /** Adds a line of orch's own. */
   tell(text: string): void;
-  /** A piece of what the command prints. */
+  /** Adds a piece of what the command prints. */
   write(chunk: Buffer | string): void;
-  /** Writes what is held back, and waits until all is written. */
+  /** Writes what was held back for redaction, and waits until everything is written. */
   flush(): Promise<void>;
-  /** The same, and no more comes. */
+  /** Flushes and closes the log. */
   close(): Promise<void>;
 };
 
-/**
- * Opens a log, which keeps no secrets. A log that cannot be written stops nobody's work; how much is missing is said
- * in it later.
- */
+/** Opens a redacted log. A failed write stops no work: the log later says how many bytes are missing. */
 export function openOutputLog(
   ports: { readonly disk: Disk; readonly redact: Redact },
   path: string,
@@ -40,7 +47,7 @@ export function openOutputLog(
   }
 
   const stream = openRedactedStream(ports.redact, append);
-  // The last line of a command may have no end; what is said after it begins a line of its own.
+  // A command's last line may lack its newline; the next line of the log must not continue it.
   let isMidLine = false;
 
   function flush(): Promise<void> {
@@ -62,4 +69,68 @@ export function openOutputLog(
       file.close();
     },
   };
+}
+
+type LogReader = {
+  readonly follow: boolean;
+  /** Returns whether to continue. */
+  readonly onText: (bytes: Buffer) => boolean;
+};
+
+/** The file that a background session and its command print to. */
+export function logPath(home: string, session: SessionId): string {
+  return join(home, 'logs', nameFile(session, '.log'));
+}
+
+/** Reads a session's log; with `follow`, also what is added until the session ends or `onText` returns false. */
+export async function readSessionLog(
+  orch: Orch,
+  view: EpicView,
+  name: string | undefined,
+  { follow, onText }: LogReader,
+): Promise<SessionInfo> {
+  const { epic } = view;
+  const { id, value } = findSession(view, orch.home, name);
+  const path = logPath(orch.home, id);
+  const found = readFrom(path, 0);
+  if (found === null)
+    throw new OrchError('SESSION_NOT_FOUND', `session ${value.number} of ${epic} has no log`, {
+      hint: 'Only background sessions have one; the others print to their terminal',
+      data: { epicId: epic, sessionId: id },
+    });
+  const older = readFrom(rotatedLogPath(path), 0);
+  const before = older && older.inode !== found.inode ? older.bytes : Buffer.alloc(0);
+  let isRead = onText(before) && onText(found.bytes);
+  let place: Place = found;
+  let holder: LiveRecord | null = null;
+  let quietSince = orch.clock.elapsed();
+  while (follow && isRead) {
+    // A supervisor prints its last lines after it has ended its session.
+    holder = readLive(orch.home, id) ?? holder;
+    const isOver = holder === null || checkLive(holder) !== 'alive';
+    const added = readAdded(path, place);
+    isRead = added.pieces.every(onText);
+    place = added.place;
+    if (added.pieces.some((bytes) => bytes.length > 0)) quietSince = orch.clock.elapsed();
+    if (isOver && (holder !== null || orch.clock.elapsed() - quietSince >= quietTime)) break;
+    await sleep(100);
+  }
+  const known = await readView(orch, epic);
+  return describeSession(known, findSession(known, orch.home, id));
+}
+
+/** How long the log of an ended session must be quiet: its supervisor is unknown and may still be printing. */
+const quietTime: Millis = 500;
+
+/** How far the log was read, and in which file. */
+type Place = { readonly size: number; readonly inode: number };
+
+/** Reads what was added to a log; if the log was rotated, first the rest of the older file. */
+function readAdded(path: string, place: Place): { pieces: Buffer[]; place: Place } {
+  const next = readFrom(path, place.size);
+  if (next === null) return { pieces: [], place };
+  if (next.inode === place.inode && next.size >= place.size) return { pieces: [next.bytes], place: next };
+  const rest = readFrom(rotatedLogPath(path), place.size);
+  const fresh = readFrom(path, 0) ?? next;
+  return { pieces: [...(rest?.inode === place.inode ? [rest.bytes] : []), fresh.bytes], place: fresh };
 }

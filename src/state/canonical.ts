@@ -1,7 +1,4 @@
-/**
- * JSON with sorted keys and no spaces: one text for one value, whoever wrote it.
- * A key whose value is undefined is left out, as JSON does.
- */
+/** JSON with sorted keys and no spaces, so that equal values give equal text. Keys with an undefined value are left out. */
 export function canonicalJson(value: unknown): string {
   if (value === null || typeof value !== 'object') {
     if (typeof value === 'number' && !Number.isFinite(value)) throw new TypeError(`${value} is not JSON`);
@@ -19,7 +16,7 @@ export function canonicalJson(value: unknown): string {
   return `{${text}}`;
 }
 
-/** A total order over JSON values; what it means does not matter, that everyone agrees does. */
+/** A total order over JSON values. The order is arbitrary; it only has to be the same everywhere. */
 export function compareJson(a: unknown, b: unknown): number {
   const [x, y] = [canonicalJson(a), canonicalJson(b)];
   return x === y ? 0 : x < y ? -1 : 1;

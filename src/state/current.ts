@@ -1,4 +1,5 @@
-import { type ContextWindow, tiers } from '../cost/context.ts';
+import { isRecord } from '../checks.ts';
+import { type ContextWindow, tiers } from '../cost/context-window.ts';
 import type { Usage } from '../cost/ledger.ts';
 import { isOid } from '../ids.ts';
 import { type Keyed, lookUp } from '../keyed.ts';
@@ -9,15 +10,15 @@ import type { State } from './lists.ts';
 /** What is being worked on. */
 export type CurrentTask = { readonly text: string; readonly status: 'in_progress' | 'done' };
 
-/** What the tests said last. A count that nobody gave is null. */
+/** The latest test results. A count that was not given is null. */
 export type TestState = {
   readonly status: 'passed' | 'failed';
   readonly passed: number | null;
   readonly failed: number | null;
   readonly total: number | null;
-  /** The names of failing tests, as far as they were given. */
+  /** The names of failing tests, if they were given. */
   readonly failing: readonly string[];
-  /** What was expected and not so, by the test's name. */
+  /** What was expected, by the test's name. */
   readonly why?: Keyed<string>;
   readonly text: string | null;
 };
@@ -25,37 +26,37 @@ export type TestState = {
 /** The newest checkpoint whose code passed all gates. */
 export type LastGreen = { readonly id: CheckpointId; readonly seq: number; readonly tree: Oid };
 
-/** What the ORCHESTRATION.yaml said when it was last read. */
+/** The contents of ORCHESTRATION.yaml when it was last read. */
 export type ResumptionState = {
   readonly workflow: string | null;
   readonly phase: string | null;
   readonly status: string | null;
   readonly nextStep: string | null;
-  /** Of all it said: another one is read again. */
+  /** Of the whole file: a different digest means that it must be read again. */
   readonly digest: string;
-  /** When it was brought up to date, by itself. */
+  /** When the file says it was last updated. */
   readonly at: Millis | null;
 };
 
-/** The agent that works, or worked last, and its own name for the conversation: by it, it can go on. */
+/** The agent that works or worked last, and its own id for the conversation, by which it can be resumed. */
 export type CurrentAgent = {
   readonly name: string;
   readonly session: string;
   readonly model: string | null;
 };
 
-/** How the code differs from what it was when the epic began. */
+/** How the code differs from where the epic began. */
 export type CodeChanges = {
-  /** The trees that were compared, and HEAD between them. */
+  /** The tree that was compared with the base, and HEAD at that time. */
   readonly tree: Oid;
   readonly head: Oid | null;
   readonly files: number;
   /** How many of them differ from HEAD. */
   readonly uncommitted: number;
-  /** Lines; null where there were too many files to count. */
+  /** Lines; null if there were too many files to count. */
   readonly added: number | null;
   readonly removed: number | null;
-  /** Some of them: what is not committed first. */
+  /** Some of them, uncommitted ones first. */
   readonly named: readonly ChangedFile[];
 };
 
@@ -64,52 +65,49 @@ export type ChangedFile = {
   readonly change: 'added' | 'modified' | 'deleted';
   readonly added: number | null;
   readonly removed: number | null;
-  /** `untracked` where HEAD does not have it. */
+  /** `untracked` if HEAD does not have it. */
   readonly state: 'committed' | 'uncommitted' | 'untracked';
 };
 
-/** What stands under a key of `current`; these are the ones orch itself writes. */
+/** The keys of `current` that orch itself writes. */
 export type Current = {
   budget: Micros | null;
   currentTask: CurrentTask;
   testState: TestState;
   lastGreen: LastGreen;
-  /** What the user asked for last. */
+  /** The user's latest request. */
   asked: { readonly text: string };
-  /** The last plan of the agent's that the user approved. */
+  /** The last plan the user approved. */
   approvedPlan: { readonly text: string };
-  /** The commit that HEAD was when the epic began. */
+  /** The commit HEAD was at when the epic began. */
   base: { readonly commit: Oid };
   changes: CodeChanges;
-  /** What the agent said at the end of its last turn. */
+  /** The agent's message at the end of its last turn. */
   lastMessage: { readonly text: string };
-  /** What the agent made of its conversation when it last compacted it. */
+  /** The agent's summary of the conversation from its last compaction. */
   compactSummary: { readonly text: string };
   contextWindow: ContextWindow;
   resumptionState: ResumptionState;
-  /** What was counted of imported transcripts, by model. */
+  /** Usage imported from transcripts, by model. */
   imported: Keyed<Usage>;
-  /** The agents' own names of the sessions that their hooks meter. */
+  /** The agents' own ids of the sessions that their hooks meter. */
   meteredAgents: readonly string[];
-  /** The runs whose files a cleanup took out of the tree, and when: one that goes on after that has them again. */
+  /** The runs whose files a cleanup removed from the tree, and when; a run that continues later keeps files again. */
   clearedRuns: Keyed<Millis>;
   agent: CurrentAgent;
-  /** The code that was last brought back into a working tree. */
+  /** The code that was last restored into a working tree. */
   restored: RestoredCode;
 };
 
 type Fields = { readonly [key: string]: Json };
 
-const isObject = (value: Json | undefined): value is Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
 const isText = (value: Json | undefined): value is string => typeof value === 'string';
 
 type Check<T> = (value: Json | undefined) => value is Json & T;
 
-/** An object whose fields are as they should be. What they mean beyond that is taken on trust: orch wrote them. */
+/** Checks that an object has the right fields. Deeper values are trusted: orch wrote them. */
 function checkFields<T>(areRight: (fields: Fields) => boolean): Check<T> {
-  return (value): value is Json & T => isObject(value) && areRight(value);
+  return (value): value is Json & T => isRecord(value) && areRight(value);
 }
 
 const isSaid = checkFields<{ readonly text: string }>(({ text }) => typeof text === 'string');
@@ -135,11 +133,11 @@ const checks: { readonly [K in keyof Current]: Check<Current[K]> } = {
       typeof files === 'number' &&
       typeof uncommitted === 'number' &&
       Array.isArray(named) &&
-      named.every((file) => isObject(file) && typeof file.path === 'string'),
+      named.every((file) => isRecord(file) && typeof file.path === 'string'),
   ),
   lastMessage: isSaid,
   compactSummary: isSaid,
-  imported: checkFields((models) => Object.values(models).every(isObject)),
+  imported: checkFields((models) => Object.values(models).every(isRecord)),
   meteredAgents: (value): value is string[] =>
     Array.isArray(value) && value.every((name) => typeof name === 'string'),
   clearedRuns: checkFields((runs) => Object.values(runs).every((at) => typeof at === 'number')),
@@ -153,14 +151,14 @@ const checks: { readonly [K in keyof Current]: Check<Current[K]> } = {
   agent: checkFields(({ name, session }) => typeof name === 'string' && typeof session === 'string'),
 };
 
-/** What stands there, or null where nothing does, or something this orch does not understand. */
+/** The value of a key of `current`; null if it is missing or this orch does not understand it. */
 export function readCurrent<K extends keyof Current>(state: State, key: K): Current[K] | null {
   const value = lookUp(state.current, key)?.value;
   const isRight: Check<Current[K]> = checks[key];
   return isRight(value) ? value : null;
 }
 
-/** The epic's budget, or null where there is none. */
+/** The epic's budget; null if it has none. */
 export function budgetOf(state: State): Micros | null {
   return readCurrent(state, 'budget');
 }

@@ -24,14 +24,13 @@ import type { Fact } from './facts.ts';
 import { isNamed, isRecorded } from './left-behind.ts';
 
 /*
- * Whether a fact is as `fact-shape.ts` says, without what that needs: journals are read by every hook, and zod would
- * take longer to load than all the rest of it. The types see to it that no kind and no field is left out; a test
- * compares the two.
+ * Checks facts as `fact-shape.ts` defines them, but without zod: every hook reads journals, and loading zod would take
+ * longer than the rest of the hook. The types ensure that no kind and no field is missing; a test compares the two.
  */
 
 type OfKind<K extends Fact['kind']> = Omit<Extract<Fact, { readonly kind: K }>, 'kind'>;
 
-/** The longest name that something can be kept under. */
+/** The longest key. */
 export const maxKeyLength = 1_024;
 
 const key: Check = (value) => typeof value === 'string' && value.length >= 1 && value.length <= maxKeyLength;
@@ -49,7 +48,6 @@ export const isUsage = withFields<Usage>({
   settled: optional(amount),
   corrected: optional(amount),
 });
-const usage: Check = isUsage;
 const artifact = withFields<{ path: string; sha256: string; bytes: number }>({
   path: text,
   sha256: text,
@@ -57,7 +55,7 @@ const artifact = withFields<{ path: string; sha256: string; bytes: number }>({
 });
 const reason = orNull(text);
 
-/** Deeper than orch nests anything, and far less deep than what a document may hold. */
+/** Deeper than orch nests anything, and well below what a document may hold. */
 const maxDepth = 32;
 
 function isJson(value: unknown, depth = 0): boolean {
@@ -114,8 +112,8 @@ const kinds: { readonly [K in Fact['kind']]: Checks<OfKind<K>> } = {
     ),
     knownBefore: yesOrNo,
   },
-  cost: { model: orNull(key), usage },
-  meter: { model: key, usage },
+  cost: { model: orNull(key), usage: isUsage },
+  meter: { model: key, usage: isUsage },
   restored: { checkpoint: orNull(isNamed), leftBehind: isNamed, paths: orNull(amount), isUndo: yesOrNo },
   abandoned: { from: isNamed, upTo: isNamed, recorded: listOf(isRecorded) },
   run: {
@@ -151,13 +149,13 @@ const kinds: { readonly [K in Fact['kind']]: Checks<OfKind<K>> } = {
   },
 };
 
-/** Is this a fact, or one of a later orch's? Of a known kind, it is as it should be. */
+/** Is this a fact? One of an unknown kind, from a later orch, passes; one of a known kind must have the right fields. */
 export function isFact(value: unknown): value is Fact {
   if (!isRecord(value) || !isJson(value)) return false;
   const kind = lookUp(value, 'kind');
   if (typeof kind !== 'string') return false;
   const checks = lookUp<Checks<object>>(kinds, kind);
   if (checks !== undefined && !withFields(checks)(value)) return false;
-  // A budget that is no amount of money would read as none.
+  // A budget that is not an amount would read as no budget.
   return kind !== 'current_set' || value.key !== 'budget' || orNull(amount)(value.value);
 }

@@ -1,5 +1,5 @@
 import * as z from 'zod/mini';
-import { amount, usage } from '../cost/shape.ts';
+import { amount, usage } from '../cost/ledger-shape.ts';
 import { isRunId } from '../ids.ts';
 import { cleanLine } from '../text.ts';
 import {
@@ -8,15 +8,17 @@ import {
   decision,
   effectRecord,
   fileChange,
+  findShapeProblem,
   gateResult,
   issueUpdate,
   note,
   question,
   restoredCode,
   runHead,
+  sessionId,
+  sessionNumber,
   taskRecord,
-} from './shape.ts';
-import { findShapeProblem, sessionId, sessionNumber } from './shape-parts.ts';
+} from './state-shape.ts';
 
 const text = z.string();
 const key = z.string().check(z.minLength(1), z.maxLength(1_024));
@@ -25,7 +27,7 @@ const run = z.string().check(z.refine(isRunId));
 
 const isBudget = (value: unknown) => value === null || findShapeProblem(amount, value) === null;
 
-/** One thing that happened in a session. Everything else is derived from these. */
+/** One thing that happened in a session. Everything else is derived from facts. */
 export const factShape = z.discriminatedUnion('kind', [
   z.object({
     kind: z.literal('session_started'),
@@ -35,16 +37,16 @@ export const factShape = z.discriminatedUnion('kind', [
     forCalls: z.optional(z.literal(true)),
     host: z.optional(text),
   }),
-  /** One more call of the day: the session it joins is over between calls. */
+  /** Another call of the day; the session it joins is ended between calls. */
   z.object({ kind: z.literal('session_joined') }),
   z.object({ kind: z.literal('session_running') }),
   z.object({ kind: z.literal('session_paused'), reason }),
   z.object({ kind: z.literal('session_completed'), reason }),
   z.object({ kind: z.literal('session_failed'), reason }),
-  /** Its process was found gone, and what it left was brought in. */
+  /** Its process was gone, and what it had recorded was recovered. */
   z.object({ kind: z.literal('session_recovered'), reason }),
   z.object({ kind: z.literal('budget_exceeded'), reason }),
-  /** The epic's total; null lifts it. */
+  /** The epic's total budget; null removes it. */
   z.object({ kind: z.literal('budget_set'), limit: z.nullable(amount) }),
   /** A keyed singleton: currentTask, testState, agent, contextWindow, resumptionState, lastGreen. */
   z
@@ -60,18 +62,18 @@ export const factShape = z.discriminatedUnion('kind', [
   z.extend(z.omit(gateResult, { session: true }), { kind: z.literal('gate'), name: key }),
   /** Adds to the session's own meter. */
   z.object({ kind: z.literal('cost'), model: z.nullable(key), usage: usage }),
-  /** A cumulative reading of somebody else's meter: the larger wins, so reading twice costs nothing. */
+  /** A cumulative reading of another meter: the larger one wins, so reading twice adds nothing. */
   z.object({ kind: z.literal('meter'), model: key, usage: usage }),
-  /** The files in the working tree became those of a checkpoint, or what they were before that. */
+  /** The files in the working tree were replaced by a checkpoint's, or by what they were before. */
   z.extend(z.omit(restoredCode, { session: true, at: true }), { kind: z.literal('restored') }),
-  /** The session continues from an older checkpoint: what was recorded after it is left behind. */
+  /** The session continues from an older checkpoint, and leaves behind what was recorded after it. */
   z.extend(abandonedWork, { kind: z.literal('abandoned') }),
   z.extend(z.omit(runHead, { at: true }), { kind: z.literal('run'), run }),
   z.extend(z.omit(taskRecord, { at: true }), { kind: z.literal('task'), run, id: key }),
   z.extend(z.omit(effectRecord, { at: true }), { kind: z.literal('effect'), run, id: key }),
 ]);
 
-/** What is wrong with a fact from outside, or null where it is as it should be. */
+/** What is wrong with a fact from outside; null if nothing is. */
 export function findFactProblem(fact: unknown): string | null {
   const problem = findShapeProblem(factShape, fact);
   return problem && cleanLine(`${problem.path || 'fact'}: ${problem.message}`, 200);

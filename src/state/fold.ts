@@ -8,7 +8,7 @@ import {
   type Usage,
 } from '../cost/ledger.ts';
 import { lookUp } from '../keyed.ts';
-import type { Millis } from '../types.ts';
+import type { Json, Millis } from '../types.ts';
 import { latestTime, maxCount } from '../units.ts';
 import { type Event, type Fact, journalOf, stampOf } from './facts.ts';
 import { join } from './join.ts';
@@ -24,16 +24,15 @@ import {
   type Session,
   type State,
 } from './lists.ts';
-import type { RunPart } from './run.ts';
-import { sayingOf } from './saying.ts';
+import type { RunPart } from './runs.ts';
 import { hasEnded, isLifecycle, transition } from './transition.ts';
 
-/** Has this event been counted? The mark stands in the same state as the totals. */
-export function isFolded(state: State, event: Event): boolean {
+/** Is the event counted already? The mark is in the same state as the totals. */
+function isFolded(state: State, event: Event): boolean {
   return (lookUp(lookUp(state.ledger, event.by)?.value.folded ?? {}, journalOf(event)) ?? 0) >= event.end;
 }
 
-/** Takes an event into a state, once. */
+/** Folds an event into a state, once. */
 export function fold(state: State, event: Event, limits: Limits = bounds): State {
   return isFolded(state, event) ? state : join(state, atom(state, event), limits);
 }
@@ -42,8 +41,8 @@ export function foldAll(state: State, events: readonly Event[], limits: Limits =
   return events.reduce((folded, event) => fold(folded, event, limits), state);
 }
 
-/** The smallest state that holds an event: what it says, its session's last word, and the mark that it is counted. */
-export function atom(state: State, event: Event): PartialState {
+/** The smallest state that holds an event: its entry, its session's new status, and the mark that counts it. */
+function atom(state: State, event: Event): PartialState {
   const { fact } = event;
   const session = sessionEntry(lookUp(state.sessions, event.session), event);
   const run = runEntry(state.runs, event);
@@ -70,17 +69,17 @@ function entry<L extends ListName>(
 }
 
 /**
- * An entry that only its own session's journal writes. Its events come in the journal's order, so each has the last
- * word, whatever its clock said.
+ * An entry that only one session's journal writes. Its events come in the journal's order, so each must replace the one
+ * before, whatever the clock said.
  */
-function lastWord<T>(known: Entry<T> | undefined, event: Event, value: T): Entry<T> {
+function replaceEntry<T>(known: Entry<T> | undefined, event: Event, value: T): Entry<T> {
   const at = known ? Math.max(event.at, known.stamp[0] + 1) : event.at;
   return { value, stamp: [Math.min(at, latestTime), event.by, event.offset] };
 }
 
 function sessionEntry(known: Entry<Session> | undefined, event: Event): { sessions?: List<Session> } {
   const value = sessionAfter(known?.value, event);
-  return value === null ? {} : { sessions: { [event.session]: lastWord(known, event, value) } };
+  return value === null ? {} : { sessions: { [event.session]: replaceEntry(known, event, value) } };
 }
 
 function runEntry(runs: List<RunPart>, event: Event): { runs?: List<RunPart> } {
@@ -88,7 +87,7 @@ function runEntry(runs: List<RunPart>, event: Event): { runs?: List<RunPart> } {
   if (fact.kind !== 'run' && fact.kind !== 'task' && fact.kind !== 'effect') return {};
   const key = `${fact.run}@${session}`;
   const known = lookUp(runs, key);
-  return { runs: { [key]: lastWord(known, event, runAfter(known?.value ?? emptyPart, fact, event.at)) } };
+  return { runs: { [key]: replaceEntry(known, event, runAfter(known?.value ?? emptyPart, fact, event.at)) } };
 }
 
 const emptyPart: RunPart = { head: null, tasks: {}, effects: {} };
@@ -105,7 +104,7 @@ function runAfter(part: RunPart, fact: Extract<Fact, { run: string }>, at: Milli
     }
     case 'effect': {
       const { kind: _, run: __, id, ...record } = fact;
-      // What it sends is said once, when it is planned.
+      // The content is recorded once, when the effect is planned.
       const content = record.content ?? lookUp(part.effects, id)?.content;
       const effect = { ...record, ...(content !== undefined && { content }), at };
       return { ...part, effects: { ...part.effects, [id]: effect } };
@@ -129,23 +128,23 @@ function sessionAfter(known: Session | undefined, { fact, at, by }: Event): Sess
       ...(host !== undefined && { host }),
     };
   }
-  if (known === undefined) return null; // it was cut from the list long ago
+  if (known === undefined) return null; // it was dropped from the list long ago
   const status = transition(known.status, fact) ?? known.status;
   const ends = status !== known.status && hasEnded(status);
   const reason = ends && 'reason' in fact && fact.reason ? fact.reason : known.reason;
-  // Whoever restores code by hand leaves the brief to the session that worked.
+  // A restore by hand must not make its session the source of the brief.
   const isWork = !isLifecycle(fact) && fact.kind !== 'restored';
   const worked = Math.min(known.worked + (isWork ? 1 : 0), maxCount);
   const recovered = ends && fact.kind === 'session_recovered' ? { recovered: true as const } : {};
   return { ...known, status, reason, worked, endedAt: ends ? at : known.endedAt, seenAt: at, ...recovered };
 }
 
-/** Only what changes: the merge keeps the rest of the row. */
+/** Only the changed parts: the merge keeps the rest of the row. */
 function rowAfter(row: LedgerRow, event: Event): LedgerRow {
   const { session, end, fact } = event;
   const folded = { [journalOf(event)]: end };
   const meters: { [name: string]: Usage } = {};
-  // A journal is a file, and others can write into it: what is no amount of money counts for nothing.
+  // A journal is a file that others can write to: anything that is not an amount of money is ignored.
   if ((fact.kind === 'cost' || fact.kind === 'meter') && !isAmount(fact.usage))
     return { generation: row.generation, folded, meters };
   if (fact.kind === 'cost') {
@@ -168,7 +167,7 @@ function entryOf(event: Event, fact: Fact): { readonly [L in ListName]?: List<Li
     case 'budget_set':
       return entry(event, 'current', 'budget', fact.limit);
     case 'current_set':
-      return { ...entry(event, 'current', fact.key, fact.value), ...sayingOf(event, fact) };
+      return { ...entry(event, 'current', fact.key, fact.value), ...messageEntries(event, fact) };
     case 'note':
       return entry(event, 'notes', fact.id, { text: fact.text, resolvedAt: null, session });
     case 'tried':
@@ -227,7 +226,44 @@ function entryOf(event: Event, fact: Fact): { readonly [L in ListName]?: List<Li
       return {}; // these are in the session, the ledger and the runs
     default: {
       fact satisfies never;
-      return {}; // a fact of a later version of orch: counted, kept in the history, not understood
+      return {}; // a fact of a later orch: counted and kept in the history, but not understood
     }
   }
+}
+
+type Fields = { readonly [key: string]: Json };
+type MessageLists = Pick<PartialState, 'requests' | 'goals' | 'messages'>;
+
+/**
+ * The further entries for something that was said: requests are listed one by one, the first ones for good, and each
+ * session keeps its agent's last message.
+ */
+function messageEntries(event: Event, { key, value }: Extract<Fact, { kind: 'current_set' }>): MessageLists {
+  if (key !== 'asked' && key !== 'replied' && key !== 'lastMessage') return {};
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return {};
+  const { text, kind, to, conversation }: Fields = value;
+  if (typeof text !== 'string' || text === '') return {};
+  const { session } = event;
+  const stamp = stampOf(event);
+  if (key === 'lastMessage')
+    return {
+      messages: { [session]: { value: { text, conversation: textOrNull(conversation), session }, stamp } },
+    };
+  const request: Lists['requests'] = {
+    text,
+    kind: key === 'asked' ? 'request' : kind === 'question' ? 'question' : 'reply',
+    to: textOrNull(to),
+    session,
+  };
+  const entry = { [`${journalOf(event)}@${event.offset}`]: { value: request, stamp } };
+  return { requests: entry, ...(isSubstantial(request) && { goals: entry }) };
+}
+
+function textOrNull(value: Json | undefined): string | null {
+  return typeof value === 'string' ? value : null;
+}
+
+/** "fix it" tells an outsider nothing; five words can. */
+function isSubstantial({ kind, text }: Lists['requests']): boolean {
+  return kind === 'request' && text.split(/\s+/).length >= 5;
 }

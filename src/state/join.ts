@@ -12,14 +12,14 @@ import {
   type State,
 } from './lists.ts';
 
-/** Earlier or later; by writer and place where the times are equal. */
+/** Orders by time, then by writer and offset. */
 export function compareStamps(a: Stamp, b: Stamp): number {
   return a[0] - b[0] || (a[1] < b[1] ? -1 : a[1] > b[1] ? 1 : 0) || a[2] - b[2];
 }
 
 type Merge<T> = (a: Entry<T>, b: Entry<T>) => Entry<T>;
 
-/** Of two words under one key the one that counts. Entries are compared whole: they may have fields of a later orch. */
+/** The newer of two entries with the same key. Compares whole entries, which may have fields of a later orch. */
 export function newest<T>(a: Entry<T>, b: Entry<T>): Entry<T> {
   return (compareStamps(a.stamp, b.stamp) || compareJson(a, b)) >= 0 ? a : b;
 }
@@ -31,16 +31,16 @@ function mergedBy<T>(merge: (a: T, b: T) => T): Merge<T> {
   });
 }
 
-/** The first word stays: what something was for does not change because of what came after. */
+/** Keeps the first entry: later requests do not change what the work was for. */
 function oldest<T>(a: Entry<T>, b: Entry<T>): Entry<T> {
   return newest(a, b) === a ? b : a;
 }
 
-// In every other list the newer entry replaces the older. Only a list that is never cut may be merged by parts:
-// an entry that was cut and comes back in part would depend on the order of joining.
+// In every other list the newer entry replaces the older one. Only lists that are never cut may merge parts of entries:
+// if an entry was cut and came back in part, the result would depend on the order of joins.
 const merges: Keyed<unknown> = { ledger: mergedBy(mergeRows), goals: oldest };
 
-/** The newest entries, or the oldest. By stamp alone: cutting by anything that can shrink again would not be associative. */
+/** Keeps the newest or the oldest entries. By stamp alone: cutting by a value that can shrink is not associative. */
 function cut<T>(list: List<T>, bound: number, keeps: 'newest' | 'oldest'): List<T> {
   const entries = Object.entries(list);
   if (entries.length <= bound) return list;
@@ -49,16 +49,16 @@ function cut<T>(list: List<T>, bound: number, keeps: 'newest' | 'oldest'): List<
 }
 
 /**
- * Everything both know: per key the newer word, then each list's newest entries (of the goals the oldest).
- * Commutative, associative and idempotent. Lists of a later version of orch are carried along.
+ * Joins two states: per key the newer entry, then the newest entries of each list (of the goals, the oldest).
+ * Commutative, associative and idempotent. Lists of a later orch are kept.
  */
 export function join(a: State, b: PartialState, limits: Limits = bounds): State {
-  // A map, because any name will do: under `__proto__` an object would not keep it.
+  // A map, because an object would drop a list named `__proto__`.
   const joined = new Map<string, unknown>(Object.entries(a));
   joined.set('clock', Math.max(a.clock, b.clock));
   for (const [name, theirs] of Object.entries(b)) {
     if (name === 'clock') continue;
-    // The entries of one list are all of one type; which one is known only by its name.
+    // All entries of a list have one type, which only its name tells.
     const mine = (joined.get(name) ?? {}) as List<unknown>;
     const merge = (lookUp(merges, name) ?? newest) as Merge<unknown>;
     const bound = lookUp<number>(limits, name) ?? foreignBound;

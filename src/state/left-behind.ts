@@ -4,18 +4,18 @@ import { lookUp } from '../keyed.ts';
 import type { Millis, SessionId, WriterId } from '../types.ts';
 import type { Fact } from './facts.ts';
 import { compareStamps } from './join.ts';
-import type { Entry, List, ListName, Lists, Stamp, State } from './lists.ts';
-import type { abandonedWork, namedCheckpoint, restoredCode } from './shape.ts';
+import type { Entry, List, Lists, Stamp, State } from './lists.ts';
+import type { abandonedWork, namedCheckpoint, restoredCode } from './state-shape.ts';
 
 /*
  * Code and work that were left behind. A restore brings back older code; a session that continues from an older
- * checkpoint abandons what was recorded after it. Nothing is deleted: it stays in the history and in the state, and
- * whoever tells the next session what to do leaves it out (`withoutAbandoned`). Pure.
+ * checkpoint abandons what was recorded after it. Nothing is deleted: it stays in the history and in the state, but the
+ * brief for the next session leaves it out (`withoutAbandoned`). Pure.
  */
 
-export type NamedCheckpoint = Infer<typeof namedCheckpoint>;
+type NamedCheckpoint = Infer<typeof namedCheckpoint>;
 export type RestoredCode = Infer<typeof restoredCode>;
-export type AbandonedWork = Infer<typeof abandonedWork>;
+type AbandonedWork = Infer<typeof abandonedWork>;
 
 export const isNamed = withFields<NamedCheckpoint>({ id: checkpoint, seq: amount });
 export const isRestoredCode = withFields<RestoredCode>({
@@ -36,23 +36,23 @@ const isAbandonedWork = withFields<AbandonedWork>({
 
 const prefix = 'abandoned:';
 
-/** Where `current` holds what a session left behind: each its own, so that two clones do not hide each other's. */
+/** The key of `current` for what a session abandoned: one per session, so that two clones do not hide each other's. */
 export function abandonedKey(session: SessionId): string {
   return `${prefix}${session}`;
 }
 
-/** All that was abandoned in an epic, in the order it happened. */
+/** All abandoned work of an epic, in order. */
 export function listAbandoned({ current }: Pick<State, 'current'>): AbandonedWork[] {
   const entries = Object.entries(current).filter(([key]) => key.startsWith(prefix));
   entries.sort(([, a], [, b]) => compareStamps(a.stamp, b.stamp));
   return entries.flatMap(([, { value }]) => (isAbandonedWork(value) ? [value] : []));
 }
 
-/** Was a checkpoint left behind? Not if a session went back to it, or to a later one of its line, since. */
+/** Was a checkpoint left behind? Not if a session has since returned to it, or to a later one of its line. */
 export function isLeftBehind(abandoned: readonly AbandonedWork[], seq: number): boolean {
   let line = Number.POSITIVE_INFINITY;
   for (const { from, upTo } of abandoned.toReversed()) {
-    if (upTo.seq >= line) continue; // it happened on a line that was itself left behind
+    if (upTo.seq >= line) continue; // this line was itself left behind
     if (seq > upTo.seq) return false;
     if (seq > from.seq) return true;
     line = from.seq;
@@ -60,24 +60,15 @@ export function isLeftBehind(abandoned: readonly AbandonedWork[], seq: number): 
   return false;
 }
 
-/** Tells which entries still count: those that were not abandoned. */
+/** Returns a test for entries that still count because they were not abandoned. */
 export function findCurrent(state: Pick<State, 'current'>): (entry: { readonly stamp: Stamp }) => boolean {
   const recorded = listAbandoned(state).flatMap((work) => work.recorded);
   return ({ stamp: [at, by] }) =>
     !recorded.some((range) => range.by === by && at > range.after && at <= range.until);
 }
 
-/** What is known of the work itself. Money, runs and settings are true whichever checkpoint a session continues from. */
-const ofWork = [
-  'notes',
-  'blockers',
-  'tried',
-  'decisions',
-  'files',
-  'issues',
-  'gates',
-] as const satisfies readonly ListName[];
-type WorkList = (typeof ofWork)[number];
+/** The lists that describe the work. Money, runs and settings hold whichever checkpoint a session continues from. */
+type WorkList = 'notes' | 'blockers' | 'tried' | 'decisions' | 'files' | 'issues' | 'gates';
 
 const currentOfWork: ReadonlySet<string> = new Set([
   'currentTask',
@@ -89,7 +80,7 @@ const currentOfWork: ReadonlySet<string> = new Set([
   'compactSummary',
 ]);
 
-/** The state without the work that was abandoned: what a brief is made from. */
+/** The state without abandoned work: what a brief is made from. */
 export function withoutAbandoned(state: State): State {
   if (listAbandoned(state).length === 0) return state;
   const isCurrent = findCurrent(state);
@@ -98,7 +89,7 @@ export function withoutAbandoned(state: State): State {
   return {
     ...state,
     current: keep(state.current, (entry, key) => !currentOfWork.has(key) || isCurrent(entry)),
-    // A session belongs to the time it began in: the one that is continued recorded its end later.
+    // A session belongs to the time it started: one that is continued may have recorded its end later.
     sessions: keep(state.sessions, ({ value, stamp }) =>
       isCurrent({ stamp: [value.startedAt, value.writer, stamp[2]] }),
     ),
@@ -120,8 +111,8 @@ export function withoutAbandoned(state: State): State {
 type Point = NamedCheckpoint & { readonly state: State };
 
 /**
- * What a session says when it continues from an older checkpoint: that the rest is left behind, and again what was
- * known then and was overwritten, cut or abandoned since. Afterwards the work is known as it was at that checkpoint.
+ * The facts of a session that continues from an older checkpoint: they abandon later work, and restate what was known
+ * then but has been overwritten, cut or abandoned since. Afterwards the work is known as it was at that checkpoint.
  */
 export function abandonFacts(from: Point, newest: Point): Fact[] {
   const [before, now] = [newestByWriter(from.state), newestByWriter(newest.state)];
@@ -136,16 +127,16 @@ export function abandonFacts(from: Point, newest: Point): Fact[] {
   };
   const isCurrent = findCurrent(newest.state);
   const then = withoutAbandoned(from.state);
-  const restated = listEntries(then).filter(({ list, key, entry }) => {
+  const restated = listWorkEntries(then).filter(({ list, key, entry }) => {
     const known = lookUp<Entry<unknown>>(newest.state[list], key);
     const isSame = known !== undefined && compareStamps(known.stamp, entry.stamp) === 0;
     return !isSame || !isCurrent(known);
   });
   restated.sort((a, b) => compareStamps(a.entry.stamp, b.entry.stamp));
-  return [{ kind: 'abandoned', ...work }, ...restated.map(({ say }) => say())];
+  return [{ kind: 'abandoned', ...work }, ...restated.map(({ restate }) => restate())];
 }
 
-/** The time of the last thing each clone had recorded. */
+/** The time of the newest entry of each clone. */
 function newestByWriter({ clock: _, ...lists }: State): Map<WriterId, Millis> {
   const newest = new Map<WriterId, Millis>();
   for (const list of Object.values<List<unknown>>(lists))
@@ -156,25 +147,25 @@ function newestByWriter({ clock: _, ...lists }: State): Map<WriterId, Millis> {
   return newest;
 }
 
-type Said = {
+type WorkEntry = {
   readonly list: WorkList | 'current';
   readonly key: string;
   readonly entry: Entry<unknown>;
-  readonly say: () => Fact;
+  readonly restate: () => Fact;
 };
 
-/** Each entry of the work, and the fact that says it again. */
-function listEntries(state: State): Said[] {
+/** Each entry about the work, with the fact that restates it. */
+function listWorkEntries(state: State): WorkEntry[] {
   const current = Object.entries(state.current)
     .filter(([key]) => currentOfWork.has(key))
-    .map(([key, entry]): Said => {
+    .map(([key, entry]): WorkEntry => {
       const value = entry.value as Extract<Fact, { kind: 'current_set' }>['value']; // the same JSON, to zod a mutable one
-      return { list: 'current', key, entry, say: () => ({ kind: 'current_set', key, value }) };
+      return { list: 'current', key, entry, restate: () => ({ kind: 'current_set', key, value }) };
     });
-  const of = <L extends WorkList>(list: L, say: (key: string, value: Lists[L]) => Fact): Said[] =>
-    // A list's entries are of its own type, which an index by a type parameter does not keep.
+  const of = <L extends WorkList>(list: L, restate: (key: string, value: Lists[L]) => Fact): WorkEntry[] =>
+    // Indexing by a type parameter loses the type of the list's entries.
     Object.entries(state[list] as List<Lists[L]>).map(([key, entry]) => {
-      return { list, key, entry, say: () => say(key, entry.value) };
+      return { list, key, entry, restate: () => restate(key, entry.value) };
     });
   return [
     ...current,

@@ -2,7 +2,7 @@ import type { infer as Infer } from 'zod/mini';
 import type { LedgerRow } from '../cost/ledger.ts';
 import type { Keyed } from '../keyed.ts';
 import type { Json, Millis, WriterId } from '../types.ts';
-import type { RunPart } from './run.ts';
+import type { RunPart } from './runs.ts';
 import type {
   attempt,
   commit,
@@ -15,33 +15,33 @@ import type {
   question,
   request,
   session,
-} from './shape.ts';
+} from './state-shape.ts';
 
 export type Session = Infer<typeof session>;
 export type Note = Infer<typeof note>;
 export type Attempt = Infer<typeof attempt>;
-export type Question = Infer<typeof question>;
+type Question = Infer<typeof question>;
 export type Decision = Infer<typeof decision>;
 export type FileChange = Infer<typeof fileChange>;
 export type IssueUpdate = Infer<typeof issueUpdate>;
 export type GateResult = Infer<typeof gateResult>;
 export type Request = Infer<typeof request>;
-export type Message = Infer<typeof message>;
+type Message = Infer<typeof message>;
 export type Commit = Infer<typeof commit>;
 
 /** Everything an epic knows, as lists of keyed entries. */
 export type Lists = {
-  /** Keyed singletons: budget, currentTask, testState, agent, contextWindow, resumptionState, lastGreen. */
+  /** Keyed singletons: see `Current`. */
   current: Json;
   /** By session id. */
   sessions: Session;
-  /** What the user asked for and answered, by where it stands in the journals. */
+  /** What the user asked and answered, by its place in the journals. */
   requests: Request;
-  /** The first of what was asked for: the newest request never replaces what the work is for. */
+  /** The first requests: a newer one never replaces what the work is for. */
   goals: Request;
-  /** What the agent said last, by session. */
+  /** The agent's last message, by session. */
   messages: Message;
-  /** What was committed meanwhile, by the commit's id. */
+  /** New commits, by id. */
   commits: Commit;
   notes: Note;
   blockers: Note;
@@ -61,7 +61,7 @@ export type Lists = {
 
 export type ListName = keyof Lists;
 
-/** How many entries each list keeps, newest first (of the goals the oldest). A list without a bound does not compile. */
+/** How many of the newest entries each list keeps (of the goals, the oldest). A list without a bound does not compile. */
 export type Limits = { readonly [L in ListName]: number };
 export const bounds: Limits = {
   current: Number.POSITIVE_INFINITY,
@@ -82,38 +82,22 @@ export const bounds: Limits = {
   ledger: Number.POSITIVE_INFINITY,
 };
 
-/** The bound of a list that a later version of orch brought: kept, not understood. */
+/** The bound for lists of a later orch, which are kept but not understood. */
 export const foreignBound = 100;
 
-/** When something was said, by whom, and where in their journal. */
+/** When something was recorded, by which writer, and where in the journal. */
 export type Stamp = readonly [at: Millis, by: WriterId, offset: number];
 export type Entry<T> = { readonly value: T; readonly stamp: Stamp };
 export type List<T> = Keyed<Entry<T>>;
 
 export type State = {
-  /** The newest time in any stamp ever seen here. */
+  /** The newest time of any stamp seen here. */
   readonly clock: Millis;
 } & { readonly [L in ListName]: List<Lists[L]> };
 
-/** A state that holds only a few entries: what an event becomes. */
+/** A state with only a few entries, such as an event becomes. */
 export type PartialState = { readonly clock: Millis } & { readonly [L in ListName]?: List<Lists[L]> };
 
-export const emptyState: State = {
-  clock: 0,
-  current: {},
-  sessions: {},
-  requests: {},
-  goals: {},
-  messages: {},
-  commits: {},
-  notes: {},
-  blockers: {},
-  tried: {},
-  questions: {},
-  decisions: {},
-  files: {},
-  issues: {},
-  gates: {},
-  runs: {},
-  ledger: {},
-};
+const noEntries = Object.keys(bounds).map((name) => [name, {}] as const);
+/** A state with every list, each empty. */
+export const emptyState = { clock: 0, ...Object.fromEntries(noEntries) } as State; // `bounds` names every list

@@ -1,10 +1,10 @@
 import { lookUp } from '../keyed.ts';
-import { type Status, statuses } from '../types.ts';
+import type { Status } from '../types.ts';
 import type { Fact } from './facts.ts';
 
 type Lifecycle = Extract<Fact['kind'], `session_${string}` | 'budget_exceeded'>;
 
-/** Where each lifecycle fact leads from each status. What is not here changes nothing. */
+/** Where each lifecycle fact leads from each status. Anything not listed changes nothing. */
 const table: { readonly [S in Status]: { readonly [K in Lifecycle]?: Status } } = {
   initializing: {
     session_running: 'running',
@@ -21,29 +21,24 @@ const table: { readonly [S in Status]: { readonly [K in Lifecycle]?: Status } } 
     session_recovered: 'failed',
     budget_exceeded: 'budget_exceeded',
   },
-  // What is over for now can still be called done. A session that calls share is over between them.
+  // An ended session can still be completed. The session that a day's calls share is ended between calls.
   paused: { session_joined: 'initializing', session_completed: 'completed' },
   budget_exceeded: { session_joined: 'initializing', session_completed: 'completed' },
   failed: { session_completed: 'completed' },
   completed: {},
 };
 
-/** Every way from one status to another: what IMPLEMENTATION draws. */
-export function listTransitions(): { readonly from: Status; readonly fact: string; readonly to: Status }[] {
-  return statuses.flatMap((from) => Object.entries(table[from]).map(([fact, to]) => ({ from, fact, to })));
-}
-
-/** The status a fact leads to, or null where it leads nowhere from here. */
+/** The status a fact leads to; null if it changes nothing. */
 export function transition(from: Status, fact: { readonly kind: string }): Status | null {
   return lookUp<Status>(table[from], fact.kind) ?? null;
 }
 
-/** Does a fact speak of the session itself, rather than of what was done in it? */
+/** Is the fact about the session itself, rather than the work in it? */
 export function isLifecycle({ kind }: { readonly kind: string }): boolean {
   return kind.startsWith('session_') || kind.startsWith('budget_');
 }
 
-/** Is a session with this status over, as far as anyone recorded? */
+/** Is a session with this status recorded as ended? */
 export function hasEnded(status: Status): boolean {
   return status !== 'initializing' && status !== 'running';
 }

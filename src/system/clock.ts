@@ -1,47 +1,25 @@
-import { closeSync, openSync, readSync } from 'node:fs';
 import { idAlphabet } from '../ids.ts';
 import type { Millis } from '../types.ts';
 
-/** Time and chance, the two things no test can do without replacing. */
+/** Time and randomness: tests replace both. */
 export type Clock = {
-  /** The time of day. It may stand still or jump. */
+  /** The time of day, which may stop or jump. */
   now(): Millis;
-  /** For durations: only ever goes on. */
+  /** For durations: never jumps back. */
   elapsed(): Millis;
 };
 export type Random = { id(length: number): string };
 
 export const realClock: Clock = { now: () => Date.now(), elapsed: () => process.uptime() * 1_000 };
 
-/** Random bytes are fetched a few at a time: each fetch costs more than the bytes. */
+/** Drawn in batches, because a call costs more than the bytes. */
 let pool: Buffer = Buffer.alloc(0);
 
 function nextByte(): number {
-  if (pool.length === 0) pool = drawBytes(128);
+  if (pool.length === 0) pool = process.getBuiltinModule('node:crypto').randomBytes(128);
   const [byte = 0] = pool;
   pool = pool.subarray(1);
   return byte;
-}
-
-/** From where node's own crypto has them too, without loading that; elsewhere from it. */
-function drawBytes(count: number): Buffer {
-  const bytes = Buffer.alloc(count);
-  return readFrom('/dev/urandom', bytes) === count
-    ? bytes
-    : process.getBuiltinModule('node:crypto').randomBytes(count);
-}
-
-function readFrom(path: string, bytes: Buffer): number {
-  try {
-    const fd = openSync(path, 'r');
-    try {
-      return readSync(fd, bytes);
-    } finally {
-      closeSync(fd);
-    }
-  } catch {
-    return 0; // not every system has it
-  }
 }
 
 export const realRandom: Random = {
@@ -49,21 +27,21 @@ export const realRandom: Random = {
     let id = '';
     while (id.length < length) {
       const byte = nextByte();
-      // 248 is the largest multiple of 31 that fits a byte: past it, letters would not be equally likely.
+      // 248 is the largest multiple of 31 that fits a byte: beyond it, letters would not be equally likely.
       if (byte < 248) id += idAlphabet[byte % idAlphabet.length];
     }
     return id;
   },
 };
 
-/** A number from 0 up to, but not including, 1. */
+/** Draws a number from 0 up to, but not including, 1. */
 export function drawFraction(random: Random): number {
   const digits = [...random.id(6)].map((letter) => Math.max(0, idAlphabet.indexOf(letter)));
   return digits.reduce((value, digit) => (value + digit) / idAlphabet.length, 0);
 }
 
-/** Lets everything that can go on do so first, up to where it waits. */
-export function giveWay(): Promise<void> {
+/** Lets all other pending work run first, until it waits for something. */
+export function yieldToEventLoop(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
@@ -71,16 +49,16 @@ export function sleep(duration: Millis): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, duration));
 }
 
-/** Sleeps, but not past the signal. */
+/** Sleeps until the time is up or the signal aborts. */
 export function sleepUnlessAborted(duration: Millis, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return Promise.resolve();
   return new Promise((resolve) => {
-    const wake = () => {
+    const finish = () => {
       clearTimeout(timer);
-      signal.removeEventListener('abort', wake);
+      signal.removeEventListener('abort', finish);
       resolve();
     };
-    const timer = setTimeout(wake, duration);
-    signal.addEventListener('abort', wake);
+    const timer = setTimeout(finish, duration);
+    signal.addEventListener('abort', finish);
   });
 }

@@ -3,52 +3,57 @@ import { readChecked } from '../checks.ts';
 import { systemCode } from '../errors.ts';
 import type { Millis } from '../types.ts';
 import { type Clock, type Random, sleep } from './clock.ts';
-import { type Disk, inFolder, readTextIfThere, removeIfThere, statIfThere, writeAll } from './files.ts';
-import { checkProcess, identifyThisProcess, isProcessIdentity, type ProcessIdentity } from './process.ts';
+import { type Disk, readTextIfThere, removeIfThere, statIfThere, withFolder, writeAll } from './disk.ts';
+import {
+  checkProcess,
+  identifyThisProcess,
+  isProcessIdentity,
+  type ProcessIdentity,
+} from './process/identity.ts';
 
-export type LockPorts = { readonly disk: Disk; readonly clock: Clock; readonly random: Random };
+type LockPorts = { readonly disk: Disk; readonly clock: Clock; readonly random: Random };
 
-/** How long a writer waits for one holder before it goes on without the lock. */
-const patience: Millis = 10_000;
-/** How long it queues at all, however fast the lock changes hands. */
-const longestQueue: Millis = 60_000;
-/** A holder that cannot be checked (another container) is believed this long. */
+/** How long to wait for one holder before working without the lock. */
+const maxWaitPerHolder: Millis = 10_000;
+/** How long to wait in total, however often the lock changes hands. */
+const maxWait: Millis = 60_000;
+/** How long to trust a holder in another container, which cannot be checked. */
 const trustElsewhere: Millis = 5_000;
 
 /**
- * Queues for a lock file, runs `work`, and lets go.
- * It is for speed only: what must never go wrong is guarded by the compare-and-swap on the ref,
- * so a holder that is dead, or silent for too long, is passed over rather than waited for.
+ * Waits for a lock file, runs `work`, and releases the lock.
+ * The lock only saves work: the compare-and-swap on the ref guarantees correctness. So a holder that is dead, or takes
+ * too long, is ignored.
  */
 export async function withLock<T>(ports: LockPorts, path: string, work: () => Promise<T>): Promise<T> {
   const endTurn = await awaitTurn(path);
   try {
-    const letGo = await acquire(ports, path);
+    const releaseLock = await acquire(ports, path);
     try {
       return await work();
     } finally {
-      letGoQuietly(letGo);
+      releaseQuietly(releaseLock);
     }
   } finally {
     endTurn();
   }
 }
 
-/** What the work came to stands: an error here would be taken for its failure. Once this process is gone, so is the lock. */
-function letGoQuietly(letGo: () => void): void {
+/** A failed release must not look like failed work. The lock becomes stale when this process ends. */
+function releaseQuietly(releaseLock: () => void): void {
   try {
-    letGo();
+    releaseLock();
   } catch (error) {
     if (systemCode(error) === null) throw error;
   }
 }
 
-/** The last in each queue of this process, by the lock's path. */
+/** The end of each queue in this process, by lock path. */
 const turns = new Map<string, Promise<void>>();
 
 /**
- * Waits for the others of this process: hundreds that all looked for the same file would only be in one another's way.
- * Who takes too long is passed over here as well. Returns what ends the turn.
+ * Waits for the other callers in this process, so that hundreds of them do not poll for the same file. A turn that
+ * takes too long is skipped here as well. Returns a function that ends the turn.
  */
 async function awaitTurn(path: string): Promise<() => void> {
   const before = turns.get(path);
@@ -59,7 +64,7 @@ async function awaitTurn(path: string): Promise<() => void> {
   const last = before ? before.then(() => mine) : mine;
   turns.set(path, last);
   await before;
-  const timer = setTimeout(end, patience);
+  const timer = setTimeout(end, maxWaitPerHolder);
   timer.unref();
   return () => {
     clearTimeout(timer);
@@ -68,10 +73,10 @@ async function awaitTurn(path: string): Promise<() => void> {
   };
 }
 
-/** A holder that cannot be checked, and whose work may take long, is believed this long. */
+/** How long to trust a holder that cannot be checked and may work for long. */
 const trustLongWork: Millis = 3_600_000;
 
-/** Runs `work` where nobody else holds the lock, and answers whether it did. Nobody waits here. */
+/** Runs `work` if the lock is free, and returns whether it did. Never waits. */
 export async function tryLock(ports: LockPorts, path: string, work: () => Promise<void>): Promise<boolean> {
   const { disk, clock } = ports;
   const mine = nameHolder(ports);
@@ -98,7 +103,7 @@ function release(disk: Disk, path: string, mine: string): void {
   if (readTextIfThere(path) === mine) removeIfThere(disk, path);
 }
 
-/** How often a waiting writer looks whether the holder still lives; whether the lock is free it looks all the time. */
+/** How often to check whether the holder is alive; whether the lock is free is checked every time. */
 const holderCheckInterval: Millis = 50;
 
 async function acquire(ports: LockPorts, path: string): Promise<() => void> {
@@ -106,12 +111,12 @@ async function acquire(ports: LockPorts, path: string): Promise<() => void> {
   const mine = nameHolder(ports);
   const began = clock.elapsed();
   let checkedAt = Number.NEGATIVE_INFINITY;
-  // Patience is with one holder: a lock that changes hands is in use, however long the queue.
+  // Waiting is limited per holder: a lock that changes hands is in use, however long the queue.
   let seen: { holder: string | null; since: Millis } = { holder: null, since: 0 };
   for (;;) {
     if (statIfThere(path) === null && (await take(disk, path, mine))) return () => release(disk, path, mine);
     const waited = clock.elapsed() - began;
-    if (waited - seen.since > patience || waited > longestQueue) return () => {};
+    if (waited - seen.since > maxWaitPerHolder || waited > maxWait) return () => {};
     if (waited - checkedAt > holderCheckInterval) {
       checkedAt = waited;
       const holder = readTextIfThere(path);
@@ -122,11 +127,11 @@ async function acquire(ports: LockPorts, path: string): Promise<() => void> {
   }
 }
 
-/** Makes the lock file; false where somebody else was faster. */
+/** Makes the lock file; false if another process was faster. */
 async function take(disk: Disk, path: string, mine: string): Promise<boolean> {
   let fd: number;
   try {
-    fd = await inFolder(disk, dirname(path), () => disk.open(path, 'wx', 0o644));
+    fd = await withFolder(disk, dirname(path), () => disk.open(path, 'wx', 0o644));
   } catch (error) {
     if (systemCode(error) === 'EEXIST') return false;
     throw error;
@@ -139,16 +144,16 @@ async function take(disk: Disk, path: string, mine: string): Promise<boolean> {
   return true;
 }
 
-/** Is nobody there any more? `unchanged` is how long this very text was seen in the lock. */
+/** `unchanged` is how long the lock has held this very text. */
 function isAbandoned(holder: string, unchanged: Millis, trust = trustElsewhere): boolean {
   const identity = parseHolder(holder);
-  // It is empty for the instant between making and writing it; empty for long, its maker died there.
+  // A lock is empty for an instant, until its text is written. If it stays empty, its maker died.
   if (identity === null) return unchanged > 1_000;
-  const fate = checkProcess(identity);
-  return fate === 'dead' || (fate === 'elsewhere' && unchanged > trust);
+  const status = checkProcess(identity);
+  return status === 'dead' || (status === 'elsewhere' && unchanged > trust);
 }
 
-/** Whoever held this lock is gone; null where it is free, or held. One held in another container is believed a minute. */
+/** Finds the dead holder of a lock; null if the lock is free or in use. Trusts another container for a minute. */
 export function findDeadHolder(path: string, now: Millis): { readonly pid: number | null } | null {
   const stat = statIfThere(path);
   const holder = stat && readTextIfThere(path);
@@ -156,22 +161,22 @@ export function findDeadHolder(path: string, now: Millis): { readonly pid: numbe
   const age = now - stat.mtimeMs;
   const identity = parseHolder(holder);
   if (identity === null) return age > 10_000 ? { pid: null } : null;
-  const fate = checkProcess(identity);
-  return fate === 'dead' || (fate === 'elsewhere' && age > 60_000) ? { pid: identity.pid } : null;
+  const status = checkProcess(identity);
+  return status === 'dead' || (status === 'elsewhere' && age > 60_000) ? { pid: identity.pid } : null;
 }
 
-/** Takes such a lock away. */
+/** Removes a lock whose holder is dead. */
 export async function clearDeadHolder(ports: LockPorts, path: string): Promise<void> {
   const holder = readTextIfThere(path);
   if (holder !== null && findDeadHolder(path, ports.clock.now())) await clear(ports, path, holder);
 }
 
-/** Null where it is torn or empty: nobody to ask. */
+/** Null if the text is incomplete or empty. */
 function parseHolder(text: string): ProcessIdentity | null {
   return readChecked(text.split('\n')[0] ?? '', isProcessIdentity);
 }
 
-/** Takes an abandoned lock away, and puts it back if somebody alive got hold of it meanwhile. */
+/** Removes an abandoned lock, and puts it back if a live process has taken it in the meantime. */
 async function clear({ disk, random }: LockPorts, path: string, holder: string): Promise<void> {
   const aside = `${path}.${random.id(8)}`;
   try {

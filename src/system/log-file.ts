@@ -1,17 +1,17 @@
 import { constants } from 'node:fs';
-import { type Disk, statIfThere, writeAll } from './files.ts';
+import { type Disk, statIfThere, writeAll } from './disk.ts';
 
-/** How long a log gets before it is begun anew; one old part is kept. */
+/** A longer log is rotated; one old part is kept. */
 const maxBytes = 10 * 1024 * 1024;
 
 export type LogFile = { append(bytes: Uint8Array): void; close(): void };
 
-/** The part of a log that came before the one in use. */
-export function olderPart(path: string): string {
+/** Where the previous part of a log is kept. */
+export function rotatedLogPath(path: string): string {
   return `${path}.1`;
 }
 
-/** A log that never takes more than twice its bound, however much is written. */
+/** Opens a log that rotates itself, so that it never exceeds twice its limit. */
 export function openLogFile(disk: Disk, path: string): LogFile {
   const open = () => disk.open(path, constants.O_APPEND | constants.O_CREAT | constants.O_WRONLY, 0o644);
   let fd = open();
@@ -19,8 +19,8 @@ export function openLogFile(disk: Disk, path: string): LogFile {
   return {
     append: (bytes) => {
       if (size > 0 && size + bytes.length > maxBytes) {
-        // The old one is closed last: should no other be opened, its number must not become another file's.
-        if (statIfThere(path) !== null) disk.rename(path, olderPart(path));
+        // The old one is closed last: if opening fails, its descriptor number must not go to another file.
+        if (statIfThere(path) !== null) disk.rename(path, rotatedLogPath(path));
         const next = open();
         disk.close(fd);
         fd = next;

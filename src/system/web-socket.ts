@@ -1,18 +1,15 @@
 import type { Millis } from '../types.ts';
 
-/** What a server said of each request, in their order; fewer where it left or took too long. */
-export type Answers = readonly string[];
-
 /**
- * Sends texts to a WebSocket server on a local socket, each after the first answer to the one before: `isAnswer` tells
- * an answer from whatever else the server says. Never fails: what was not answered is missing.
+ * Sends texts to a WebSocket server on a local socket, each after the answer to the one before, and returns the answers
+ * in order. `isAnswer` tells answers from other messages. Never fails: unanswered texts are missing at the end.
  */
 export async function askOverSocket(
   path: string,
   texts: readonly string[],
   isAnswer: (text: string, index: number) => boolean,
   patience: Millis,
-): Promise<Answers> {
+): Promise<readonly string[]> {
   const { connect } = await import('node:net');
   return new Promise((resolve) => {
     const answers: string[] = [];
@@ -34,7 +31,7 @@ export async function askOverSocket(
     socket.on('connect', () => socket.write(greeting));
     socket.on('data', (bytes) => {
       unread = Buffer.concat([unread, bytes]);
-      if (unread.length > mostBytes) return end();
+      if (unread.length > maxUnread) return end();
       if (!isOpen) {
         const at = unread.indexOf('\r\n\r\n');
         if (at < 0) return;
@@ -53,10 +50,9 @@ export async function askOverSocket(
   });
 }
 
-/** A server that says more than this before it answers is not waited for. */
-const mostBytes = 16 * 1024 * 1024;
+const maxUnread = 16 * 1024 * 1024;
 
-// The key is there to tell caches from servers; on a local socket there are none.
+// The key protects against caches, and a local socket has none.
 const greeting = [
   'GET / HTTP/1.1',
   'Host: localhost',
@@ -67,7 +63,7 @@ const greeting = [
   '\r\n',
 ].join('\r\n');
 
-/** One whole text, masked with zeros: a client has to mask, and nothing between the two could be misled. */
+/** Formats one complete text frame. The mask is zero: clients must mask, and no proxy is in between. */
 function writeFrame(text: string): Buffer {
   const body = Buffer.from(text);
   const head = Buffer.alloc(8);
@@ -77,7 +73,7 @@ function writeFrame(text: string): Buffer {
   return Buffer.concat([head, body]);
 }
 
-/** The first frame; its text is null where it is no whole text. Null where it has not arrived yet. */
+/** Reads the first frame, or null if it has not arrived; its text is null unless it is a complete text frame. */
 function readFrame(bytes: Buffer): { readonly length: number; readonly text: string | null } | null {
   if (bytes.length < 2) return null;
   const short = bytes.readUInt8(1) & 0x7f;

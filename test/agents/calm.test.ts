@@ -1,8 +1,8 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { addOrch } from '../../src/integration/claude-settings.ts';
-import { quoteForShell } from '../../src/integration/orch-command.ts';
+import { addOrch } from '../../src/agents/claude/claude-settings.ts';
+import { quoteForShell } from '../../src/text.ts';
 import { orchBin, orchJson, runOrch } from '../support/orch.ts';
 import { makeRepositoryWithCommit, type TestRepository } from '../support/repository.ts';
 import { startAnthropicModel } from './support/anthropic.ts';

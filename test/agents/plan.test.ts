@@ -43,7 +43,7 @@ describe.skipIf(!claudeProgram)('the agent template', () => {
       plan: 'succeeded',
       work: 'succeeded',
       test: 'succeeded',
-      mend: 'skipped',
+      fix: 'skipped',
     });
     expect(statusOf(repository, 'a').budget.spentUsd).toBeCloseTo(priceOf(model.given), 6);
   });

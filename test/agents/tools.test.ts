@@ -131,7 +131,7 @@ describe.skipIf(!codexProgram)("Codex calls orch's tools", () => {
     await runCodex(machine, 'make login redirect', { url: model.url, config });
     expectRecorded(machine, 'codex');
     const first = JSON.stringify(model.asked[0]?.body);
-    expect(first).toContain('- orch: Keep what the next agent needs.');
+    expect(first).toContain('- orch: Record what the next agent needs.');
     expect(first).toContain('Record decisions and failed approaches, with why');
     expect(JSON.stringify(model.asked[2]?.body.input)).toContain('> # Brief: feat-login');
   });

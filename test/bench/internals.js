@@ -4,17 +4,18 @@ import { build } from 'esbuild';
 import { makeFolder } from './scratch.js';
 
 const wanted = `
-export { formatDocument } from './checkpoint/document.ts';
-export { formatMessage, parseMessage } from './checkpoint/message.ts';
-export { documentName } from './checkpoint/tree.ts';
-export { takeSnapshot } from './git/snapshot.ts';
+export { formatDocument } from './checkpoint/document/document.ts';
+export { formatMessage, parseMessage } from './checkpoint/document/message.ts';
+export { documentName } from './checkpoint/document/names-in-git.ts';
+export { takeSnapshot } from './git/snapshot/snapshot.ts';
 export { makeCheckpointId, parseEpicId, parseSessionId } from './ids.ts';
-export { meterTranscripts } from './integration/transcript-meter.ts';
+export { meterTranscripts } from './agents/transcript/transcript-meter.ts';
 export { openOrch } from './orch.ts';
 export { canonicalJson } from './state/canonical.ts';
-export { appendToJournal, createJournal, journalPath } from './session/journal.ts';
+export { appendToJournal, createJournal } from './journal/append.ts';
+export { journalPath } from './journal/read.ts';
 export { realRandom } from './system/clock.ts';
-export { realDisk } from './system/files.ts';
+export { realDisk } from './system/disk.ts';
 `;
 
 /** What the library keeps to itself: bundled from the sources, which is how dist is made of them too. */

@@ -2,10 +2,10 @@ import { describe, expect, it } from 'vitest';
 import type { GitEngine } from '../../src/git/engine.ts';
 import { openIsomorphicEngine } from '../../src/git/isomorphic.ts';
 import { openNativeEngine } from '../../src/git/native.ts';
-import { openEngine } from '../../src/git/open.ts';
+import { openEngine } from '../../src/git/open-engine.ts';
 import { discoverRepository } from '../../src/git/repository.ts';
 import { realClock, realRandom } from '../../src/system/clock.ts';
-import { realDisk } from '../../src/system/files.ts';
+import { realDisk } from '../../src/system/disk.ts';
 import { makeMemoryRepository, openMemoryEngine } from '../support/memory-engine.ts';
 import { makeRepository } from '../support/repository.ts';
 import { describeEngine } from './suite.ts';
@@ -35,13 +35,13 @@ describeEngine(
 describeEngine('memory', () => ({ engine: openMemoryEngine(makeMemoryRepository()), git: null }));
 
 describe('the choice of an engine', () => {
-  it('is git where git is', async () => {
+  it('is git if it is installed', async () => {
     const { folder } = makeRepository();
     expect((await openEngine('auto', ports(folder))).name).toBe('native');
     expect((await openEngine('isomorphic', ports(folder))).name).toBe('isomorphic');
   });
 
-  it('refuses what isomorphic-git would spoil', async () => {
+  it('refuses repositories that isomorphic-git would damage', async () => {
     const { folder } = makeRepository('--object-format=sha256');
     await expect(openEngine('isomorphic', ports(folder))).rejects.toMatchObject({
       code: 'REPOSITORY_UNSUPPORTED',

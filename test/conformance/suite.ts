@@ -1,14 +1,14 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { append, type CommitDraft } from '../../src/git/append.ts';
-import { formatCommit } from '../../src/git/commit.ts';
 import type { GitEngine } from '../../src/git/engine.ts';
-import { hashObject } from '../../src/git/objects.ts';
-import { listPath, readCommit, readPath } from '../../src/git/read.ts';
-import { formatTree } from '../../src/git/tree.ts';
+import { append, type CommitDraft } from '../../src/git/objects/append-commits.ts';
+import { formatCommit } from '../../src/git/objects/commit-object.ts';
+import { hashObject } from '../../src/git/objects/loose-objects.ts';
+import { listPath, readCommit, readPath } from '../../src/git/objects/read-objects.ts';
+import { formatTree } from '../../src/git/objects/tree-object.ts';
 import { parseOid } from '../../src/ids.ts';
 import type { Oid } from '../../src/types.ts';
 
-/** What a suite is run against: an engine on a fresh repository, and real git's view of it where there is one. */
+/** The subject of a suite: an engine on a fresh repository, with real git to check it if possible. */
 export type Subject = {
   readonly engine: GitEngine;
   /** Runs real git there; null for an engine without a repository on disk. */
@@ -31,7 +31,7 @@ async function messages(engine: GitEngine, from: Oid): Promise<string[]> {
   return found;
 }
 
-/** The contract of an engine. A new one is done when this passes. */
+/** The contract of an engine: a new one is complete when this passes. */
 export function describeEngine(name: string, open: () => Subject): void {
   describe(name, () => {
     let subject: Subject;
@@ -41,7 +41,7 @@ export function describeEngine(name: string, open: () => Subject): void {
     };
 
     afterEach(() => {
-      // I5: whatever was written, git finds nothing to complain about.
+      // I5: git accepts everything that was written.
       if (subject.git) expect(subject.git('fsck', '--strict', '--no-dangling')).toBe('');
       subject.engine.close();
     });
@@ -61,7 +61,7 @@ export function describeEngine(name: string, open: () => Subject): void {
       return oid;
     };
 
-    it('says null for a ref that is not there, and nothing below a prefix without refs', async () => {
+    it('returns null for a missing ref, and nothing below a prefix without refs', async () => {
       const { engine } = opened();
       expect(await engine.readRef(ref)).toBeNull();
       expect([...(await engine.listRefs('refs/orchestration/epics/'))]).toEqual([]);
@@ -86,7 +86,7 @@ export function describeEngine(name: string, open: () => Subject): void {
       ]);
     });
 
-    it('keeps what else is in the tree, and takes away only what it is told to', async () => {
+    it('keeps the rest of the tree, and removes only what an edit removes', async () => {
       const { engine } = opened();
       const first = await commit(engine, null, 'first\n', { a: '1', b: '2' });
       const second = await commit(engine, first, 'second\n', { a: null, c: '3' });
@@ -125,7 +125,7 @@ export function describeEngine(name: string, open: () => Subject): void {
       expect(await engine.readRef(ref)).toBe(now);
     });
 
-    it('a ref that was deleted meanwhile is a REF_CONFLICT, and is not resurrected', async () => {
+    it('a ref that was just deleted is a REF_CONFLICT, and does not reappear', async () => {
       const { engine } = opened();
       const first = await commit(engine, null, 'first\n');
       await engine.moveRefs([{ ref, from: first, to: null }]);
@@ -212,7 +212,7 @@ export function describeEngine(name: string, open: () => Subject): void {
       expect(await engine.isAncestor(right, later)).toBe(false);
     });
 
-    it('says INTEGRITY of an object that is not there, and goes on answering', async () => {
+    it('fails with INTEGRITY for a missing object, and still answers afterwards', async () => {
       const { engine } = opened();
       const first = await commit(engine, null, 'first\n');
       const missing = parseOid('12'.repeat(20));

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { hasCheckpoints } from '../../src/index.ts';
-import type { Disk } from '../../src/system/files.ts';
-import { realDisk } from '../../src/system/files.ts';
+import { type Disk, realDisk } from '../../src/system/disk.ts';
+
+import { crashPoints } from '../support/depth.ts';
 import { makeRepositoryWithCommit } from '../support/repository.ts';
 import { cost, epic, makeFastClock, note, readBack, saveFacts } from '../support/store.ts';
 
@@ -26,18 +27,18 @@ describe.each(['native', 'isomorphic'] as const)('bad luck in a save (%s engine)
     const cwd = repository.folder;
     await saveFacts({ cwd, engine }, [note('first'), cost(1_000)]);
     const saved = ['first'];
-    for (let at = 1, full = true; full; at++) {
+    for (const at of crashPoints(2)) {
       const { disk, wasFull } = makeFullDisk(at);
       const id = `n${at}`;
       const outcome = await saveFacts({ cwd, engine, disk }, [note(id), cost(1)]).then(
         () => 'saved',
         (error) => error,
       );
-      full = wasFull();
       if (outcome !== 'saved') {
         expect(outcome).toMatchObject({ code: 'WRITE_FAILED', hint: expect.stringContaining('space') });
       }
       saved.push(id);
+      if (!wasFull()) break;
     }
     await saveFacts({ cwd, engine }, [note('last')]);
     const { notes, costUsd, damaged } = await readBack({ cwd, engine });

@@ -1,18 +1,17 @@
 import { cpSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { readView } from '../../src/session/context.ts';
-import { placeFor, recordIn } from '../../src/session/here.ts';
+import { readView } from '../../src/record/view.ts';
+import { findDestination } from '../../src/record/which/which-session.ts';
+import { recordTo } from '../../src/session/calls.ts';
 import { endSession } from '../../src/session/lifecycle.ts';
 import type { Fact } from '../../src/state/facts.ts';
-import { realDisk } from '../../src/system/files.ts';
+import { realDisk } from '../../src/system/disk.ts';
 import { makeCrashingDisk } from '../support/crash-disk.ts';
+import { crashPoints } from '../support/depth.ts';
 import { makeForgetfulDisk } from '../support/power-loss-disk.ts';
 import { makeFolder, makeRepositoryWithCommit } from '../support/repository.ts';
 import { bury, goOn, notesIn, readHistory, sumOf, withoutTree } from '../support/sessions.ts';
 import { cost, epic, makeFastClock, note, withOrch } from '../support/store.ts';
-
-/** With the files, each takes a second; `CRASH_STEP=1` dies at all of them. */
-const step = Number(process.env.CRASH_STEP ?? 5);
 
 const noon = Date.UTC(2027, 0, 15, 12);
 const clock = { now: () => noon };
@@ -20,7 +19,7 @@ const clock = { now: () => noon };
 async function call(options: Parameters<typeof withOrch>[0], facts: readonly Fact[], hasTree: boolean) {
   const settings = { ...withoutTree, snapshot: hasTree };
   return withOrch({ clock, ...options }, (orch) =>
-    recordIn(orch, placeFor(orch, epic, settings, null), facts),
+    recordTo(orch, findDestination(orch, epic, settings, null), facts),
   );
 }
 
@@ -30,64 +29,61 @@ const third = [note('third'), cost(11)];
 
 describe('I2 I3: a call that shares the session of the one before', () => {
   it.each([
-    ['an operation', { torn: false, powerLoss: false, hasTree: false }, 30],
-    ['a torn write', { torn: true, powerLoss: false, hasTree: false }, 4],
-    ['a power loss', { torn: false, powerLoss: true, hasTree: false }, 30],
-    ['an operation, with the files', { torn: false, powerLoss: false, hasTree: true }, 30],
-  ])(
-    'may die at any point (%s): all of it counts, or nothing',
-    { timeout: 600_000 },
-    async (_, how, least) => {
-      const { torn, powerLoss, hasTree } = how;
-      const engine = hasTree ? 'native' : 'isomorphic';
-      const repository = makeRepositoryWithCommit();
-      await call({ cwd: repository.folder, engine }, first, hasTree);
-      repository.write('README', 'changed\n');
-      let at = 1;
-      for (let hasDied = true; hasDied; at += hasTree ? step : 1) {
-        const cwd = makeFolder();
-        cpSync(repository.folder, cwd, { recursive: true });
-        const forgetful = makeForgetfulDisk();
-        const crashing = makeCrashingDisk({ at, torn }, powerLoss ? forgetful.disk : realDisk);
-        const { disk, wrapEngine } = crashing;
-        let isAcknowledged = false;
-        try {
-          await call({ cwd, engine, disk, wrapEngine }, second, hasTree);
-          isAcknowledged = true;
-        } catch (error) {
-          if (!crashing.hasDied()) throw error;
-        }
-        hasDied = crashing.hasDied();
-        if (powerLoss) forgetful.losePower();
-        bury(cwd);
-        const elapsed = makeFastClock().elapsed;
-        await call({ cwd, engine, clock: { ...clock, elapsed } }, third, hasTree);
-        await withOrch({ cwd, engine, clock }, async (orch) => {
-          const { events, micros, sessions, snapshots } = await readHistory(orch);
-          const said = events.map(({ fact }) => fact);
-          const counts = notesIn(events).includes('second');
-          expect(notesIn(events).toSorted()).toEqual(
-            counts ? ['first', 'second', 'third'] : ['first', 'third'],
-          );
-          expect(micros, 'all of a call, or nothing').toBe(
-            sumOf([...first, ...(counts ? second : []), ...third]),
-          );
-          if (isAcknowledged) expect(counts).toBe(true);
-          expect(said.filter(({ kind }) => kind === 'session_started')).toHaveLength(1);
-          expect(Object.values(sessions)).toMatchObject([{ status: 'paused', number: 1 }]);
-          expect(snapshots.length > 0).toBe(hasTree);
-        });
-        if (hasTree) {
-          const refs = repository.git('-C', cwd, 'for-each-ref', 'refs/orchestration/snapshots');
-          expect(refs.split('\n')).toHaveLength(1);
-          expect(repository.git('-C', cwd, 'fsck', '--strict', '--connectivity-only', '--no-dangling')).toBe(
-            '',
-          );
-        }
+    ['an operation', { torn: false, powerLoss: false, hasTree: false }, 30, 8],
+    ['a torn write', { torn: true, powerLoss: false, hasTree: false }, 4, 2],
+    ['a power loss', { torn: false, powerLoss: true, hasTree: false }, 30, 8],
+    ['an operation, with the files', { torn: false, powerLoss: false, hasTree: true }, 30, 20],
+  ])('may die at any point (%s): all of it counts, or nothing', async (_, how, least, stride) => {
+    const { torn, powerLoss, hasTree } = how;
+    const engine = hasTree ? 'native' : 'isomorphic';
+    const repository = makeRepositoryWithCommit();
+    await call({ cwd: repository.folder, engine }, first, hasTree);
+    repository.write('README', 'changed\n');
+    let last = 0;
+    for (const at of crashPoints(stride)) {
+      last = at;
+      const cwd = makeFolder();
+      cpSync(repository.folder, cwd, { recursive: true });
+      const forgetful = makeForgetfulDisk();
+      const crashing = makeCrashingDisk({ at, torn }, powerLoss ? forgetful.disk : realDisk);
+      const { disk, wrapEngine } = crashing;
+      let isAcknowledged = false;
+      try {
+        await call({ cwd, engine, disk, wrapEngine }, second, hasTree);
+        isAcknowledged = true;
+      } catch (error) {
+        if (!crashing.hasDied()) throw error;
       }
-      expect(at).toBeGreaterThan(least);
-    },
-  );
+      if (powerLoss) forgetful.losePower();
+      bury(cwd);
+      const elapsed = makeFastClock().elapsed;
+      await call({ cwd, engine, clock: { ...clock, elapsed } }, third, hasTree);
+      await withOrch({ cwd, engine, clock }, async (orch) => {
+        const { events, micros, sessions, snapshots } = await readHistory(orch);
+        const said = events.map(({ fact }) => fact);
+        const counts = notesIn(events).includes('second');
+        expect(notesIn(events).toSorted()).toEqual(
+          counts ? ['first', 'second', 'third'] : ['first', 'third'],
+        );
+        expect(micros, 'all of a call, or nothing').toBe(
+          sumOf([...first, ...(counts ? second : []), ...third]),
+        );
+        if (isAcknowledged) expect(counts).toBe(true);
+        expect(said.filter(({ kind }) => kind === 'session_started')).toHaveLength(1);
+        expect(Object.values(sessions)).toMatchObject([{ status: 'paused', number: 1 }]);
+        expect(snapshots.length > 0).toBe(hasTree);
+      });
+      if (hasTree) {
+        const refs = repository.git('-C', cwd, 'for-each-ref', 'refs/orchestration/snapshots');
+        expect(refs.split('\n')).toHaveLength(1);
+        expect(repository.git('-C', cwd, 'fsck', '--strict', '--connectivity-only', '--no-dangling')).toBe(
+          '',
+        );
+      }
+      if (!crashing.hasDied()) break;
+    }
+    expect(last).toBeGreaterThan(least);
+  });
 });
 
 it('I4: calls of a day whose journals are long gone still share their session', async () => {
@@ -108,7 +104,7 @@ it('I4: calls of a day whose journals are long gone still share their session', 
       [`${id}/by-hand`]: { micros: 130 },
     });
   });
-}, 120_000);
+});
 
 it('a call after work that came in between begins a session: the newest one has the newest code', async () => {
   const { folder: cwd } = makeRepositoryWithCommit();

@@ -3,13 +3,15 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { isOrchError } from '../../src/errors.ts';
 import { parseSessionId } from '../../src/ids.ts';
-import { placeFor, recordIn } from '../../src/session/here.ts';
-import { journalPath, readJournal, releaseJournal, restoreHalfReleased } from '../../src/session/journal.ts';
-import { formatGroup, parseEvents } from '../../src/session/journal-record.ts';
-import { appendToJournal, createJournal } from '../../src/session/journal-write.ts';
+import { appendToJournal, createJournal } from '../../src/journal/append.ts';
+import { formatGroup, parseEvents } from '../../src/journal/journal-format.ts';
+import { journalPath, readJournal, releaseJournal, restoreHalfReleased } from '../../src/journal/read.ts';
+import { record as pump } from '../../src/record/record.ts';
+import { findDestination } from '../../src/record/which/which-session.ts';
+import { recordTo } from '../../src/session/calls.ts';
 import { endSession } from '../../src/session/lifecycle.ts';
-import { record as pump } from '../../src/session/record.ts';
-import { type Disk, realDisk } from '../../src/system/files.ts';
+import { type Disk, realDisk } from '../../src/system/disk.ts';
+import { crashPoints } from '../support/depth.ts';
 import { type Fault, makeFaultyDisk } from '../support/faulty-disk.ts';
 import { makeFolder, makeRepositoryWithCommit } from '../support/repository.ts';
 import { goOn, readHistory, start, withoutTree } from '../support/sessions.ts';
@@ -35,7 +37,7 @@ const faults: readonly Fault[] = [
 /** Not those of closing a file: a lock whose file could not be closed is waited for, which says nothing of counting. */
 const lasting = faults.filter((fault) => fault === 'short write' || fault.in !== 'close');
 
-/** Does what an error says, as a script or an agent would: again, unless it is told that it is recorded. */
+/** Follows an error like a script or an agent would: retries unless the error says that it is recorded. */
 async function followingHints(call: (disk: Disk) => Promise<unknown>, disk: Disk): Promise<string> {
   try {
     await call(disk);
@@ -77,7 +79,7 @@ describe('I10: counted or not counted, never both', () => {
     let paid = 0;
     // Past the budget the pump appends a second time: that one failing must not unsay the first.
     for (const budget of ['none', '+1']) {
-      for (let at = 1, failed = true; failed && at < 12; at++) {
+      for (const at of crashPoints(3)) {
         const { target } = await withOrch({ cwd, engine }, (orch) => goOn(orch, { budget }));
         const faulty = makeFaultyDisk(fault, at);
         await followingHints(
@@ -85,8 +87,8 @@ describe('I10: counted or not counted, never both', () => {
           faulty.disk,
         );
         paid += 2_000_000;
-        failed = faulty.hasFailed();
         await withOrch({ cwd, engine }, (orch) => endSession(orch, target, 'pause', null));
+        if (!faulty.hasFailed() || at >= 12) break;
       }
     }
     expect((await withOrch({ cwd, engine }, (orch) => readHistory(orch))).micros).toBe(paid);
@@ -97,17 +99,17 @@ describe('I10: counted or not counted, never both', () => {
     async (fault) => {
       const { folder: cwd } = makeRepositoryWithCommit();
       let paid = 0;
-      for (let at = 1, failed = true; failed && at < 25; at++) {
+      for (const at of crashPoints(4)) {
         const faulty = makeFaultyDisk(fault, at);
         await followingHints(
           (disk) =>
             withOrch({ cwd, engine, disk }, (orch) =>
-              recordIn(orch, placeFor(orch, epic, withoutTree, null), [cost(3)]),
+              recordTo(orch, findDestination(orch, epic, withoutTree, null), [cost(3)]),
             ),
           faulty.disk,
         );
         paid += 3;
-        failed = faulty.hasFailed();
+        if (!faulty.hasFailed() || at >= 25) break;
       }
       await withOrch({ cwd, engine }, async (orch) => {
         const { target } = await start(orch);
@@ -137,7 +139,7 @@ describe('I10: counted or not counted, never both', () => {
 });
 
 describe('I4: an append while its journal is released', () => {
-  it('is there once it is acknowledged, though the releaser died half-way', async () => {
+  it('exists once it is acknowledged, even if the releasing process died', async () => {
     const folder = makeFolder();
     await createJournal(realDisk, folder, header, records('a'));
     const path = journalPath(folder, session);
@@ -169,7 +171,7 @@ describe('I4: an append while its journal is released', () => {
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  it('is said to be unconfirmed where the journal was moved away with its epic', async () => {
+  it('is reported as unconfirmed if the journal was moved away with its epic', async () => {
     const [folder, trash] = [makeFolder(), makeFolder()];
     await createJournal(realDisk, folder, header, records('a'));
     const racing: Disk = {

@@ -1,17 +1,18 @@
 import { cpSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { nothingCarried, planRunEffects } from '../../src/plan/effects.ts';
-import { type EffectsOutcome, performEffects } from '../../src/plan/perform.ts';
-import { readView } from '../../src/session/context.ts';
+import { type EffectsOutcome, performEffects } from '../../src/plan/effects/perform.ts';
+import { noEarlierEffects, planRunEffects } from '../../src/plan/effects/plan-effects.ts';
+import { record } from '../../src/record/record.ts';
+import { readView } from '../../src/record/view.ts';
 import { endSession } from '../../src/session/lifecycle.ts';
-import { record } from '../../src/session/record.ts';
 import type { Event, Fact } from '../../src/state/facts.ts';
-import { readRuns } from '../../src/state/run.ts';
+import { readRuns } from '../../src/state/runs.ts';
 import { realClock, realRandom } from '../../src/system/clock.ts';
-import { type Disk, realDisk } from '../../src/system/files.ts';
+import { type Disk, realDisk } from '../../src/system/disk.ts';
 import { repositoryAt } from '../support/checkpoints.ts';
 import { makeCrashingDisk } from '../support/crash-disk.ts';
+import { crashPoints } from '../support/depth.ts';
 import { type Behaviour, type EffectServer, startEffectServer } from '../support/effect-server.ts';
 import { makeFolder, makeRepositoryWithCommit, type TestRepository } from '../support/repository.ts';
 import { bury, goOn, readHistory } from '../support/sessions.ts';
@@ -20,9 +21,6 @@ import { epic, withOrch } from '../support/store.ts';
 const run = 'run-aaaa';
 const paths = ['/one', '/two', '/three'];
 const folder = `refs/orchestration/epics/e:.orchestration/checkpoints/e/artifacts/${run}`;
-
-/** Dies at every so many file operations, more of them where it sends; `CRASH_STEP=1` dies at each. */
-const stepOf = (usual: number) => Math.min(usual, Number(process.env.CRASH_STEP ?? usual));
 
 /** The part of a run in which its process dies; sessions die everywhere else in tests of their own. */
 type Death = { readonly phase: 'planning' | 'performing'; readonly disk: Disk };
@@ -38,12 +36,12 @@ async function runPlan(
   return withOrch({ cwd, engine: 'isomorphic', disk }, async (orch) => {
     const { target } = await goOn(orch);
     const known = readRuns((await readView(orch, epic)).state.runs).get(run);
-    const carried = known ? { effects: known.effects, isElsewhere: false } : nothingCarried;
+    const carried = known ? { effects: known.effects, isElsewhere: false } : noEarlierEffects;
     const effects = paths.map((path) => {
       const request = { method: 'POST', url: `${server.url}${path}`, headers: {}, body: content };
       return {
         id: path,
-        deed: { kind: 'request' as const, request },
+        action: { kind: 'request' as const, request },
         check: null,
         digest: `${path} ${content}`,
       };
@@ -62,7 +60,7 @@ async function runPlan(
         env: {},
         signal: new AbortController().signal,
         onOutput: () => {},
-        say: () => {},
+        onNote: () => {},
         record: async (fact) => {
           await record(orch, target, [fact]);
         },
@@ -141,22 +139,21 @@ const onceAtTwo =
 
 describe('a run with effects', () => {
   it.each<[string, Death['phase'], Behaviour, number]>([
-    ['while it plans', 'planning', { status: 200 }, 15],
-    ['while it acts', 'performing', { status: 200 }, 1],
-    ['while the server applies it and breaks off', 'performing', 'drops', 1],
-    ['while the server breaks off and has done nothing', 'performing', 'refuses', 3],
+    ['while it plans', 'planning', { status: 200 }, 20],
+    ['while it acts', 'performing', { status: 200 }, 4],
+    ['while the server applies it and breaks off', 'performing', 'drops', 4],
+    ['while the server breaks off and has done nothing', 'performing', 'refuses', 4],
     ['while the server half answers', 'performing', 'half-answers', 4],
   ])(
     'I2: may die %s, between file operations: each effect is done once, in order',
-    async (_, phase, behaviour, usual) => {
-      const step = stepOf(usual);
+    async (_, phase, behaviour, stride) => {
       const template = makeRepositoryWithCommit();
       await withOrch({ cwd: template.folder, engine: 'isomorphic' }, async (orch) => {
         const { target } = await goOn(orch);
         await endSession(orch, target, 'pause', null);
       });
       const deaths: string[] = [];
-      for (let at = 1; ; at += step) {
+      for (const at of crashPoints(stride)) {
         const cwd = join(makeFolder(), 'repository');
         cpSync(template.folder, cwd, { recursive: true });
         const repository = repositoryAt(template.home, cwd);
@@ -193,6 +190,5 @@ describe('a run with effects', () => {
       const seen = phase === 'planning' ? [''] : ['', '/one', '/one /two', '/one /two /three'];
       expect([...new Set(deaths)]).toEqual(seen);
     },
-    process.env.CRASH_STEP ? 900_000 : undefined,
   );
 });

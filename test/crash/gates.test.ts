@@ -1,8 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
-import type { Gate } from '../../src/integration/gate.ts';
-import { type GateProgress, type HarnessOptions, runGates } from '../../src/integration/harness.ts';
+import type { Gate } from '../../src/gates/gate.ts';
+import { type GateProgress, type GateRunOptions, runGates } from '../../src/gates/run-gates.ts';
 import { cleanEnvironment, makeFolder } from '../support/repository.ts';
 
 function gate(name: string, run: Gate['run'], more: Partial<Gate> = {}): Gate {
@@ -10,12 +10,12 @@ function gate(name: string, run: Gate['run'], more: Partial<Gate> = {}): Gate {
 }
 
 /** Runs gates in a folder of their own. */
-async function runIn(folder: string, gates: readonly Gate[], more: Partial<HarnessOptions> = {}) {
+async function runIn(folder: string, gates: readonly Gate[], more: Partial<GateRunOptions> = {}) {
   const redact = async (text: string) => text;
   return await runGates(gates, { cwd: folder, env: cleanEnvironment(folder), redact, ...more });
 }
 
-async function runOne(run: Gate['run'], more: Partial<Gate> = {}, options: Partial<HarnessOptions> = {}) {
+async function runOne(run: Gate['run'], more: Partial<Gate> = {}, options: Partial<GateRunOptions> = {}) {
   const [outcome] = await runIn(makeFolder(), [gate('test', run, more)], options);
   if (outcome === undefined) throw new Error('there is no outcome');
   return outcome;
@@ -45,7 +45,7 @@ describe.runIf(process.platform === 'linux')('a gate', () => {
   });
 
   it.each<[what: string, run: Gate['run'], says: RegExp]>([
-    ['a program that may not be executed', ['/dev/null'], /\/dev\/null: may not be executed/],
+    ['a program that is not executable', ['/dev/null'], /\/dev\/null: not executable/],
     ['no command', [], /no command to run/],
     ['an argument no program can get', ['echo', 'a\0b'], /could not be started/],
   ])('fails and says so for %s', async (_, run, says) => {
@@ -95,7 +95,6 @@ describe.runIf(process.platform === 'linux')('a gate', () => {
     const folder = makeFolder();
     const [outcome] = await runIn(folder, [gate('test', 'sleep 1000 & echo $! >left; echo done')]);
     expect(outcome).toMatchObject({ status: 'passed', output: 'done' });
-    expect(outcome?.durationMs).toBeLessThan(20_000);
     expect(runs(readPid(folder, 'left'))).toBe(false);
   });
 

@@ -3,16 +3,9 @@ import { once } from 'node:events';
 import { appendFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
+import { makeRandom, runs, seed } from '../support/depth.ts';
 import { orchBin, orchJson, runOrch } from '../support/orch.ts';
 import { cleanEnvironment, makeRepositoryWithCommit, type TestRepository } from '../support/repository.ts';
-
-function makeRandom(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state * 1_103_515_245 + 12_345) % 2_147_483_648;
-    return state / 2_147_483_648;
-  };
-}
 
 const children: ChildProcess[] = [];
 
@@ -71,9 +64,8 @@ const tool = { tool_name: 'Bash', tool_input: {}, tool_response: { stdout: 'Test
 it.runIf(process.platform === 'linux')(
   'agents and their hooks are killed at any moment, on whichever branch: what was used is billed, and once',
   async () => {
-    const seed = Number(process.env.KILL_SEED ?? 7);
-    const rounds = Number(process.env.KILL_ROUNDS ?? 8) * 3;
-    const random = makeRandom(seed);
+    const rounds = runs(18);
+    const random = makeRandom();
     const chance = (part: number) => random() < part;
     const repository = makeRepositoryWithCommit();
     repository.git('branch', 'feat/a');

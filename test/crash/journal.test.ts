@@ -2,10 +2,10 @@ import { appendFileSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseSessionId } from '../../src/ids.ts';
-import { journalPath, readJournal, releaseJournal, restoreHalfReleased } from '../../src/session/journal.ts';
-import { formatRecord, parseEvents } from '../../src/session/journal-record.ts';
-import { appendToJournal, createJournal } from '../../src/session/journal-write.ts';
-import { type Disk, realDisk } from '../../src/system/files.ts';
+import { appendToJournal, createJournal } from '../../src/journal/append.ts';
+import { formatRecord, parseEvents } from '../../src/journal/journal-format.ts';
+import { journalPath, readJournal, releaseJournal, restoreHalfReleased } from '../../src/journal/read.ts';
+import { type Disk, realDisk } from '../../src/system/disk.ts';
 import { makeCrashingDisk } from '../support/crash-disk.ts';
 import { makeForgetfulDisk } from '../support/power-loss-disk.ts';
 import { makeFolder } from '../support/repository.ts';
@@ -20,7 +20,7 @@ const notesIn = (folder: string, from = 0): string[] =>
     fact.kind === 'note' ? [fact.id] : [],
   );
 
-/** Begins a journal and appends twice; says which notes were acknowledged. */
+/** Creates a journal and appends twice; returns the acknowledged notes. */
 async function work(disk: Disk, folder: string): Promise<string[]> {
   const acknowledged: string[] = [];
   await createJournal(disk, folder, header, [record('a')]);
@@ -78,7 +78,7 @@ describe('a journal', () => {
     }
   });
 
-  it('finds every whole record again, whatever stands between them', () => {
+  it('finds every complete record again, whatever is between them', () => {
     const garbage = fc.oneof(
       fc.string(),
       fc.constantFrom('\n', '{"sum":"00000000",', formatRecord(record('x')).slice(0, 30)),
@@ -105,7 +105,7 @@ describe('a journal', () => {
     expect(parseEvents(header, bytes, 100)).toMatchObject({ end: 100 + bytes.length, torn: 0 });
   });
 
-  it('says that a short write is a failure', async () => {
+  it('reports a short write as a failure', async () => {
     const folder = makeFolder();
     await createJournal(realDisk, folder, header, [record('a')]);
     const full: Disk = { ...realDisk, write: (fd, bytes) => realDisk.write(fd, bytes.subarray(0, 10)) };

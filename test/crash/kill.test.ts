@@ -1,16 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import { makeRandom, runs } from '../support/depth.ts';
 import { startSaver } from '../support/processes.ts';
 import { makeRepositoryWithCommit } from '../support/repository.ts';
 import { epic, note, readBack, saveFacts } from '../support/store.ts';
-
-/** Random, but the same in every run. */
-function makeRandom(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state * 1_103_515_245 + 12_345) % 2_147_483_648;
-    return state / 2_147_483_648;
-  };
-}
 
 describe.each(['native', 'isomorphic'] as const)(
   'processes killed at random moments (%s engine)',
@@ -20,7 +12,7 @@ describe.each(['native', 'isomorphic'] as const)(
       const cwd = repository.folder;
       const random = makeRandom(engine === 'native' ? 11 : 23);
       const acknowledged: string[] = [];
-      for (let round = 0; round < 6; round++) {
+      for (let round = 0; round < runs(4); round++) {
         const savers = [0, 1].map((index) =>
           startSaver(repository, epic, 1_000, `r${round}p${index}`, engine),
         );

@@ -1,11 +1,12 @@
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
+import { runs } from '../support/depth.ts';
 import { orchBin } from '../support/orch.ts';
 import { cleanEnvironment, makeFolder } from '../support/repository.ts';
 
 const script = fileURLToPath(new URL('../support/lose-power.js', import.meta.url));
-const rounds = Number(process.env.POWER_ROUNDS ?? 9);
+const rounds = runs(9);
 
 type Found = {
   readonly acknowledged: number;
@@ -16,7 +17,7 @@ type Found = {
   readonly next: number;
 };
 
-/** Loop devices are the administrator's. */
+/** Only root can use loop devices. */
 const canMount =
   process.platform === 'linux' &&
   spawnSync('unshare', [

@@ -82,7 +82,7 @@ describe.each(['native', 'isomorphic'] as const)('a damaged newest checkpoint (%
 });
 
 describe('journals', () => {
-  it('stay until a later checkpoint stands on the one that took them in', async () => {
+  it('stay until another checkpoint follows the one that folded them', async () => {
     const repository = makeRepositoryWithCommit();
     const cwd = repository.folder;
     const journals = () => readdirSync(join(cwd, '.git', 'orchestration', 'journal')).length;

@@ -3,18 +3,16 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { parseEpicId, parseSessionId, parseWriterId } from '../../src/ids.ts';
 import { listEpics, openOrch, renameEpic } from '../../src/index.ts';
-import { journalFolder } from '../../src/session/journal.ts';
-import { createJournal } from '../../src/session/journal-write.ts';
+import { createJournal } from '../../src/journal/append.ts';
+import { journalFolder } from '../../src/journal/read.ts';
 import type { Fact } from '../../src/state/facts.ts';
-import { type Disk, realDisk } from '../../src/system/files.ts';
+import { type Disk, realDisk } from '../../src/system/disk.ts';
 import { expectSound, readRefs, repositoryAt } from '../support/checkpoints.ts';
 import { makeCrashingDisk } from '../support/crash-disk.ts';
+import { crashPoints } from '../support/depth.ts';
 import { runOrch } from '../support/orch.ts';
 import { makeFolder, makeRepositoryWithCommit, type TestRepository } from '../support/repository.ts';
 import { buryLockHolders, cost } from '../support/store.ts';
-
-/** In an ordinary run it dies at every so many operations; `CRASH_STEP=1` dies at all of them. */
-const step = Math.min(4, Number(process.env.CRASH_STEP ?? 4));
 
 async function rename(cwd: string, more: Partial<Parameters<typeof openOrch>[0]> = {}): Promise<void> {
   const orch = await openOrch({ cwd, ...more });
@@ -37,7 +35,7 @@ it('a rename that dies anywhere loses nothing, and the same call finishes it (I3
   runOrch(used, ['record', 'cost', '1.25', '-e', 'old']);
   runOrch(used, ['checkpoint', 'create', '-e', 'old']);
   let deaths = 0;
-  for (let at = 1; ; at += step) {
+  for (const at of crashPoints(8)) {
     const home = makeFolder();
     cpSync(used.folder, join(home, 'repository'), { recursive: true });
     const repository = repositoryAt(home, join(home, 'repository'));
@@ -59,7 +57,7 @@ it('a rename that dies anywhere loses nothing, and the same call finishes it (I3
     if (!crashing.hasDied()) break;
   }
   expect(deaths).toBeGreaterThan(5);
-}, 180_000);
+});
 
 it('what another process records while the journals are put away still counts (I4)', async () => {
   const repository = makeRepositoryWithCommit();

@@ -2,10 +2,11 @@ import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, vi } from 'vitest';
-import { listUndos } from '../../src/git/undo.ts';
+import { listUndos } from '../../src/git/worktree/undo-refs.ts';
 import { type Orch, openOrch, restoreCheckpoint, undoRestore } from '../../src/index.ts';
 import { expectSound, listFiles, save } from '../support/checkpoints.ts';
 import { makeCrashingDisk } from '../support/crash-disk.ts';
+import { crashPoints } from '../support/depth.ts';
 import { orchBin } from '../support/orch.ts';
 import { cleanEnvironment, makeRepositoryWithCommit, type TestRepository } from '../support/repository.ts';
 import { lookAtFiles, lookAtGit } from '../support/restored.ts';
@@ -98,26 +99,27 @@ it('I3: dead at any operation on the disk, a restore and its undo can be run aga
   await restoreCheckpoint(restore, where);
   const wanted = lookAtFiles(repository.folder);
   await undoRestore({}, where);
-  const step = Number(process.env.CRASH_STEP ?? 97);
-  for (let at = 1, died = true; died; at += step) {
-    died = await dieAt(repository, at, (orch) => restoreCheckpoint(restore, orch));
+  for (const at of crashPoints(500)) {
+    const died = await dieAt(repository, at, (orch) => restoreCheckpoint(restore, orch));
     expect([before, wanted]).toContainEqual(lookAtFiles(repository.folder));
     await restoreCheckpoint(restore, where);
     expect([at, lookAtFiles(repository.folder)]).toEqual([at, wanted]);
     await undoRestore({}, where);
     expect([at, lookAtFiles(repository.folder)]).toEqual([at, before]);
+    if (!died) break;
   }
-  for (let at = 1, died = true; died; at += step) {
+  for (const at of crashPoints(500)) {
     await restoreCheckpoint(restore, where);
-    died = await dieAt(repository, at, (orch) => undoRestore({}, orch));
+    const died = await dieAt(repository, at, (orch) => undoRestore({}, orch));
     expect([before, wanted]).toContainEqual(lookAtFiles(repository.folder));
     const wasComplete = died && (await isLastComplete(repository)); // it died behind its end, unheard
     if (died && !wasComplete) await undoRestore({}, where);
     expect([at, lookAtFiles(repository.folder)]).toEqual([at, before]);
+    if (!died) break;
   }
   expect(lookAtGit(repository)).toEqual(own);
   expectSound(repository);
-}, 600_000);
+});
 
 it('I2: killed while files change, a second run and an undo both come to the right end', async () => {
   const repository = await makeWork(1_000);
@@ -137,4 +139,4 @@ it('I2: killed while files change, a second run and an undo both come to the rig
   await undoRestore({}, where);
   expect(lookAtFiles(repository.folder)).toEqual(wanted);
   expectSound(repository);
-}, 600_000);
+});

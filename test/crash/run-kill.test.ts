@@ -1,6 +1,7 @@
 import { appendFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { runs } from '../support/depth.ts';
 import { startEffectServer } from '../support/effect-server.ts';
 import { makePlanned, type RunDocument, ranIn, readRan } from '../support/plans.ts';
 import { type Supervisor, startSupervisor, waitUntil, writeConfig } from '../support/supervised.ts';
@@ -134,8 +135,7 @@ it('I2 I3: any plan, killed anywhere again and again, does each task and effect 
       survive,
     ),
     {
-      numRuns: Number(process.env.KILL_ROUNDS ?? 3),
-      seed: Number(process.env.KILL_SEED ?? 11),
+      numRuns: runs(3),
       endOnFailure: true,
     },
   );

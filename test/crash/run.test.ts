@@ -5,8 +5,9 @@ import { describe, expect, it } from 'vitest';
 import { hasCode } from '../../src/errors.ts';
 import { type RunInfo, runPlan } from '../../src/index.ts';
 import type { OrchOptions } from '../../src/orch.ts';
-import { parsePlan } from '../../src/plan/parse.ts';
+import { parsePlan } from '../../src/plan/parse-plan.ts';
 import { makeCrashingDisk } from '../support/crash-disk.ts';
+import { runs } from '../support/depth.ts';
 import { makePlanned, ranIn, readRan } from '../support/plans.ts';
 import { makeRepositoryWithCommit } from '../support/repository.ts';
 import { bury } from '../support/sessions.ts';
@@ -110,9 +111,9 @@ describe('a run that dies at any write, again and again', () => {
             for (const need of needs) expect(ran.lastIndexOf(need)).toBeLessThan(ran.indexOf(id));
         },
       ),
-      { numRuns: Number(process.env.CRASH_RUNS ?? 6), endOnFailure: true },
+      { numRuns: runs(6), endOnFailure: true },
     );
-  }, 120_000);
+  });
 });
 
 it('a run that is killed at any task goes on where it was', async () => {
@@ -130,7 +131,7 @@ it('a run that is killed at any task goes on where it was', async () => {
   expect(await last.ended).toBe(0);
   expect(withoutRepeats(readRan(repository))).toEqual(names);
   expect(readRan(repository).length).toBeLessThanOrEqual(names.length + 3);
-}, 60_000);
+});
 
 it('a checkpoint that cannot be made is told, and fails no task', async () => {
   const repository = makeRepositoryWithCommit();
@@ -158,6 +159,6 @@ it('a checkpoint that cannot be made is told, and fails no task', async () => {
     (orch) => runPlan(plan, { epicId: 'e' }, orch),
   );
   expect(run.status).toBe('succeeded');
-  expect(reports.join('\n')).toContain('the checkpoint could not be made now: the disk is on fire');
+  expect(reports.join('\n')).toContain('the checkpoint could not be made yet: the disk is on fire');
   expect(readFileSync(join(repository.home, 'ran'), 'utf8')).toBe('a\nb\nc\n');
 });

@@ -3,21 +3,22 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { OrchError } from '../../src/errors.ts';
 import { parseSessionId } from '../../src/ids.ts';
-import { readView } from '../../src/session/context.ts';
-import { placeFor, recordIn } from '../../src/session/here.ts';
+import { createJournal } from '../../src/journal/append.ts';
+import { formatRecord } from '../../src/journal/journal-format.ts';
+import { listLive } from '../../src/journal/live.ts';
 import {
   journalFolder,
   journalPath,
   readJournal,
   releaseJournal,
   restoreHalfReleased,
-} from '../../src/session/journal.ts';
-import { formatRecord } from '../../src/session/journal-record.ts';
-import { createJournal } from '../../src/session/journal-write.ts';
+} from '../../src/journal/read.ts';
+import { record } from '../../src/record/record.ts';
+import { readView } from '../../src/record/view.ts';
+import { findDestination } from '../../src/record/which/which-session.ts';
+import { recordTo } from '../../src/session/calls.ts';
 import { endSession } from '../../src/session/lifecycle.ts';
-import { listLive } from '../../src/session/live.ts';
-import { record } from '../../src/session/record.ts';
-import { type Disk, realDisk } from '../../src/system/files.ts';
+import { type Disk, realDisk } from '../../src/system/disk.ts';
 import { makeForgetfulDisk } from '../support/power-loss-disk.ts';
 import { makeFolder, makeRepositoryWithCommit } from '../support/repository.ts';
 import { bury, expectRecovery, notesIn, readHistory, start, withoutTree } from '../support/sessions.ts';
@@ -140,7 +141,7 @@ describe('a journal that a power loss took altogether', () => {
 });
 
 describe('two processes that record at the same moment', () => {
-  it('are each told what they recorded themselves', async () => {
+  it('each get only what they recorded themselves', async () => {
     const { folder: cwd } = makeRepositoryWithCommit();
     const { target } = await withOrch({ cwd, engine }, (orch) => start(orch));
     const recordOther = () => withOrch({ cwd, engine }, (orch) => record(orch, target, [note('other')]));
@@ -156,7 +157,7 @@ describe('two processes that record at the same moment', () => {
   });
 });
 
-describe('a failure that says: run the same command again', () => {
+describe('a failure that asks to run the same command again', () => {
   it('I10: is not said of what was recorded, where only the checkpoint failed', async () => {
     const { folder: cwd } = makeRepositoryWithCommit();
     const reports: string[] = [];
@@ -168,11 +169,11 @@ describe('a failure that says: run the same command again', () => {
     });
     const options = { cwd, engine, wrapEngine, onReport: (what: string) => reports.push(what) } as const;
     const outcome = await withOrch(options, (orch) =>
-      recordIn(orch, placeFor(orch, epic, withoutTree, null), [cost(5)]),
+      recordTo(orch, findDestination(orch, epic, withoutTree, null), [cost(5)]),
     );
     expect(outcome).toMatchObject({ stored: null, events: expect.any(Array) });
     expect(outcome.events.map(({ fact }) => fact.kind)).toContain('cost');
-    expect(reports.join()).toMatch(/recorded, but the checkpoint could not be made now/);
+    expect(reports.join()).toMatch(/recorded, but the checkpoint could not be made yet/);
     await saveFacts({ cwd, engine }, [note('next')]);
     expect((await withOrch({ cwd, engine }, readHistory)).micros).toBe(5);
   });
@@ -202,7 +203,9 @@ describe('a failure that says: run the same command again', () => {
       await expect(start(orch)).rejects.toMatchObject({ code: 'WRITE_FAILED' });
       // This process goes on living, and must not hold what it could not begin.
       expect(listLive(orch.home)).toEqual([]);
-      await expect(recordIn(orch, placeFor(orch, epic, withoutTree, null), [cost(7)])).rejects.toMatchObject({
+      await expect(
+        recordTo(orch, findDestination(orch, epic, withoutTree, null), [cost(7)]),
+      ).rejects.toMatchObject({
         code: 'WRITE_FAILED',
         hint: expect.stringContaining('Free some space'),
       });

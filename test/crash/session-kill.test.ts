@@ -3,20 +3,12 @@ import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import { parseEpicId } from '../../src/ids.ts';
 import { hasEnded } from '../../src/state/transition.ts';
+import { makeRandom, runs as runsOf, seed } from '../support/depth.ts';
 import { orchJson } from '../support/orch.ts';
 import { expectOnce, listSupervisors, startRecorder, type Told } from '../support/recorders.ts';
 import { makeRepositoryWithCommit, type TestRepository } from '../support/repository.ts';
 import { readHistory } from '../support/sessions.ts';
 import { epic, withOrch } from '../support/store.ts';
-
-/** Random, but the same for the same seed. */
-function makeRandom(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state * 1_103_515_245 + 12_345) % 2_147_483_648;
-    return state / 2_147_483_648;
-  };
-}
 
 /** Is the process there, and not only waiting for its end to be noticed? */
 function runs(pid: number): boolean {
@@ -35,9 +27,8 @@ function startInBackground(repository: TestRepository, on: string, command = 'st
 
 describe.runIf(process.platform === 'linux')('real sessions', () => {
   it('I2 I3 I4: supervisor and recorders killed at any moment lose nothing that was acknowledged', async () => {
-    const seed = Number(process.env.KILL_SEED ?? 7);
-    const rounds = Number(process.env.KILL_ROUNDS ?? 8);
-    const random = makeRandom(seed);
+    const rounds = runsOf(6);
+    const random = makeRandom();
     const repository = makeRepositoryWithCommit();
     const told: Told[] = [];
     for (let round = 0; round < rounds; round++) {

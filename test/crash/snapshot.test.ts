@@ -4,11 +4,12 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { describe, expect, it } from 'vitest';
-import { takeSnapshot } from '../../src/git/snapshot.ts';
+import { takeSnapshot } from '../../src/git/snapshot/snapshot.ts';
 import { openOrch } from '../../src/orch.ts';
-import { type Disk, realDisk } from '../../src/system/files.ts';
+import { type Disk, realDisk } from '../../src/system/disk.ts';
 import { expectSound } from '../support/checkpoints.ts';
 import { makeCrashingDisk } from '../support/crash-disk.ts';
+import { crashPoints, runs } from '../support/depth.ts';
 import {
   cleanEnvironment,
   makeFolder,
@@ -74,7 +75,7 @@ describe('snapshots by many processes', () => {
   it('I2 I3: killed at any moment, what was acknowledged is whole, and the next one goes on', async () => {
     const program = await bundle();
     const repository = makeRepositoryWithCommit();
-    for (let round = 0; round < 10; round++) {
+    for (let round = 0; round < runs(5); round++) {
       const taker = startTaker(program, repository, 1_000, 'file');
       await expect.poll(() => taker.commits().length, { timeout: 20_000, interval: 1 }).toBeGreaterThan(1);
       // A moment later each time, so that death comes anywhere in the work.
@@ -93,8 +94,7 @@ describe('snapshots by many processes', () => {
 it('I3: dead at any operation on the disk, it leaves the last snapshot or the next, and the next one is right', async () => {
   const repository = makeRepositoryWithCommit();
   const first = await snapshot(repository);
-  let survived = false;
-  for (let at = 1; !survived; at++) {
+  for (const at of crashPoints(12)) {
     repository.write('file', `${at}\n`);
     const before = repository.git('rev-parse', ref);
     const crashing = makeCrashingDisk({ at, torn: false });
@@ -103,11 +103,11 @@ it('I3: dead at any operation on the disk, it leaves the last snapshot or the ne
       if (!crashing.hasDied()) throw error;
     });
     orch.close();
-    survived = !crashing.hasDied();
     rmSync(join(repository.folder, `.git/${ref}.lock`), { force: true }); // ten seconds later, it is removed
     const after = repository.git('rev-parse', ref);
     if (after !== before) expect(filesOf(repository, after).file).toBe(`100644 ${at}`);
     expect((await snapshot(repository)).tree).toBe(treeByGit(repository));
+    if (!crashing.hasDied()) break;
   }
   expect(repository.tryGit('merge-base', '--is-ancestor', first.commit, ref).status).toBe(0);
   expectSound(repository);

@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { saveCheckpoint } from '../../src/index.ts';
 import type { Fact } from '../../src/state/facts.ts';
-import { listTree } from '../../src/system/tree.ts';
+import { listTree } from '../../src/system/process/process-tree.ts';
+import { makeRandom, runs, seed } from '../support/depth.ts';
 import { orchBin, runOrch } from '../support/orch.ts';
 import { expectOnce, startRecorder, type Told } from '../support/recorders.ts';
 import { cloneOf, type Hub, makeHub, serveDaemon, serveHttp, syncIn } from '../support/remotes.ts';
@@ -11,19 +12,6 @@ import { readHistory, sumOf } from '../support/sessions.ts';
 import { cost, epic, note, withOrch } from '../support/store.ts';
 
 const ref = `refs/orchestration/epics/${epic}`;
-const seed = Number(process.env.SYNC_SEED ?? 11);
-
-/** Random, but the same for the same seed. */
-function makeRandom(start: number): () => number {
-  let state = start;
-  return () => {
-    state = (state * 1_103_515_245 + 12_345) % 2_147_483_648;
-    return state / 2_147_483_648;
-  };
-}
-
-// Many processes: a loaded machine takes many times as long.
-vi.setConfig({ testTimeout: 300_000 });
 
 /** Everybody once, and once more for what came after the first ones. */
 async function syncAll(clones: readonly TestRepository[]): Promise<void> {
@@ -50,8 +38,8 @@ describe('clones that share an epic', () => {
   it.each([2, 3, 5])(
     'I4 I6: %i of them, working and syncing in any order, end with the same',
     async (size) => {
-      const random = makeRandom(seed + size);
-      const rounds = Number(process.env.SYNC_ROUNDS ?? 4);
+      const random = makeRandom(size);
+      const rounds = runs(4);
       const hub = makeHub();
       const clones = Array.from({ length: size }, (_, index) => cloneOf(hub, `clone-${index}`));
       const told: Fact[] = [];
@@ -88,8 +76,8 @@ describe('clones that share an epic', () => {
   it.runIf(process.platform === 'linux').each(ways)(
     'I2 I4 I6: %i of them %s, killed at any moment, with all they started',
     async (size, _, serve) => {
-      const random = makeRandom(seed + size);
-      const rounds = Number(process.env.SYNC_ROUNDS ?? 3);
+      const random = makeRandom(size);
+      const rounds = runs(2);
       const hub = makeHub();
       const url = await serve(hub);
       const clones = Array.from({ length: size }, (_, index) => cloneOf(hub, `clone-${index}`));

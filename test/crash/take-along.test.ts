@@ -1,22 +1,21 @@
 import { cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { parseHookCall } from '../../src/agents/calls/hook-call.ts';
 import { spentIn } from '../../src/cost/money.ts';
+import { handleAgent } from '../../src/hooks/handle-hook.ts';
 import { verifyCheckpoints } from '../../src/index.ts';
-import { parseHookCall } from '../../src/integration/hook-call.ts';
 import type { OrchOptions } from '../../src/orch.ts';
-import { handleAgent } from '../../src/session/agent.ts';
-import { readAllViews } from '../../src/session/resolve.ts';
-import { realDisk } from '../../src/system/files.ts';
+import { readAllViews } from '../../src/record/which/which-epic.ts';
+import { realDisk } from '../../src/system/disk.ts';
 import { makeCrashingDisk } from '../support/crash-disk.ts';
+import { crashPoints } from '../support/depth.ts';
 import { makeAgent } from '../support/hooked-agent.ts';
 import { makeForgetfulDisk } from '../support/power-loss-disk.ts';
 import { makeRepositoryWithCommit } from '../support/repository.ts';
 import { bury } from '../support/sessions.ts';
 import { makeFastClock, withOrch } from '../support/store.ts';
 
-/** Each takes a good part of a second; `CRASH_STEP=1` dies at all of them. */
-const step = Number(process.env.CRASH_STEP ?? 9);
 const env = { ORCH_WRITER: 'w-test' };
 
 it.each([
@@ -25,7 +24,6 @@ it.each([
   ['a power loss', { torn: false, powerLoss: true }],
 ])(
   'I3: a hook that moves an epic to the branch of its work may die at any point (%s): it is there once',
-  { timeout: 600_000 },
   async (_, { torn, powerLoss }) => {
     const repository = makeRepositoryWithCommit();
     const { call, spend, transcript } = makeAgent(repository, 'agent-1', env);
@@ -50,8 +48,8 @@ it.each([
         const parsed = parseHookCall('claude', JSON.stringify(input)) ?? expect.fail('a call');
         return handleAgent(orch, parsed, { session: undefined, epic: undefined, agentPid: process.pid });
       });
-    let [at, moved] = [1, 0];
-    for (let hasDied = true; hasDied; at += step) {
+    let moved = 0;
+    for (const at of crashPoints(torn ? 9 : 50)) {
       rmSync(cwd, { recursive: true });
       cpSync(asIs, cwd, { recursive: true });
       const forgetful = makeForgetfulDisk();
@@ -61,7 +59,6 @@ it.each([
       } catch (error) {
         if (!crashing.hasDied()) throw error;
       }
-      hasDied = crashing.hasDied();
       if (powerLoss) forgetful.losePower();
       bury(cwd);
       await hook({ clock: makeFastClock() });
@@ -80,6 +77,7 @@ it.each([
         expect((await verifyCheckpoints(null, orch)).damaged).toEqual([]);
       });
       expect(repository.git('fsck', '--strict', '--connectivity-only', '--no-dangling')).toBe('');
+      if (!crashing.hasDied()) break;
     }
     expect(moved).toBeGreaterThan(0);
   },

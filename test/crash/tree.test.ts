@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { endTree, listTree } from '../../src/system/tree.ts';
+import { endTree, listTree } from '../../src/system/process/process-tree.ts';
 import { makeFolder } from '../support/repository.ts';
 
 const started: number[] = [];
@@ -33,7 +33,7 @@ function pidOf(child: ChildProcess): number {
   return child.pid;
 }
 
-/** The pid a process of the test wrote into a file, once it is there. */
+/** Waits for the pid that a test process writes to a file. */
 async function readPid(folder: string, name: string): Promise<number> {
   const pid = await vi.waitFor(
     () => {
@@ -59,13 +59,13 @@ const quick = [
 ] as const;
 
 describe.runIf(process.platform === 'linux')('ending a process tree', () => {
-  it('ends a program that goes at the first signal by that signal', async () => {
+  it('ends a program with the first signal if that is enough', async () => {
     const child = startShell('exec sleep 1000', makeFolder());
     expect(await endTree(pidOf(child))).toEqual({ ended: true, by: 'SIGINT', left: [] });
     expect(runs(pidOf(child))).toBe(false);
   });
 
-  it('ends one that ignores what can be ignored, and its grandchildren', async () => {
+  it('ends a program that ignores signals, and its grandchildren', async () => {
     const folder = makeFolder();
     const child = startShell(
       `trap '' INT TERM; sh -c 'sh -c "echo \\$\\$ >grandchild; sleep 1000; :" & echo $$ >child; wait; sleep 1000' ; :`,
@@ -79,7 +79,7 @@ describe.runIf(process.platform === 'linux')('ending a process tree', () => {
     expect([pidOf(child), ...pids].filter(runs)).toEqual([]);
   });
 
-  it('finds a daemon that left the tree by its marker, and not without', async () => {
+  it('finds a daemon that left the tree only by its marker', async () => {
     const folder = makeFolder();
     const marker = `ORCH_SESSION=sess-${process.pid}`;
     const child = startShell(
@@ -101,7 +101,7 @@ describe.runIf(process.platform === 'linux')('ending a process tree', () => {
     expect(runs(daemon)).toBe(false);
   });
 
-  it('ends what a process group of its own left behind', async () => {
+  it('ends what is left of a process group', async () => {
     const folder = makeFolder();
     const child = spawn('sh', ['-c', 'sleep 1000 & echo $! >left'], { cwd: folder, detached: true });
     const left = await readPid(folder, 'left');
@@ -111,7 +111,7 @@ describe.runIf(process.platform === 'linux')('ending a process tree', () => {
     expect(runs(left)).toBe(false);
   });
 
-  it('ends a tree that forks on while it is being ended, without a marker', async () => {
+  it('ends a tree that keeps forking, without a marker', async () => {
     const folder = makeFolder();
     const child = startShell(
       'while :; do sleep 1000 & echo $! >>forked; test $(wc -l <forked) -gt 150 && break; done; wait',
@@ -127,7 +127,7 @@ describe.runIf(process.platform === 'linux')('ending a process tree', () => {
     expect(forked.filter(runs)).toEqual([]);
   });
 
-  it('remembers those whose parent went first', async () => {
+  it('remembers processes whose parent ended first', async () => {
     const folder = makeFolder();
     const child = startShell(
       `sh -c 'trap "" INT TERM; echo $$ >stubborn; while :; do sleep 1; done' & wait`,
@@ -140,7 +140,7 @@ describe.runIf(process.platform === 'linux')('ending a process tree', () => {
     expect(runs(stubborn)).toBe(false);
   });
 
-  it('lets a stopped program go on, so that it can end by itself', async () => {
+  it('resumes a stopped program, so that it can end normally', async () => {
     const folder = makeFolder();
     const child = startShell(
       `trap 'echo bye >bye; exit' INT; echo $$ >ready; while :; do sleep 0.1; done`,
@@ -153,7 +153,7 @@ describe.runIf(process.platform === 'linux')('ending a process tree', () => {
     expect(existsSync(join(folder, 'bye'))).toBe(true);
   });
 
-  it('says which would not go', async () => {
+  it('reports processes that could not be ended', async () => {
     const folder = makeFolder();
     const child = startShell(`trap '' INT; echo $$ >ready; while :; do sleep 0.1; done`, folder);
     const pid = await readPid(folder, 'ready');
@@ -162,7 +162,7 @@ describe.runIf(process.platform === 'linux')('ending a process tree', () => {
     expect(result.left).toContain(pid);
   });
 
-  it('does nothing where nothing runs, and never touches itself, its parents or the system', async () => {
+  it('does nothing if nothing runs, and never touches itself, its parents or the system', async () => {
     const child = startShell(':', makeFolder());
     await vi.waitFor(() => expect(child.exitCode).toBe(0));
     const nothing = { ended: true, by: null, left: [] };
@@ -174,7 +174,7 @@ describe.runIf(process.platform === 'linux')('ending a process tree', () => {
     expect(listTree(0, marker).filter(({ pid }) => spared.includes(pid))).toEqual([]);
   });
 
-  it('leaves a pid alone that is another process by now', async () => {
+  it('leaves a reused pid alone', async () => {
     const child = startShell('exec sleep 1000', makeFolder());
     const [listed] = listTree(pidOf(child));
     expect(listed?.pid).toBe(pidOf(child));

@@ -39,7 +39,7 @@ describe('an interrupted restore', () => {
       const ran = runOrch(repository, ['restore', '2', '-e', 'x', '-y']);
       expect([ran.status, ran.stderr]).toEqual([
         0,
-        expect.stringContaining('Rolled back, because it was interrupted: restoring ckpt 1'),
+        expect.stringContaining('Rolled back an interrupted restore: restoring ckpt 1'),
       ]);
       expect(ran.stderr).toMatch(/Restored\. Your previous files are saved as checkpoint \d\./);
       await undoRestore({}, where);
@@ -62,7 +62,7 @@ describe('an interrupted restore', () => {
     const ran = runOrch(repository, ['restore', '1', '-e', 'x', '-y']);
     expect([ran.status, ran.stderr]).toEqual([
       0,
-      expect.stringContaining('restoring ckpt 1. It counts as complete.'),
+      expect.stringContaining('An interrupted restore turned out to be complete: restoring ckpt 1.'),
     ]);
     await undoRestore({}, { cwd: repository.folder });
     expect(lookAtFiles(repository.folder)).toEqual(before);
@@ -76,7 +76,7 @@ describe('an interrupted restore', () => {
     const second = lookAtFiles(repository.folder);
     await interrupt(repository, { share: 0.6 }, (orch) => restoreCheckpoint(restore('1'), orch));
     const ran = runOrch(repository, ['restore', '--undo', '-y']);
-    expect(ran.stderr).toContain('Interrupted here before it was complete: restoring ckpt 1. It is undone.');
+    expect(ran.stderr).toContain('An earlier restore was interrupted: restoring ckpt 1. It will be undone.');
     expect(lookAtFiles(repository.folder)).toEqual(second);
     expect(before).not.toEqual(second);
   });

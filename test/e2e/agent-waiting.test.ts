@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { readWaiting } from '../../src/session/agent-waiting.ts';
+import { readWaiting } from '../../src/session/agent/agent-waiting.ts';
 import type { SessionId } from '../../src/types.ts';
 import { makeAgent } from '../support/hooked-agent.ts';
 import { orchJson } from '../support/orch.ts';

@@ -5,6 +5,7 @@ import { endAfterwards } from '../support/background.ts';
 import { fail, list, repositoryAt, show } from '../support/checkpoints.ts';
 import { errorOf, orchJson, runOrch, startOrch } from '../support/orch.ts';
 import { makeRepositoryWithCommit, type TestRepository } from '../support/repository.ts';
+import { waitUntil } from '../support/supervised.ts';
 
 type Baseline = {
   passed: boolean;
@@ -23,15 +24,6 @@ const run = (repository: TestRepository, env = {}) =>
   runOrch(repository, ['baseline', '-e', 'x', '--json'], { env });
 const runText = (repository: TestRepository) => runOrch(repository, ['baseline', '-e', 'x']);
 const brief = (repository: TestRepository) => runOrch(repository, ['brief', '-e', 'x']).stdout;
-
-/** Waits until something is so. */
-async function waitFor(isSo: () => boolean): Promise<void> {
-  const deadline = performance.now() + 20_000;
-  while (!isSo()) {
-    if (performance.now() > deadline) throw new Error('it never was');
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-}
 
 function isAlive(pid: number): boolean {
   try {
@@ -100,7 +92,7 @@ describe('orch baseline', () => {
     );
     const ran = runText(repository);
     expect(ran.status).toBe(3);
-    expect(ran.stderr).toMatch(/^error: loud, hang, bytes: red\n/);
+    expect(ran.stderr).toMatch(/^error: loud, hang, bytes failed\n/);
     expect(ran.stdout).toMatch(/⧖ hang timed out after [1-9]\d*(ms|s)\n/);
     expect(ran.stdout).toContain('– nothing skipped: could not be started: no-such-program');
     expect(isAlive(Number(readFileSync(join(repository.home, 'forked'), 'utf8')))).toBe(false);
@@ -134,7 +126,7 @@ describe('orch baseline', () => {
     const repository = makeRepositoryWithCommit();
     expect(runOrch(repository, ['baseline'])).toEqual({
       status: 0,
-      stdout: 'There are no gates here. Name them under `gates:` in .orchestration/config.yaml\n',
+      stdout: 'No gates found. List them under `gates:` in .orchestration/config.yaml\n',
       stderr: '',
     });
     expect(orchJson(repository, ['baseline'])).toEqual({ passed: true, gates: [] });
@@ -151,7 +143,7 @@ describe('orch baseline', () => {
       stderr += chunk;
     });
     const ended = new Promise<number | null>((resolve) => child.on('close', resolve));
-    await waitFor(() => existsSync(mark) && readFileSync(mark, 'utf8').endsWith('\n'));
+    await waitUntil(() => existsSync(mark) && readFileSync(mark, 'utf8').endsWith('\n'));
     child.kill('SIGINT');
     expect(await ended).toBe(130);
     expect(stderr).toContain('interrupted (SIGINT)');

@@ -71,7 +71,7 @@ describe('orch batch', () => {
     for (const [id, path] of Object.entries(files)) workOn(repository, id, path);
     const both = runOrch(repository, ['batch', 'next']);
     expect(both.stdout).toBe(
-      'batch 4 of 4: 2 tasks, side by side\n  T004 Add logout endpoint (src/auth/logout.py)\n  T005 Write it down (docs/auth.md)\n',
+      'batch 4 of 4: 2 tasks, in parallel\n  T004 Add logout endpoint (src/auth/logout.py)\n  T005 Write it down (docs/auth.md)\n',
     );
     workOn(repository, 'T005', last.T005);
     write(repository.folder, last.T004);
@@ -79,7 +79,7 @@ describe('orch batch', () => {
       'batch 4 of 4, 1 of 2 done: T004 Add logout endpoint (src/auth/logout.py)\n',
     );
     expect(runOrch(repository, ['batch', 'complete', '--commit']).stdout).toContain(
-      'auth-system is completed: all of 4 batches',
+      'auth-system is completed: all 4 batches',
     );
     expect(orchJson<Next>(repository, ['batch', 'next']).batch).toBeNull();
     const format = '--format=%s|%(trailers:separator=%x3B)';
@@ -128,7 +128,7 @@ describe('orch batch', () => {
     repository.write('unrelated', 'x');
     const ran = runOrch(repository, ['batch', 'complete', 'T001']);
     expect(ran.stdout).toContain("--trailer 'Tasks: T001' --trailer 'Batch: 1/4'");
-    expect(ran.stderr).toContain('Not in it (stage what belongs to it): unrelated');
+    expect(ran.stderr).toContain('Not included (stage what belongs to it): unrelated');
     const head = repository.git('rev-parse', 'HEAD').slice(0, 12);
     const completed = tasksYaml
       .replace('status: pending # soon', 'status: completed # soon')
@@ -172,7 +172,7 @@ describe('orch batch', () => {
     const refused = runOrch(repository, ['batch', 'complete']);
     expect(refused.status).toBe(2);
     expect(refused.stderr).toContain(
-      'error: nothing changed for T001 (src/auth/user.py) since the spec began\n       Nothing was completed. Do the work first; if it needs no change, add --anyway\n',
+      'error: nothing changed for T001 (src/auth/user.py) since the spec was added\n       Nothing was completed. Do the work first. If no change is needed, add --anyway\n',
     );
     expect(readSpecFile(repository, 'tasks.yaml')).toBe(tasksYaml);
     expect(runOrch(repository, ['batch', 'complete', '--anyway']).status).toBe(0);
@@ -180,7 +180,7 @@ describe('orch batch', () => {
     write(repository.folder, last.T005);
     const partly = runOrch(repository, ['batch', 'complete']);
     expect(partly.stderr).toContain(
-      '▲ nothing changed for T004 (src/auth/logout.py), so it is left open\n  If it is done, name it: orch batch complete T004 --anyway\n',
+      '▲ nothing changed for T004 (src/auth/logout.py); left open\n  If it is done, name it: orch batch complete T004 --anyway\n',
     );
     expect(partly.stdout).toContain('✓ T005 completed (batch 4 of 4)');
     expect(runOrch(repository, ['batch', 'next']).stdout).toContain('1 of 2 done: T004');
@@ -202,8 +202,8 @@ describe('orch batch', () => {
     workOn(repository, 'T001', files.T001);
     const early = runOrch(repository, ['batch', 'start', 'T003']);
     expect(early.status).toBe(2);
-    expect(early.stderr).toContain('T003 depends on T002, not completed yet');
-    expect(runOrch(repository, ['batch', 'start', 'T001']).stderr).toContain('T001: completed already');
+    expect(early.stderr).toContain('T003 depends on T002, which is not completed');
+    expect(runOrch(repository, ['batch', 'start', 'T001']).stderr).toContain('already completed: T001');
     const before = parse(readSpecFile(repository, 'checkpoint.yaml')).checkpoint;
     expect(orchJson(repository, ['batch', 'start', 'T002'])).toMatchObject({ started: ['T002'] });
     const { checkpoint } = parse(readSpecFile(repository, 'checkpoint.yaml'));
@@ -275,14 +275,17 @@ describe('orch batch', () => {
       expect(ran.stdout).toBe('');
       return { status: ran.status, ...errorOf(ran) };
     };
-    expect(refused('T003')).toMatchObject({ status: 2, message: 'T003 depends on T002, not completed yet' });
+    expect(refused('T003')).toMatchObject({
+      status: 2,
+      message: 'T003 depends on T002, which is not completed',
+    });
     expect(refused('--tasks', 'T001,T0010')).toMatchObject({ status: 2, hint: 'Did you mean T001?' });
     expect(refused('T001', '--spec', 'other')).toMatchObject({ status: 2, data: { specs: ['auth-system'] } });
     expect(refused('T001', '--deferred', 'none.yaml')).toMatchObject({ status: 2, code: 'USAGE' });
     writeFileSync(join(repository.folder, '.git', 'MERGE_HEAD'), `${repository.git('rev-parse', 'HEAD')}\n`);
     expect(refused('T001', '--commit')).toMatchObject({
       status: 1,
-      message: expect.stringContaining('a merge is going on'),
+      message: expect.stringContaining('a merge is in progress'),
     });
     rmSync(join(repository.folder, '.git', 'MERGE_HEAD'));
     writeSpec(repository, tasksYaml.replace('status: pending # soon', 'status: soon'));
@@ -315,7 +318,7 @@ describe('orch batch', () => {
       '[{"severity": "medium", "description": "Naming", "location": "src/auth/auth.py:45"}]',
     );
     const first = runOrch(repository, ['batch', 'complete', '--deferred', review, '--commit']);
-    expect(first.stdout).toContain('2 issues carried along');
+    expect(first.stdout).toContain('2 issues carried over');
     const carried = () => parse(readSpecFile(repository, 'checkpoint.yaml')).checkpoint.deferred_issues;
     const naming = { batch: 1, severity: 'medium', description: 'Naming', location: 'src/auth/auth.py:45' };
     expect(carried()).toEqual([naming, { batch: 1, severity: 'low', description: 'Slow', location: null }]);
@@ -349,7 +352,7 @@ describe('orch batch', () => {
     expect(runOrch(repository, ['batch', 'complete', '--commit']).status).toBe(1);
     rmSync(hook);
     expect(runOrch(repository, ['batch', 'complete', '--commit']).stdout).toMatch(
-      /T001: completed before\n[\s\S]*committed [0-9a-f]{12}\n/,
+      /T001: already completed\n[\s\S]*committed [0-9a-f]{12}\n/,
     );
     expect(repository.git('log', '-1', '--format=%s')).toBe('T001: Add user model');
     expect(orchJson<Status>(repository, ['batch', 'status']).tasks.completed.map(({ id }) => id)).toEqual([
@@ -370,7 +373,7 @@ describe('orch batch', () => {
     repository.git('mv', 'docs.txt', 'guide.txt');
     const ran = runOrch(repository, ['batch', 'complete', '--commit']);
     expect(ran).toMatchObject({ status: 0 });
-    expect(ran.stderr).toContain('Also in it, because it is staged: docs.txt, guide.txt\n');
+    expect(ran.stderr).toContain('Also included, because staged: docs.txt, guide.txt\n');
     const names = repository.git('show', '--no-renames', '--name-status', '--format=', 'HEAD~1').split('\n');
     expect(names.filter((line) => line.includes('src/auth/')).sort()).toEqual([
       'A\tsrc/auth/person.py',
@@ -467,7 +470,7 @@ describe('orch batch', () => {
     const ahead = orchJson<Status>(repository, ['batch', 'status']);
     expect(ahead.batch?.number).toBe(3);
     expect(ahead.differs).toMatchObject([
-      { kind: 'tasks', message: 'completed in tasks.yaml, and not in checkpoint.yaml: T002' },
+      { kind: 'tasks', message: 'completed in tasks.yaml but not in checkpoint.yaml: T002' },
     ]);
     expect(orchJson(repository, ['batch', 'complete'])).toMatchObject({
       completed: [],

@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { generateResumeBrief } from '../../src/checkpoint/brief/brief.ts';
+import { generateResumeBrief } from '../../src/checkpoint/brief/write-brief.ts';
 import { mergeHistory } from '../../src/checkpoint/merge.ts';
 import { parseOid, parseWriterId } from '../../src/ids.ts';
 import { loadCheckpoint } from '../../src/index.ts';
@@ -65,7 +65,7 @@ describe('the brief in a checkpoint', () => {
     await saveFacts({ cwd, writer: parseWriterId('w-there') }, [note('there')]);
     repository.git('fetch', '--quiet', cwd, ref);
     const theirs = parseOid(repository.git('rev-parse', 'FETCH_HEAD'));
-    await withOrch(options, (orch) => mergeHistory(orch.git, epic, theirs));
+    await withOrch(options, (orch) => mergeHistory(orch, epic, theirs));
     expect(repository.git('rev-list', '--count', ref)).toBe('4');
     for (const text of ['note before', 'note here', 'note there'])
       expect(briefAt(repository)).toContain(text);

@@ -1,8 +1,7 @@
 import { appendFileSync, readdirSync, readFileSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { formatRecord } from '../../src/session/journal-record.ts';
+import { formatRecord } from '../../src/journal/journal-format.ts';
 import { orchJson, runOrch } from '../support/orch.ts';
 import { makeRepositoryWithCommit, type TestRepository } from '../support/repository.ts';
 import {
@@ -173,8 +172,8 @@ describe('I7: what a supervisor knows of the money', () => {
     const orch = superviseAgent(repository, '');
     await waitUntil(() => orch.stdout() === 'ready\n');
     expect(runOrch(repository, ['record', 'cost', '1', '-e', 'a']).status).toBe(0);
-    // What it had no time to see, it cannot hold: it looks every second.
-    await sleep(1_500);
+    // What it has not seen, it cannot hold.
+    await waitUntil(() => orch.stderr().includes('80 % of the budget'));
     tamper(repository, first);
     if (noticed.includes(what)) await waitUntil(() => orch.stderr().includes('changed from outside orch'));
     runOrch(repository, ['record', 'cost', '1', '-e', 'a']);

@@ -109,7 +109,7 @@ describe('calls where no session runs', () => {
     run(repository, 'session', 'complete', '--reason', 'all done');
     expect(statusOf(repository)).toBe('completed');
     const again = run(repository, 'session', 'complete');
-    expect(again.stderr).toContain('x is completed already; nothing was changed');
+    expect(again.stderr).toContain('x is already completed; nothing was changed');
     const { total } = orchJson<{ total: number }>(repository, ['checkpoint', 'list', '-e', 'x']);
 
     run(repository, 'record', 'note', 'an afterthought');

@@ -139,7 +139,7 @@ describe('orch cleanup', () => {
     const whyOf = (name: string) => stays.find((one) => one.name === name)?.reason;
     expect(stays).toHaveLength(3);
     expect(whyOf(`x ${greens[0]?.sessionId}`)).toBe('the code that last passed all gates');
-    expect(whyOf(`y ${id}`)).toBe('its session runs');
+    expect(whyOf(`y ${id}`)).toBe('its session is running');
   });
 
   it('takes the undo of a worktree that is gone, and no other', async () => {
@@ -306,7 +306,7 @@ describe('orch cleanup', () => {
     const report = join(repository.home, 'report.md');
     const ran = runOrch(repository, ['cleanup', '--report', report], { env: inDays(40) });
     expect(ran.stdout).toMatch(
-      /^removed {2}snapshots {2}x sess-\w+ {2}its session ended 40d ago\nFreed: 0 B in files, and about \d+ B in git objects, which git frees with its next gc. Kept: 2.\n$/,
+      /^removed {2}snapshots {2}x sess-\w+ {2}its session ended 40d ago\nFreed: 0 B in files, and about \d+ B in git objects, which git frees at its next gc. Kept: 2.\n$/,
     );
     const text = readFileSync(report, 'utf8');
     expect(text).toMatch(/^# Cleanup of /);
@@ -376,7 +376,7 @@ describe('orch cleanup', () => {
     desk.git('gc', '--quiet', '--prune=now');
     const expired = runOrch(desk, ['restore', '1', '-e', 'x', '--dry-run']);
     expect(expired.status).toBe(1);
-    expect(expired.stderr).toContain('error: the code of ckpt 1 of x was cleaned up here\n');
+    expect(expired.stderr).toContain('the code of ckpt 1 of x was cleaned up in this clone');
     const [, command = ''] = /: git (fetch origin \S+)\n/.exec(expired.stderr) ?? [];
     desk.git(...command.split(' '));
     expect(runOrch(desk, ['restore', '1', '-e', 'x', '--dry-run']).stdout).toContain('    A work\n');

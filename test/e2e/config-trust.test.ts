@@ -57,7 +57,7 @@ describe('a remote that only the config names', () => {
     for (const options of [{}, trust]) {
       const ran = runOrch(clone, ['resume', '-e', 'x', '--', 'true'], options);
       expect(ran.status).toBe(1);
-      expect(ran.stderr).toContain('there is no epic x');
+      expect(ran.stderr).toContain('no epic x');
       expect(clone.git('for-each-ref', 'refs/orchestration-local')).toBe('');
     }
   });

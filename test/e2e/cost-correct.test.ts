@@ -28,7 +28,7 @@ it('a cost that was recorded by mistake is taken back, visibly, and the epic goe
   expect(runOrch(repository, ['log', 'x']).stdout).toContain('−$247.50');
   const report = runOrch(repository, ['cost', 'report', '-e', 'x']).stdout;
   expect(report).toMatch(/= 3\.50/);
-  expect(report).toMatch(/^corrected, recorded by hand before: 250\.00$/m);
+  expect(report).toMatch(/^corrected by hand: 250\.00$/m);
   expect(orchJson(repository, ['cost', 'report', '-e', 'x'])).toMatchObject({
     totalUsd: 3.5,
     byModel: [{ model: 'by-hand', costUsd: 3.5, correctedUsd: 250 }],
@@ -45,7 +45,7 @@ it('no more than was recorded by hand can be taken back, in all', () => {
   record(repository, '5', '--model', 'claude-opus-5');
   expect(correct(repository, '0', '4')).toMatchObject({
     status: 2,
-    stderr: expect.stringContaining('$4.00 cannot be taken back: $3.00 was recorded by hand in this clone'),
+    stderr: expect.stringContaining('cannot take back $4.00: only $3.00 was recorded'),
   });
   expect(correct(repository, '0', '3').status).toBe(0);
   expect(correct(repository, '0', '0.01').status).toBe(2);

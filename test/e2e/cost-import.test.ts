@@ -55,7 +55,7 @@ describe('importing transcripts', () => {
     ]);
     expect(spent(repository)).toBe(6.15);
     const { stdout } = runOrch(repository, ['cost', 'import', path('a.jsonl'), '-e', 'x']);
-    expect(stdout).toBe('nothing new: all of it was counted before\n');
+    expect(stdout).toBe('Nothing new: all of it was already counted.\n');
   });
 
   it('bills nothing twice when what was read is forgotten, and says what to do', () => {
@@ -63,7 +63,7 @@ describe('importing transcripts', () => {
     importFiles(repository, path('a.jsonl'));
     rmSync(join(repository.folder, '.git/orchestration/imports'), { recursive: true });
     const again = runOrch(repository, ['cost', 'import', path('a.jsonl'), path('b.jsonl'), '-e', 'x']);
-    expect(again.stderr).toContain('give those again together with new ones');
+    expect(again.stderr).toContain('Import the earlier files again');
     expect(again.stdout).toContain('$3.00 counted for x');
     expect(spent(repository)).toBe(6);
   });
@@ -92,7 +92,7 @@ describe('importing transcripts', () => {
     writeFileSync(path('events.jsonl'), readFixture('codex/exec/work.jsonl'));
     const { stdout, stderr } = runOrch(repository, ['cost', 'import', path('events.jsonl'), '-e', 'x']);
     expect(stdout).toMatch(/codex +~\$\d/);
-    expect(stderr).toMatch(/\d+ tokens of codex have no known price and count as ~\$\d/);
+    expect(stderr).toMatch(/codex has no known price: \d+ tokens count as ~\$\d/);
     expect(runOrch(repository, ['cost', '-e', 'x']).stdout).toMatch(/unpriced +codex \d+ tokens/);
     const guessed = spent(repository);
     expect(guessed).toBeGreaterThan(0);

@@ -88,7 +88,7 @@ describe('orch diff', () => {
   it('refuses three checkpoints, and one that is not there', async () => {
     const repository = await makeHistory();
     const three = errorOf(runOrch(repository, ['diff', '1', '2', 'src', '--json', '-e', 'x']));
-    expect([three.code, three.hint]).toEqual(['USAGE', 'Paths stand behind --: orch diff 1 2 -- src']);
+    expect([three.code, three.hint]).toEqual(['USAGE', 'Put -- before paths: orch diff 1 2 -- src']);
     expect(errorOf(runOrch(repository, ['diff', '9', '--json', '-e', 'x'])).code).toBe(
       'CHECKPOINT_NOT_FOUND',
     );

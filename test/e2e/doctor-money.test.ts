@@ -33,7 +33,7 @@ describe('doctor', () => {
     const found = runOrch(laptop, ['doctor']);
     expect(found.status).toBe(1);
     expect(found.stdout).toMatch(/✗ money +m: \$\d\.\d\d, but checkpoint 4 had \$3\.75\n/);
-    expect(runOrch(laptop, ['doctor', '--fix']).stdout).toMatch(/Put right: .*money/);
+    expect(runOrch(laptop, ['doctor', '--fix']).stdout).toMatch(/Repaired: .*money/);
     expect(spentIn(laptop)).toBe(3.75);
     expect(moneyCheck(laptop, '--fix')).toMatchObject({ status: 'ok' });
     expect(spentIn(laptop)).toBe(3.75);

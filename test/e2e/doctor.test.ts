@@ -11,6 +11,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { openOrch, runDoctor } from '../../src/index.ts';
 import { create, expectSound, listFiles, repositoryAt, save } from '../support/checkpoints.ts';
 import { damage, loseObject } from '../support/damage.ts';
 import { errorOf, orchBin, orchJson, runOrch } from '../support/orch.ts';
@@ -60,7 +61,7 @@ function contentOf(folder: string): Map<string, string> {
 }
 
 /** Finds a fault, mends it, and finds nothing any more. */
-function expectMended(repository: TestRepository, name: string, evidence: RegExp): void {
+function expectRepaired(repository: TestRepository, name: string, evidence: RegExp): void {
   const files = contentOf(repository.folder);
   const before = examine(repository);
   expect(contentOf(repository.folder), 'looking changes nothing').toEqual(files);
@@ -97,8 +98,12 @@ describe('where nothing is wrong, orch doctor', () => {
       expect(Object.keys(check)).toEqual(['name', 'status', 'evidence', 'fix']);
     const said = runOrch(repository, ['doctor']);
     expect(said.stdout).toMatch(/^✓ git +\d+\.\d+.*, \/.*git$/m);
-    expect(said.stdout).toMatch(/^✓ checkpoints +1 epic, the newest 2 checkpoints read$/m);
-    expect(said.stdout).toMatch(/\nAll is well\.\n$/);
+    expect(said.stdout).toMatch(/^✓ checkpoints +1 epic, newest 2 checkpoints read$/m);
+    expect(said.stdout).toMatch(/\nNo problems found\.\n$/);
+    // A config is only cached once it is older than a tick of the coarsest clock.
+    const orch = await openOrch({ cwd: repository.folder, clock: { now: () => Date.now() + 60_000 } });
+    expect(await runDoctor({}, orch)).toMatchObject({ ok: true });
+    orch.close();
     expect(contentOf(repository.folder)).toEqual(before);
   });
 
@@ -178,7 +183,7 @@ describe('orch doctor finds, and --fix mends', () => {
     for (const path of [lock, queue]) writeFileSync(path, '');
     expect(examine(repository).notOk).toEqual([]); // they may just be held
     for (const path of [lock, queue]) makeOld(path);
-    expectMended(
+    expectRepaired(
       repository,
       'locks',
       /locks\/x\.lock.*refs\/orchestration\/epics\/x\.lock \(untouched for 1m\)/,
@@ -195,10 +200,10 @@ describe('orch doctor finds, and --fix mends', () => {
     const begun = join(home(repository), 'journal/sess-never.jsonl');
     writeFileSync(begun, '\n{"sum":"');
     makeOld(begun);
-    expectMended(
+    expectRepaired(
       repository,
       'journals',
-      /2 events of x in no checkpoint yet, .*sess-never\.jsonl \(9 bytes\) never began/,
+      /2 events of x not in a checkpoint yet, .*sess-never\.jsonl \(9 bytes\) has no header/,
     );
     expect(readFileSync(join(home(repository), 'damaged/sess-never.jsonl'), 'utf8')).toBe('\n{"sum":"');
     const { checkpoints } = orchJson<{ checkpoints: { reason: string }[] }>(repository, [
@@ -207,7 +212,7 @@ describe('orch doctor finds, and --fix mends', () => {
       '-e',
       'x',
     ]);
-    expect(checkpoints.map(({ reason }) => reason)).toEqual(['Brought in by orch doctor', 'one']);
+    expect(checkpoints.map(({ reason }) => reason)).toEqual(['Saved by orch doctor', 'one']);
     // It holds no code of its own: what was saved last is still found.
     for (const name of ['latest', 's1'])
       expect(orchJson(repository, ['diff', name, '-e', 'x'])).toMatchObject({ from: first.id, files: [] });
@@ -220,19 +225,19 @@ describe('orch doctor finds, and --fix mends', () => {
     const folder = join(makeFolder(), 'copy');
     cpSync(repository.folder, folder, { recursive: true });
     const copy = repositoryAt(repository.home, folder);
-    expectMended(copy, 'identity', /this clone is a copy of it/);
+    expectRepaired(copy, 'identity', /this clone is a copy of it/);
     expect(examine(repository).notOk).toEqual([]);
     rmSync(join(folder, '.git/orchestration/writer.json'));
     cpSync(join(home(repository), 'writer.json'), join(folder, '.git/orchestration/writer.json'));
     rmSync(repository.folder, { recursive: true });
-    expectMended(copy, 'identity', /was moved/);
+    expectRepaired(copy, 'identity', /was moved/);
   });
 
   it('the newest checkpoint, made again from the one before it and the journals', async () => {
     const repository = makeRepositoryWithCommit();
     const [, , three] = await save(repository, ['one', 'two', 'three']);
     const object = damage(repository, three, 'document', 'flipped');
-    expectMended(repository, 'checkpoints', new RegExp(`x: git object ${object} is `));
+    expectRepaired(repository, 'checkpoints', new RegExp(`x: git object ${object} is `));
     expect(listFiles(join(home(repository), 'damaged')).some((path) => path.includes(object))).toBe(true);
     expectSound(repository);
   });
@@ -251,7 +256,7 @@ describe('orch doctor finds, and --fix mends', () => {
         writeFileSync(join(repository.folder, '.git/refs/orchestration', ref), '');
       if (how === 'forgotten') rmSync(join(home(repository), 'tips'), { recursive: true });
       expect(snapshot).not.toBe('');
-      expectMended(repository, 'refs', /no commit id is in refs\/orchestration\/epics\/x, /);
+      expectRepaired(repository, 'refs', /no commit id in refs\/orchestration\/epics\/x, /);
       expect(repository.git('for-each-ref', 'refs/orchestration')).toBe(before);
       expect(listFiles(join(home(repository), 'damaged'))).toHaveLength(2);
       expectSound(repository);
@@ -270,7 +275,7 @@ describe('orch doctor finds, and --fix mends', () => {
       6,
       [expect.objectContaining({ id: two.id, problem: expect.stringContaining('its brief') })],
     ]);
-    expectMended(repository, 'checkpoints', /its brief: git object/);
+    expectRepaired(repository, 'checkpoints', /its brief: git object/);
     expect(runOrch(repository, ['checkpoint', 'verify']).status).toBe(0);
     expectSound(repository);
   });

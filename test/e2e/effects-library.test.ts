@@ -58,11 +58,11 @@ it('what is done under a name is not taken for something else', async () => {
   const other = effects.map((effect) => ({ ...effect, content: 'another' }));
   await expect(runEffects('write back', other, options, { cwd })).rejects.toMatchObject({
     code: 'USAGE',
-    message: 'write back was done with other content: effect contact was not',
+    message: 'write back was done with other content for effect contact',
   });
   const more = [...effects, { ...makeEffects(['call']).effects[0], id: 'call', perform: async () => {} }];
   await expect(runEffects('write back', more, options, { cwd })).rejects.toMatchObject({
-    message: 'write back was done without it: effect call was not',
+    message: 'write back was done without effect call',
   });
   expect(done).toEqual(['contact']);
   await runEffects('write back', effects, { ...options, fresh: true }, { cwd });

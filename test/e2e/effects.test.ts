@@ -2,22 +2,22 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { OrchError } from '../../src/errors.ts';
-import { type Carried, type EffectFact, planEffects } from '../../src/plan/effects.ts';
-import { type PerformPorts, performEffects } from '../../src/plan/perform.ts';
-import type { Check, Deed, Effect, Task } from '../../src/plan/types.ts';
+import { type PerformPorts, performEffects } from '../../src/plan/effects/perform.ts';
+import { type EarlierEffects, type EffectFact, planEffects } from '../../src/plan/effects/plan-effects.ts';
+import type { Action, Check, Effect, Task } from '../../src/plan/plan.ts';
 import { realClock, realRandom } from '../../src/system/clock.ts';
 import { type Behaviour, type EffectServer, startEffectServer } from '../support/effect-server.ts';
 import { makeFolder } from '../support/repository.ts';
 
-const post = (server: EffectServer, path: string, headers: Record<string, string> = {}): Deed => ({
+const post = (server: EffectServer, path: string, headers: Record<string, string> = {}): Action => ({
   kind: 'request',
   request: { method: 'POST', url: `${server.url}${path}`, headers, body: { path } },
 });
-const shell = (line: string): Deed => ({ kind: 'command', run: { kind: 'shell', line } });
+const shell = (line: string): Action => ({ kind: 'command', run: { kind: 'shell', line } });
 const checked = (line: string): Check => ({ kind: 'command', run: { kind: 'shell', line } });
-const effect = (id: string, deed: Deed, check: Check | null = null): Effect => ({
+const effect = (id: string, action: Action, check: Check | null = null): Effect => ({
   id,
-  deed,
+  action,
   check,
   digest: id,
 });
@@ -39,7 +39,7 @@ async function perform({ effects, task = {}, ports = {}, replay }: Performing) {
   const output: string[] = [];
   const said: string[] = [];
   const first = planEffects(tasks, 'run-aaaa');
-  const carried: Carried = {
+  const carried: EarlierEffects = {
     effects: Object.fromEntries(
       first.planned.map(({ record }) => [record.id, { ...record, tried: 'here' as const }]),
     ),
@@ -54,7 +54,7 @@ async function perform({ effects, task = {}, ports = {}, replay }: Performing) {
       env: { PATH: process.env.PATH, ...ports.env },
       signal: new AbortController().signal,
       onOutput: (text) => output.push(text),
-      say: (line) => said.push(line),
+      onNote: (line) => said.push(line),
       record: async (fact) => {
         (isOnlyTried(fact) ? tried : facts).push(fact);
       },
@@ -156,7 +156,7 @@ describe('a server in trouble', () => {
     const effects = [effect('send', post(server, '/send'))];
     const task = { timeout: 100, effectRetry: { attempts: 2, backoff: 1 } };
     const { outcome, facts } = await perform({ effects, task });
-    const reason = 'no whole answer within 0.1 s (2 attempts)';
+    const reason = 'no complete answer within 0.1 s (2 attempts)';
     expect(outcome).toEqual({ kind: 'resume_needed', effect: 'send', reason, retryAt: null });
     expect(facts).toMatchObject([{ id: 'send', status: 'planned', reason }]);
   });
@@ -172,9 +172,9 @@ describe('a server in trouble', () => {
   });
 
   it('that is not there is asked again, and then the run can be resumed', async () => {
-    const deed = post({ url: 'http://127.0.0.1:1' } as EffectServer, '/x'); // a port that nobody may listen on
-    const { outcome } = await perform({ effects: [effect('send', deed)] });
-    const reason = 'nobody answers there (connection refused) (3 attempts)';
+    const action = post({ url: 'http://127.0.0.1:1' } as EffectServer, '/x'); // a port that nobody may listen on
+    const { outcome } = await perform({ effects: [effect('send', action)] });
+    const reason = 'the connection was refused (3 attempts)';
     expect(outcome).toEqual({ kind: 'resume_needed', effect: 'send', reason, retryAt: null });
   });
 
@@ -192,9 +192,9 @@ describe('a server in trouble', () => {
   });
 
   it.each(['ftp://127.0.0.1/x', 'nonsense', 'http://'])('cannot be at %s', async (url) => {
-    const deed: Deed = { kind: 'request', request: { method: 'POST', url, headers: {}, body: null } };
-    const { outcome } = await perform({ effects: [effect('send', deed)] });
-    expect(outcome).toMatchObject({ kind: 'blocked', reason: `${url} is no address of a web server` });
+    const action: Action = { kind: 'request', request: { method: 'POST', url, headers: {}, body: null } };
+    const { outcome } = await perform({ effects: [effect('send', action)] });
+    expect(outcome).toMatchObject({ kind: 'blocked', reason: `${url} is not a web address` });
   });
 
   it('I8: sees secrets, but nobody else does', async () => {
@@ -222,7 +222,7 @@ describe('what may have been done before', () => {
     expect(outcome).toEqual({ kind: 'done' });
     expect(server.received).toEqual([]);
     expect(facts).toMatchObject([{ id: 'send', status: 'acknowledged' }]);
-    expect(said).toEqual(['send: done already']);
+    expect(said).toEqual(['send: already done']);
   });
 
   it('is done where the check says no', async () => {
@@ -268,7 +268,7 @@ describe('what may have been done before', () => {
       effects: [effect('send', post(server, '/send'), checked('exit 0'))],
     });
     expect(outcome).toEqual({ kind: 'done' });
-    expect(said).toEqual(['send: conflict: answered 409: exists; its check says that it was done']);
+    expect(said).toEqual(['send: conflict: answered 409: exists; its check says it was done']);
   });
 
   it('is sent again with the same key where it has no check', async () => {
@@ -288,7 +288,7 @@ describe('what may have been done before', () => {
       kind: 'blocked',
       effect: 'run',
       reason:
-        'another clone may have done it, and it has no check that could tell. If it was done: --done run. If not: --replan run',
+        'another clone may have done it, and it has no check to find out. If it was done: --done run. If not: --replan run',
     });
     const able = [effect('send', post(server, '/send')), effect('run', shell('true'), checked('exit 1'))];
     expect((await perform({ effects: able, replay: 'elsewhere' })).outcome).toEqual({ kind: 'done' });
@@ -313,7 +313,7 @@ describe('a command', () => {
     expect(readFileSync(join(again.cwd, 'tried'), 'utf8')).toBe('x\nx\nx\n');
     const blocked = await perform({ effects: [effect('run', shell('exit 4'))] });
     expect(blocked.outcome).toEqual({ kind: 'blocked', effect: 'run', reason: 'exited 4' });
-    const missing: Deed = { kind: 'command', run: { kind: 'program', argv: ['no-such-program'] } };
+    const missing: Action = { kind: 'command', run: { kind: 'program', argv: ['no-such-program'] } };
     expect((await perform({ effects: [effect('run', missing)] })).outcome).toMatchObject({
       kind: 'blocked',
       reason: 'no-such-program: not found',
@@ -325,7 +325,7 @@ describe('a command', () => {
       effects: [effect('run', shell('sleep 300 & sleep 300'))],
       task: { timeout: 200 },
     });
-    expect(outcome).toMatchObject({ kind: 'blocked', reason: 'took too long, and was ended' });
+    expect(outcome).toMatchObject({ kind: 'blocked', reason: 'timed out and was ended' });
   });
 
   it('is ended by the signal, and nothing else is begun', async () => {
@@ -345,18 +345,18 @@ describe('a command', () => {
 });
 
 describe('a function', () => {
-  const fail = (error: unknown): Deed => ({ kind: 'function', perform: () => Promise.reject(error) });
+  const fail = (error: unknown): Action => ({ kind: 'function', perform: () => Promise.reject(error) });
 
   it('gets the key, and is tried again when the network failed it', async () => {
     const keys: string[] = [];
-    const deed: Deed = {
+    const action: Action = {
       kind: 'function',
       perform: async (key) => {
         keys.push(key);
         if (keys.length < 3) throw Object.assign(new Error('reset'), { code: 'ECONNRESET' });
       },
     };
-    const result = await perform({ effects: [effect('call', deed)] });
+    const result = await perform({ effects: [effect('call', action)] });
     expect(result.outcome).toEqual({ kind: 'done' });
     expect(keys).toEqual(Array(3).fill(result.keys[0]));
   });

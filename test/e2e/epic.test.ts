@@ -40,9 +40,9 @@ describe('orch epic', () => {
     expect(asked).toMatchObject({ status: 2, stdout: '' });
     expect(asked.stderr).toBe(
       [
-        'Delete old: it goes to the trash, with 3 checkpoints, $1.25/$5.00 spent, the files of 1 session.',
-        '  The trash keeps it for 30d. Its snapshots stay as long as it is there. What it spent and its budget go with it.',
-        '  Back: orch epic restore old',
+        'Delete old: moves it to the trash, with 3 checkpoints, $1.25/$5.00 spent, the files of 1 session.',
+        '  The trash keeps it with its snapshots for 30d. Its budget and what it spent go with it.',
+        '  Undo: orch epic restore old',
         'error: nothing was changed: not a terminal, so orch cannot ask',
         '       If that is what you want: orch epic delete old -y',
         '',
@@ -91,7 +91,7 @@ describe('orch epic', () => {
       { epicId: 'other' },
     ]);
     expect(run(repository, 'log', 'old').stdout).toContain('Archived');
-    expect(run(repository, 'epic', 'archive', 'old', '-y').stdout).toBe('old is archived already\n');
+    expect(run(repository, 'epic', 'archive', 'old', '-y').stdout).toBe('old is already archived\n');
     run(repository, 'record', 'note', 'an afterthought', '-e', 'old');
     expect(epicsOf(repository)).toHaveLength(1);
     run(repository, 'start', '-e', 'old', '--no-baseline', '--', 'true');

@@ -26,7 +26,7 @@ it('what only the agent itself has a figure for is shown as estimated, for peopl
   expect(show('cost')).toMatch(/^spent +~\$2\.75 /m);
   expect(show('cost')).toMatch(/^estimated +\$1\.25 of it is the agent's own figure$/m);
   expect(show('cost')).toMatch(/^models +claude-sonnet-4-5 \$1\.50 · mine ~\$1\.25$/m);
-  expect(show('cost', 'report')).toMatch(/^estimated, by the agent itself: mine 1\.25$/m);
+  expect(show('cost', 'report')).toMatch(/^estimated by the agent: mine 1\.25$/m);
   const budget = { spentUsd: 2.75, estimatedUsd: 1.25 };
   const mine = { model: 'mine', costUsd: 1.25, estimatedUsd: 1.25 };
   expect(read('cost')).toMatchObject({ budget, byModel: [{ model: 'claude-sonnet-4-5' }, mine] });

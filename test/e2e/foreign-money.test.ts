@@ -2,7 +2,11 @@ import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
-import { type CheckpointDocument, formatDocument, sealDocument } from '../../src/checkpoint/document.ts';
+import {
+  type CheckpointDocument,
+  formatDocument,
+  sealDocument,
+} from '../../src/checkpoint/document/document.ts';
 import type { Checkpoint } from '../../src/index.ts';
 import { commitFiles, documentPath, epicRef, list, repositoryAt, show } from '../support/checkpoints.ts';
 import { orchJson, runOrch } from '../support/orch.ts';
@@ -143,13 +147,12 @@ describe('money that others claim', () => {
     orchJson(alice, ['record', 'note', 'hello', '-e', 'other']);
     await syncIn(alice);
     const forged = forge(hub, impossible[what] ?? (() => {}));
-    const [before, started] = [alice.git('rev-parse', epicRef), Date.now()];
+    const before = alice.git('rev-parse', epicRef);
     for (const clone of [alice, bob]) {
       const { errors } = await syncIn(clone);
       expect(errors).toMatchObject([{ epicId: 'x', code: 'INTEGRITY' }]);
-      expect(errors[0]?.message).toMatch(/^what the remote has of x is damaged: /);
+      expect(errors[0]?.message).toMatch(/^the remote's copy of x is damaged: /);
     }
-    expect(Date.now() - started).toBeLessThan(60_000);
     expect(alice.git('rev-parse', epicRef)).toBe(before);
     expect(hub.git('rev-parse', epicRef)).toBe(forged);
     expect(spentIn(alice)).toBe(4.5);
@@ -191,7 +194,7 @@ describe('money that others claim', () => {
     });
     if (how === 'packed') alice.git('config', 'transfer.unpackLimit', '1');
     const { errors } = await syncIn(alice);
-    expect(errors[0]?.message).toContain('larger than the 1048576 bytes');
+    expect(errors[0]?.message).toContain('larger than 1048576 bytes');
     expect(spentIn(alice)).toBe(4.5);
     expect(bob.git('for-each-ref', 'refs/orchestration')).toBe('');
   });

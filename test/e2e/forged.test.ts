@@ -2,7 +2,8 @@ import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync 
 import { dirname, join, relative } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
-import { formatDocument, parseDocument, sealDocument } from '../../src/checkpoint/document.ts';
+import { formatDocument, parseDocument, sealDocument } from '../../src/checkpoint/document/document.ts';
+import { runs } from '../support/depth.ts';
 import {
   hostileTexts,
   listPlaces,
@@ -88,10 +89,7 @@ function expectContained(repository: TestRepository, agent: ReturnType<typeof ma
     ]);
     expect(JSON.stringify([argv, env])).not.toContain(marker);
     const [, , ...quoted] = brief.trimEnd().split('\n');
-    expect(quoted.splice(-2)).toEqual([
-      '',
-      expect.stringMatching(/^That is the background of .* request\.$/),
-    ]);
+    expect(quoted.splice(-2)).toEqual(['', expect.stringMatching(/^Use it as background for .* itself\.$/)]);
     for (const line of quoted) expect(line).toMatch(/^>( |$)/);
   }
   const trailers = repository.git('log', '--format=%(trailers:keyonly)', 'refs/orchestration/epics/x');
@@ -150,7 +148,7 @@ describe("a stranger's document", () => {
         plantForged(repository, putAt(strangersContent, place, hostile));
         expectContained(repository, agent);
       }),
-      { numRuns: Number(process.env.FORGED_RUNS ?? 12) },
+      { numRuns: runs(6) },
     );
   });
 

@@ -44,7 +44,9 @@ describe('a hook that fails', () => {
     const doctor: { checks: object[] } = JSON.parse(
       runOrch(repository, ['doctor', '--json'], { env: noon }).stdout,
     );
-    const evidence = expect.stringMatching(/^2 kinds of them, the last of claude \(tool\): .*budgett/);
+    const evidence = expect.stringMatching(
+      /^2 kinds of failure, the last one from claude \(tool\): .*budgett/,
+    );
     expect(doctor.checks).toContainEqual(
       expect.objectContaining({ name: 'hook faults', status: 'warn', evidence }),
     );

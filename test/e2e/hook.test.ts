@@ -179,7 +179,7 @@ describe('an agent that runs by itself, with orch in its hooks', () => {
     const { call } = makeAgent(repository, 'agent-1', { ORCH_EPIC: 'x' });
     call('SessionStart', { source: 'startup' });
     const spent =
-      'orch: the budget of x is used up ($1.00 of $1.00). All is saved. To go on, a person runs: orch cost budget +10 -e x';
+      'orch: the budget of x is used up ($1.00 of $1.00). Everything is saved. To continue, a person has to run: orch cost budget +10 -e x';
     expect(call('UserPromptSubmit', { prompt: 'go on' })).toEqual({ decision: 'block', reason: spent });
   });
 
@@ -379,10 +379,10 @@ describe('an agent with a model that has no price', () => {
     expect(money()).toMatchObject({ spentUsd: 0.25, estimatedUsd: 0.25, limitUsd: 1 });
     const shown = runOrch(repository, ['cost', '-e', 'x']).stdout;
     expect(shown).toMatch(/^spent +~\$0\.25\/\$1\.00/m);
-    expect(shown).toMatch(/^estimated +\$0\.25 of it is guessed: the highest price of the family$/m);
+    expect(shown).toMatch(/^estimated +\$0\.25 of it is a guess: the highest price/m);
     expect(shown).toMatch(/^unpriced +claude-opus-99 10000 tokens$/m);
     expect(runOrch(repository, ['cost', 'report', '-e', 'x']).stdout).toMatch(
-      /^guessed, no price is known: claude-opus-99 0\.25$/m,
+      /^guessed, because no price is known: claude-opus-99 0\.25$/m,
     );
     // A budget is no longer refused for it.
     expect(runOrch(repository, ['cost', 'budget', '2', '-e', 'x']).status).toBe(0);

@@ -11,7 +11,7 @@ async function open() {
   const script = `mkdir -p .claude; '${process.execPath}' '${orchBin}' init --no-codex; echo "ended with $?"; exec cat`;
   const env = { ...cleanEnvironment(repository.home), TERM: 'xterm-256color', LANG: 'C.UTF-8' };
   const terminal = openTerminal(repository, 'sh', ['-c', script], env);
-  await terminal.shows('Write? [Y/n]');
+  await terminal.shows('Apply? [Y/n]');
   const isWritten = () => existsSync(join(repository.folder, '.claude', 'settings.local.json'));
   expect(isWritten()).toBe(false);
   return { terminal, isWritten };
@@ -24,7 +24,7 @@ describe.runIf(hasTmux)('orch init, asked on a terminal', () => {
   ])('writes at %s', async (_, keys) => {
     const { terminal, isWritten } = await open();
     terminal.press(...keys);
-    await terminal.shows('Done. Work as always: claude.');
+    await terminal.shows('Done. Work as usual: claude.');
     await terminal.shows('ended with 0');
     expect(isWritten()).toBe(true);
   });

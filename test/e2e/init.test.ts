@@ -9,8 +9,9 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { parse } from 'jsonc-parser';
 import { describe, expect, it } from 'vitest';
-import { unlessCalm } from '../../src/integration/calm-line.ts';
+import { wrapToolHook } from '../../src/agents/claude/tool-hook-line.ts';
 import { listFiles, makeMachine } from '../support/machine.ts';
 import { errorOf, orchBin, orchJson, runOrch } from '../support/orch.ts';
 import { cleanEnvironment, makeFolder, makeRepository } from '../support/repository.ts';
@@ -55,16 +56,16 @@ create   .claude/skills/orch/.claude-plugin/plugin.json   MCP server
 change   .git/info/exclude                                keeps them out of git
 approve  test: npm run test
 approve  lint: npm run lint
-nothing  in tracked files, .git/config or your branches
+keep     tracked files, .git/config and your branches
 `,
-      stderr: 'Done. Work as always: claude.  See it: orch status.  Take it out: orch init --undo.\n',
+      stderr: 'Done. Work as usual: claude.  Check in: orch status.  Remove: orch init --undo.\n',
     });
     expect(machine.git('status', '--porcelain')).toBe('');
     const hooks = hooksIn(machine.read(local));
     expect(Object.keys(hooks)).toContain('StopFailure');
     const line = `${process.execPath} ${orchBin} hook claude`;
     for (const [event, commands] of Object.entries(hooks))
-      expect(commands).toEqual([event.includes('ToolUse') ? unlessCalm(line) : line]);
+      expect(commands).toEqual([event.includes('ToolUse') ? wrapToolHook(line) : line]);
     const after = listFiles(machine);
     const again = machine.init();
     expect(again).toMatchObject({ status: 0, stderr: 'Nothing to do.\n' });
@@ -180,7 +181,7 @@ nothing  in tracked files, .git/config or your branches
     machine.git('commit', '--quiet', '--message', 'hooks of the team');
     expect(machine.init('-y')).toMatchObject({
       status: 0,
-      stderr: expect.stringContaining('.codex/hooks.json is in commits, and stays as it is'),
+      stderr: expect.stringContaining('.codex/hooks.json is tracked by git, so orch did not change it'),
     });
     expect(machine.read('.codex/hooks.json')).toBe('{}\n');
   });
@@ -243,8 +244,35 @@ nothing  in tracked files, .git/config or your branches
     expect(existsSync(join(machine.folder, '.claude'))).toBe(false);
   });
 
+  it('keeps comments and trailing commas, and restores them to the byte', () => {
+    const machine = makeMachine();
+    const mine = `// Only for me
+{
+  "permissions": {"allow": ["Bash(ls)", /* harmless */]},
+  "hooks": {
+    "Stop": [
+      {"hooks": [{"type": "command", "command": "./mine.sh"}]}, // mine
+    ],
+  },
+  "model": "opus", // the large one
+}
+`;
+    machine.write(local, mine);
+    expect(machine.init('-y')).toMatchObject({ status: 0 });
+    const text = machine.read(local);
+    for (const comment of ['// Only for me', '/* harmless */', '}, // mine', '"opus", // the large one'])
+      expect(text).toContain(comment);
+    const settings = parse(text);
+    expect(settings.permissions.allow).toHaveLength(2);
+    expect(settings.hooks.Stop).toHaveLength(2);
+    expect(Object.keys(settings.hooks)).toHaveLength(13);
+    expect(machine.init('-y').stderr).toBe('Nothing to do.\n');
+    expect(machine.init('--undo', '-y')).toMatchObject({ status: 0 });
+    expect(machine.read(local)).toBe(mine);
+  });
+
   it.each([
-    ['comments', '{\n  // mine\n  "hooks": {}\n}\n'],
+    ['a key twice', '{"hooks": {},\n "hooks": {}}'],
     ['half a file', '{"hooks": {'],
     ['nothing', ''],
     ['hooks of another shape', '{"hooks": []}'],
@@ -276,17 +304,17 @@ nothing  in tracked files, .git/config or your branches
     chmodSync(join(machine.folder, local), 0o644);
     machine.git('add', '--force', local);
     machine.git('commit', '--quiet', '--message', 'tracked');
-    refuses('is in this repository');
+    refuses('is committed to this repository');
     machine.git('rm', '--quiet', '-r', '--force', '.claude');
     machine.git('commit', '--quiet', '--message', 'gone');
     mkdirSync(join(machine.folder, local), { recursive: true });
-    refuses('it is no file; nothing was changed');
+    refuses('it is not a file; nothing was changed');
 
     const other = makeMachine();
     symlinkSync(makeFolder(), join(other.folder, '.claude'));
     expect(other.init('-y')).toMatchObject({
       status: 2,
-      stderr: expect.stringContaining('it is reached through a link; nothing was changed'),
+      stderr: expect.stringContaining('its path contains a link; nothing was changed'),
     });
   });
 

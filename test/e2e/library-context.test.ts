@@ -112,7 +112,13 @@ describe('a session of a program', () => {
     await pauseSession(session, context, null, where);
     repository.write('work.txt', 'two\n');
     const before = await triggers();
-    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    // Another one's timer has the same interval and begins later.
+    const other = await startSession({ epicId: 'y' }, where);
+    repository.write('work.txt', 'three\n');
+    await waitUntil(async () =>
+      (await listCheckpoints('y', {}, where)).some(({ trigger }) => trigger === 'interval'),
+    );
+    await pauseSession(other.session, other.context, null, where);
     expect(await triggers()).toEqual(before);
   });
 

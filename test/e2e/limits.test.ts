@@ -74,7 +74,7 @@ describe.runIf(hasLimits)('I7: with few open files', () => {
     const status = await orch.ended;
     expectSupervised(repository, { status, stdout: orch.stdout(), stderr: orch.stderr() }, String(limit));
     if (limit === 5)
-      expect(orch.stderr()).toContain('error: orch could not look after the command and killed it');
+      expect(orch.stderr()).toContain('error: orch could not supervise the command and killed it');
   });
 
   it('a record is made, or it is said that it was not; never both', () => {
@@ -157,7 +157,7 @@ describe.runIf(process.platform === 'linux')('I7: a supervisor that can see noth
     expect(await orch.ended).toBe(1);
     expect(isAlive(agentPid)).toBe(false);
     expect(orch.stderr()).toMatch(
-      /■ orch could not look after session 1 of a: .+\n {2}So it was ended, ckpt \d+ saved; agent stopped/,
+      /■ orch could not supervise session 1 of a, and ended it: .+\n {2}Saved checkpoint \d+, then stopped agent /,
     );
     expect(statusOf(repository, 'a').session.status).toBe('failed');
   });

@@ -18,7 +18,7 @@ describe('orch status and orch log', () => {
       status: 0,
       stdout: '',
       stderr:
-        'no epics yet. Agents that orch init hooked into begin one; by hand: orch start --epic my-feature\n',
+        'No epics yet. Start one: orch start --epic my-feature. Or connect your agent, which then starts them: orch init\n',
     });
     expect(orchJson(repository, ['status'])).toEqual({ epics: [], faults: [] });
     for (const args of [['log'], ['cost'], ['brief'], ['log', 'nope'], ['brief', '-e', 'nope']])
@@ -105,8 +105,11 @@ describe('a damaged checkpoint', () => {
     const looking = ['log x', 'cost report -e x', 'cost -e x', 'session list -e x', 'session show -e x'];
     for (const args of looking.map((line) => line.split(' '))) {
       const ran = runOrch(repository, args);
-      expect(ran).toMatchObject({ status: 0, stderr: expect.stringContaining('some could not be read') });
-      expect(ran.stderr.match(/some could not/g)).toHaveLength(1);
+      expect(ran).toMatchObject({
+        status: 0,
+        stderr: expect.stringContaining('some checkpoints could not be read'),
+      });
+      expect(ran.stderr.match(/some checkpoints could not/g)).toHaveLength(1);
     }
     expect(runOrch(repository, ['log', 'x']).stdout).toMatch(/four[\s\S]*three/);
     damage(repository, fourth, 'document', 'truncated');

@@ -35,20 +35,23 @@ it.each(parts)('what of a checkpoint "%s" is lost is said, and where whole code 
     expect([args.join(' '), ran.status, text]).toEqual([
       args.join(' '),
       6,
-      expect.stringContaining('the code of ckpt 2 of x is lost here: '),
+      expect.stringContaining('the code of ckpt 2 of x is lost in this clone: '),
     ]);
     expect(text).toContain(said);
-    expect(text).toContain('The record itself is whole');
-    expect(text).toContain('The nearest checkpoint with whole code: orch restore');
+    expect(text).toContain('The record itself is intact');
+    expect(text).toContain('The nearest checkpoint with complete code: orch restore');
     if (args.includes('--json')) expect(errorOf(ran).data).toMatchObject({ seq: 2 });
   }
   const shown = runOrch(repository, ['checkpoint', 'show', '2', '-e', 'x']);
-  expect([shown.status, shown.stdout]).toEqual([0, expect.stringContaining('Its code is lost here: ')]);
+  expect([shown.status, shown.stdout]).toEqual([
+    0,
+    expect.stringContaining('Its code is lost in this clone: '),
+  ]);
   expect(runOrch(repository, ['checkpoint', 'show', '1', '-e', 'x']).stdout).not.toContain('lost');
 
   expect(runOrch(repository, ['doctor', '--fix']).status).toBe(0);
   expect(repository.tryGit('gc', '--quiet').status).toBe(0);
   const after = runOrch(repository, ['restore', '2', '-e', 'x', '-y', '--json']);
-  expect(errorOf(after).message).toContain('the code of ckpt 2 of x is lost here: ');
-  expect(runOrch(repository, ['log', 'x']).stderr).toContain('The code of ckpt 2 is lost here');
+  expect(errorOf(after).message).toContain('the code of ckpt 2 of x is lost in this clone: ');
+  expect(runOrch(repository, ['log', 'x']).stderr).toContain('The code of ckpt 2 is lost');
 });

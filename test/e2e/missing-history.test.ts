@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { findRemade } from '../../src/checkpoint/lost.ts';
-import type { Snapshot } from '../../src/git/snapshot.ts';
+import { findRemade } from '../../src/checkpoint/lost-objects.ts';
+import type { Snapshot } from '../../src/git/snapshot/snapshot.ts';
 import { parseOid } from '../../src/ids.ts';
 import { deleteEpicCheckpoints } from '../../src/index.ts';
 import { commitFiles, epicRef, expectSound, list, save, verify } from '../support/checkpoints.ts';
@@ -17,7 +17,7 @@ function expectSetAside(repository: TestRepository, ref: string): void {
   const found = runOrch(repository, ['doctor']);
   expect(found.stdout).toContain(ref);
   const mended = runOrch(repository, ['doctor', '--fix']);
-  expect([mended.status, mended.stdout]).toEqual([0, expect.stringContaining('1 ref set aside earlier')]);
+  expect([mended.status, mended.stdout]).toEqual([0, expect.stringContaining('1 ref repaired earlier')]);
   const collected = repository.tryGit('gc', '--quiet', '--prune=now');
   expect([collected.status, collected.stderr]).toEqual([0, '']);
   expectSound(repository);
@@ -94,7 +94,7 @@ it('an epic that a remote has too is not made again: what is missing can be fetc
     expect.stringContaining('x'),
   ]);
   repository.git(...fetch.replaceAll("'", '').split(' ').slice(1));
-  expect(runOrch(repository, ['doctor']).stdout).toContain('all there, of');
+  expect(runOrch(repository, ['doctor']).stdout).toContain('none missing in');
   expectSound(repository);
 });
 

@@ -28,14 +28,14 @@ it.each(['', '^{tree}', ':only'])('a snapshot without its object "%s" stops noth
     'epics/y',
     'snapshots/x',
   ]);
-  expect(runOrch(repository, ['doctor']).stdout).toContain('What is missing is lost unless');
+  expect(runOrch(repository, ['doctor']).stdout).toContain('The missing objects are lost unless');
   expect(runOrch(repository, ['doctor', '--fix']).status).toBe(0);
   expect(repository.tryGit('gc', '--quiet').status).toBe(0);
   expectSound(repository);
   expect(runOrch(repository, ['cleanup']).status).toBe(0);
   expect(runOrch(repository, ['sync', '-y']).status).toBe(0);
-  expect(runOrch(repository, ['doctor']).stdout).toContain('1 ref set aside earlier');
+  expect(runOrch(repository, ['doctor']).stdout).toContain('1 ref repaired earlier');
   const restored = runOrch(repository, ['restore', '1', '-e', 'y', '-y', '--json']);
   expect([restored.status, errorOf(restored).code]).toEqual([6, 'INTEGRITY']);
-  if (part === '') expect(errorOf(restored).message).toContain('is lost here');
+  if (part === '') expect(errorOf(restored).message).toContain('is lost in this clone');
 });

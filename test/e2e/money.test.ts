@@ -61,7 +61,7 @@ describe('the policy of a repository', () => {
     expect(say('issue', 'I1', '--status', 'done').status).toBe(0);
     expect(newest(repository)).toMatchObject({ seq: 1, trigger: 'issue_complete' });
     expect(spend(repository, '1').status).toBe(0);
-    expect(newest(repository)?.summary).toBe('50 % of the budget spent: $5.00 of $10.00');
+    expect(newest(repository)?.summary).toBe('50% of the budget spent: $5.00 of $10.00');
     expect(spend(repository, '2.99')).toMatchObject({ stderr: '' });
     const warned = spend(repository, '0.01');
     expect(warned).toMatchObject({ status: 0, stderr: '▲ 80 % of the budget is spent: $8.00 of $10.00\n' });
@@ -69,7 +69,7 @@ describe('the policy of a repository', () => {
     // Raised before anything was saved: the same thresholds again.
     expect(runOrch(repository, ['cost', 'budget', '20']).status).toBe(0);
     expect(spend(repository, '1.99').status).toBe(0);
-    expect(newest(repository)?.summary).toBe('50 % of the budget spent: $10.00 of $20.00');
+    expect(newest(repository)?.summary).toBe('50% of the budget spent: $10.00 of $20.00');
     const again = spend(repository, '6', '--json');
     expect(again.stderr).toBe('▲ 80 % of the budget is spent: $16.00 of $20.00\n');
     expect(triggers(repository)).toEqual(['issue_complete', 'cost', 'cost']);

@@ -106,17 +106,17 @@ describe('a checkpoint without the code that the policy made', () => {
     expect(recorded.stderr).toContain('  Not saved: all of the code: git ls-files failed');
     const read = (...args: string[]) => runOrch(repository, args).stdout;
     expect(read('status')).toMatch(
-      /! x: checkpoint 1 was made without the code: git ls-files failed: the index/,
+      /! x: checkpoint 1 was saved without the code: git ls-files failed: the index/,
     );
     expect(read('log', 'x')).toContain('Not saved: all of the code: git ls-files failed');
-    expect(read('brief', '-e', 'x')).toContain('checkpoint 1 was made without the code: git ls-files failed');
+    expect(read('brief', '-e', 'x')).toContain('without the code: git ls-files failed');
     const diagnose = () =>
       (JSON.parse(read('doctor', '--json')) as { checks: { name: string }[] }).checks.find(
         ({ name }) => name === 'code',
       );
     expect(diagnose()).toMatchObject({
       status: 'warn',
-      evidence: expect.stringMatching(/^x: checkpoint 1 has none: git ls-files/),
+      evidence: expect.stringMatching(/^x: checkpoint 1 has no code: git ls-files/),
       fix: expect.stringContaining('orch checkpoint create -e x'),
     });
     repair();

@@ -1,4 +1,4 @@
-import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { parse } from 'yaml';
@@ -162,6 +162,25 @@ it.each<[string, string, string]>([
   expect(status).toBe(0);
   expect(stderr).toContain('ORCHESTRATION.yaml does not name the latest checkpoint');
   expect(project.read()).toBe(expected);
+});
+
+it.each<[use: string, next: string | undefined, hasPlan: boolean]>([
+  ['read', 'Write the redirect', true],
+  ['off', undefined, false],
+])('is not written to if the config says %s', (use, next, hasPlan) => {
+  const project = makeProject();
+  mkdirSync(join(project.folder, '.orchestration'));
+  project.write('.orchestration/config.yaml', `orchestrationFile: ${use}\n`);
+  runOrch(project, ['start', '-e', 'x', '--no-baseline', '--', 'true']);
+  const { stderr } = runOrch(project, ['checkpoint', 'create', '-e', 'x']);
+  expect(stderr).not.toContain('ORCHESTRATION.yaml');
+  expect(project.read()).toBe(text);
+  const { document } = orchJson<{
+    document: { state: { current: { resumptionState?: { value: { nextStep: string } } } } };
+  }>(project, ['checkpoint', 'show', '-e', 'x']);
+  expect(document.state.current.resumptionState?.value.nextStep).toBe(next);
+  const { plan } = orchJson<{ plan: unknown }>(project, ['session', 'show', '-e', 'x']);
+  expect(Boolean(plan)).toBe(hasPlan);
 });
 
 it('is left alone where it is write-protected', () => {

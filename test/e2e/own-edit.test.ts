@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { defaultSettings } from '../../src/journal/session-settings.ts';
 import { openOrch } from '../../src/orch.ts';
-import { record } from '../../src/session/record.ts';
-import { defaultSettings } from '../../src/session/settings.ts';
+import { record } from '../../src/record/record.ts';
 import { makeRepositoryWithCommit } from '../support/repository.ts';
 import { start } from '../support/sessions.ts';
 

@@ -2,9 +2,9 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parseEpicId, parseSessionId } from '../../src/ids.ts';
-import { recordIn } from '../../src/session/here.ts';
+import { resolveDestination } from '../../src/record/which/which-session.ts';
+import { recordTo } from '../../src/session/calls.ts';
 import { endSession } from '../../src/session/lifecycle.ts';
-import { resolvePlace } from '../../src/session/resolve.ts';
 import { errorOf, orchJson, runOrch } from '../support/orch.ts';
 import { startRecorder } from '../support/recorders.ts';
 import { makeRepositoryWithCommit, type TestRepository } from '../support/repository.ts';
@@ -57,10 +57,10 @@ describe('a record that comes after its session', () => {
     const cwd = repository.folder;
     const { target } = await withOrch({ cwd, engine }, (orch) => start(orch, { epic }));
     await withOrch({ cwd, engine }, async (orch) => {
-      const { place } = await resolvePlace(orch, { given: 'a', create: true, agent: null });
-      expect(place).toMatchObject({ kind: 'running', session: target.session });
+      const { destination } = await resolveDestination(orch, { given: 'a', create: true, agent: null });
+      expect(destination).toMatchObject({ kind: 'running', session: target.session });
       await replaceSession(repository, target);
-      await expect(recordIn(orch, place, [note('late')])).rejects.toMatchObject({
+      await expect(recordTo(orch, destination, [note('late')])).rejects.toMatchObject({
         code: 'SESSION_NOT_FOUND',
       });
     });

@@ -32,7 +32,7 @@ describe('where a record goes', () => {
     const repository = makeRepositoryWithCommit();
     mkdirSync(join(repository.folder, '.git/orchestration/last-used.json'), { recursive: true });
     const { status, stderr } = runOrch(repository, ['record', 'cost', '1', '-e', 'x']);
-    expect({ status, stderr }).toEqual({ status: 0, stderr: expect.stringContaining('is not remembered') });
+    expect({ status, stderr }).toEqual({ status: 0, stderr: expect.stringContaining('could not remember') });
     expect(orchJson(repository, ['cost', '-e', 'x'])).toMatchObject({ budget: { spentUsd: 1 } });
   });
 

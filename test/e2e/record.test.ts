@@ -4,9 +4,12 @@ import { describe, expect, it } from 'vitest';
 import { saveCheckpoint } from '../../src/index.ts';
 import { startInBackground } from '../support/background.ts';
 import { fail, show } from '../support/checkpoints.ts';
+import { hostOrch } from '../support/hosted.ts';
 import { orchJson, runOrch } from '../support/orch.ts';
 import { makeRepositoryWithCommit } from '../support/repository.ts';
 import { cost } from '../support/store.ts';
+
+hostOrch();
 
 type Recorded = {
   event: Record<string, unknown>;
@@ -58,7 +61,9 @@ describe('orch record', () => {
     expect(runOrch(repository, ['status']).stdout).toMatch(
       /\? x asks: Round half up\?\n {2}Answer: orch record question q-\w{6} --answer "…" -e x/,
     );
-    expect(say('record', 'question', 'half', '--answer', '\u0001').stderr).toContain('what is the answer?');
+    expect(say('record', 'question', 'half', '--answer', '\u0001').stderr).toContain(
+      'the answer needs a text',
+    );
     expect(say('record', 'question', 'half', '--answer', 'Yes').stdout).toMatch(
       /^✓ question q-\w{6} answered for x: Round half up\?\n/,
     );
@@ -71,20 +76,20 @@ describe('orch record', () => {
   });
 
   it.each<[string, string[], string]>([
-    ['a question there is not', ['question', 'zz', '--answer', 'y'], 'no open question is called "zz"'],
+    ['a question there is not', ['question', 'zz', '--answer', 'y'], 'no open question matches "zz"'],
     ['an unknown kind', ['nte', 'x'], "unknown command 'nte': did you mean note?"],
     ['no text', ['note'], "missing required argument 'text'"],
-    ['a text of nothing to see', ['note', '\u0001'], 'what is the note? It needs a text'],
-    ['an option without its value', ['decision', 'x', '--rationale'], 'argument missing'],
+    ['a text of nothing to see', ['note', '\u0001'], 'the note needs a text'],
+    ['an option without its value', ['decision', 'x', '--rationale'], 'needs a value'],
     ['a status there is not', ['issue', 'T1', '--status', 'dne'], '--status can be open, in_progress'],
-    ['no current task', ['task', '--done'], 'no task is being worked on'],
-    ['no tests', ['test'], 'what did the tests say?'],
-    ['a file outside', ['file', '../secret'], '"../secret" is no file in this repository'],
+    ['no current task', ['task', '--done'], 'no task is in progress'],
+    ['no tests', ['test'], 'no test results given'],
+    ['a file outside', ['file', '../secret'], '"../secret" is not a file in this repository'],
     ['nothing that changed', ['file'], 'nothing has changed'],
     ['a change of no file', ['file', '--change', 'read'], '--change read needs the files'],
     ['no money', ['cost', '1,5'], '"1,5" is not an amount of money'],
     ['negative money', ['cost', '-5'], '"-5" is not an amount of money'],
-    ['a blocker there is not', ['blocker', 'zz', '--resolve'], 'no open blocker is called "zz"'],
+    ['a blocker there is not', ['blocker', 'zz', '--resolve'], 'no open blocker matches "zz"'],
     [
       'too much at once',
       ['test', ...Array(300).fill('t'.repeat(300))],

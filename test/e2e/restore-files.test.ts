@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parseEpicId, parseOid } from '../../src/ids.ts';
 import { openOrch, restoreCheckpoint, undoRestore } from '../../src/index.ts';
-import { restore as runRestore } from '../../src/session/restore.ts';
-import { findCode } from '../../src/session/restore-target.ts';
+import { findCheckpointCode } from '../../src/restore/find-target.ts';
+import { restoreFiles as runRestore } from '../../src/restore/restore-files.ts';
 import { expectSound, repositoryAt, save } from '../support/checkpoints.ts';
 import { makeFolder, makeRepositoryWithCommit, type TestRepository } from '../support/repository.ts';
 import { lookAtFiles, lookAtGit } from '../support/restored.ts';
@@ -123,7 +123,7 @@ describe('I1: a restore and its undo', () => {
     const { kept, restored } = await restoreAndUndo(repository);
     expect(kept).toEqual([
       { path: 'large', reason: 'not saved: too large' },
-      { path: 'place', reason: 'a folder with ignored files is there' },
+      { path: 'place', reason: 'a folder with ignored files is in the way' },
     ]);
     expect(restored).toMatchObject({ 'place/ignored': '644 precious\n' });
     expect(restored.large).toHaveLength(11_000_004);
@@ -245,7 +245,7 @@ it('I9: a snapshot that names what no snapshot may is refused whole', async () =
   const before = [lookAtFiles(repository.folder), lookAtGit(repository)];
   const orch = await openOrch({ cwd: repository.folder });
   try {
-    const target = { ...(await findCode(orch, parseEpicId('x'), '1')), tree };
+    const target = { ...(await findCheckpointCode(orch, parseEpicId('x'), '1')), tree };
     await expect(runRestore(orch, target)).rejects.toMatchObject({ code: 'INTEGRITY' });
   } finally {
     orch.close();

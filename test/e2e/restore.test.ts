@@ -69,11 +69,11 @@ describe('a file with a secret', () => {
     rmSync(join(repository.folder, 'keys'));
     const dryRun = (...args: string[]) => runOrch(repository, ['restore', '1', '--dry-run', ...args]).stdout;
     expect(dryRun()).toMatch(
-      /nothing has to change\n {2}Not in the snapshot of ckpt 1, so they do not come back:\n {4}keys \(secret inside/,
+      /nothing to change\n {2}Not in the snapshot of ckpt 1, so not restored:\n {4}keys \(secret inside/,
     );
     expect(dryRun('--', 'README')).not.toContain('keys');
     const into = runOrch(repository, ['restore', '1', '--to', join(repository.home, 'copy')]).stderr;
-    expect(into).toMatch(/do not come back:\n {4}keys \(secret inside/);
+    expect(into).toMatch(/not restored:\n {4}keys \(secret inside/);
   });
 });
 
@@ -91,7 +91,7 @@ describe('orch restore', () => {
       '    D made',
       '    M src/a.ts',
       '    A untracked',
-      `  HEAD and index stay, HEAD at ${head}, where it was.`,
+      `  HEAD stays at ${head}, as it was at ckpt 1.`,
       'error: nothing was changed: not a terminal, so orch cannot ask',
       '       If that is what you want: orch restore 1 -e x --no-color -y',
       '',
@@ -120,13 +120,13 @@ describe('orch restore', () => {
       'good',
     ]);
     const undone = runOrch(repository, ['restore', '--undo', '-y']);
-    expect(undone.stderr).toContain('what was there before restoring ckpt 1, ');
+    expect(undone.stderr).toContain('your files before restoring ckpt 1, ');
     expect(lookAtFiles(repository.folder)).toEqual(before);
     const redone = runOrch(repository, ['restore', '--undo', '-y']);
-    expect(redone.stderr).toContain('what was there before undoing a restore, ');
+    expect(redone.stderr).toContain('your files before undoing a restore, ');
     expect(lookAtFiles(repository.folder)).toEqual({ ...good, ...always });
     expect(lookAtGit(repository)).toEqual(own);
-    expect(runOrch(repository, ['restore', '1']).stderr).toContain('nothing has to change');
+    expect(runOrch(repository, ['restore', '1']).stderr).toContain('nothing to change');
   });
 
   it('prints one document with --json, and with --dry-run all files, changing nothing', async () => {
@@ -134,7 +134,7 @@ describe('orch restore', () => {
     const names = Array.from({ length: 12 }, (_, index) => `n${String(index).padStart(2, '0')}`);
     for (const name of names) repository.write(name, 'new\n');
     const before = lookAtFiles(repository.folder);
-    expect(runOrch(repository, ['restore', '1']).stderr).toContain('    … and 5 more: --dry-run names all');
+    expect(runOrch(repository, ['restore', '1']).stderr).toContain('    … and 5 more (--dry-run lists all)');
     const dry = runOrch(repository, ['restore', '1', '--dry-run']);
     for (const name of names) expect(dry.stdout).toContain(`    D ${name}\n`);
     const planned = orchJson<Result>(repository, ['restore', '1', '--dry-run']);
@@ -180,8 +180,8 @@ describe('orch restore', () => {
       const { code, message, hint } = errorOf(ran);
       return `${ran.status} ${code}: ${message}. ${hint}`;
     };
-    expect(said()).toContain('2 USAGE: which checkpoint?. Name one, such as: orch restore green.');
-    expect(said('1', '--undo')).toContain('2 USAGE: --undo stands alone');
+    expect(said()).toContain('2 USAGE: no checkpoint named. Try: orch restore green.');
+    expect(said('1', '--undo')).toContain('2 USAGE: --undo cannot be combined');
     expect(said('--undo')).toContain('1 CHECKPOINT_NOT_FOUND: there is nothing to undo');
     expect(said('7')).toContain('1 CHECKPOINT_NOT_FOUND: x has no checkpoint "7"');
     expect(said('green')).toContain('1 CHECKPOINT_NOT_FOUND: x has no green checkpoint yet');
@@ -199,7 +199,7 @@ describe('what is said before', () => {
     const head = commit(repository, 'fourth');
     const move = `git reset --soft ${before}`;
     expect(dryRun(repository)).toContain(
-      `HEAD at ${head}, 2 commits after ckpt 1. To move the branch too: ${move}\n`,
+      `HEAD stays at ${head}, 2 commits after ckpt 1. To move the branch too: ${move}\n`,
     );
     repository.git('checkout', '--quiet', '-b', 'other');
     const other = dryRun(repository);
@@ -210,10 +210,10 @@ describe('what is said before', () => {
     repository.git(...move.split(' ').slice(1));
     expect(lookAtFiles(repository.folder)).toEqual(files);
     repository.git('reset', '--soft', 'HEAD~1');
-    expect(dryRun(repository)).toContain(`, 1 commit before that of ckpt 1 (${before}).\n`);
+    expect(dryRun(repository)).toContain(`, 1 commit before ckpt 1 (${before}).\n`);
     commit(repository, 'another way');
     expect(dryRun(repository)).toContain(
-      `which went another way than ckpt 1: 1 commit here, 1 there (${before}).\n`,
+      `which has diverged from ckpt 1: 1 commit here, 1 there (${before}).\n`,
     );
   });
 
@@ -223,22 +223,22 @@ describe('what is said before', () => {
     runOrch(repository, ['start', '-e', 'y', '--background', '--no-baseline', '--', 'sleep', '600']);
     try {
       const said = dryRun(repository, '-e', 'x');
-      expect(said).toMatch(/ {2}sleep \(pid \d+\) works here and will see files change under it\.\n/);
-      expect(said).toContain('  A merge is in progress, and stays so: only files change.\n');
+      expect(said).toMatch(/ {2}sleep \(pid \d+\) is working here and will see files change under it\.\n/);
+      expect(said).toContain('  A merge is in progress and stays in progress: only files change.\n');
     } finally {
       orchJson(repository, ['session', 'pause', '-e', 'y']);
     }
     expect(dryRun(repository, '-e', 'x')).not.toContain('works here');
   });
 
-  it('is whether the gates ran on exactly this tree', async () => {
+  it('is whether the gates passed on exactly this tree', async () => {
     const repository = makeRepositoryWithCommit();
     mkdirSync(join(repository.folder, '.orchestration'));
     repository.write('.orchestration/config.yaml', 'gates: [{name: test, run: "test -f README"}]\n');
     orchJson(repository, ['baseline', '-e', 'x'], { env: { ORCH_TRUST: '1' } });
     rmSync(join(repository.folder, 'README'));
     const said = runOrch(repository, ['restore', 'green', '--dry-run']).stdout;
-    expect(said).toMatch(/^green is ckpt \d+, .*; the gates ran on exactly this tree\n/);
+    expect(said).toMatch(/^green is ckpt \d+, .*; the gates passed on exactly this tree\n/);
   });
 });
 
@@ -258,7 +258,7 @@ describe('code that is not there', () => {
     clone.git('fetch', '--quiet', 'origin', 'refs/orchestration/epics/*:refs/orchestration/epics/*');
     const ran = runOrch(clone, ['restore', '1', '-y', '--json', '-e', 'x']);
     expect(ran.status).toBe(6);
-    expect(errorOf(ran).message).toBe('the code of ckpt 1 is not in this clone, or not all of it');
+    expect(errorOf(ran).code).toBe('INTEGRITY');
     expect(errorOf(ran).hint).toContain('orch sync');
   });
 });
@@ -270,7 +270,7 @@ describe('orch restore --to', () => {
     const own = lookAtGit(repository);
     const folder = join(makeFolder(), 'new/one');
     expect(runOrch(repository, ['restore', '1', '--to', folder]).stderr).toContain(
-      'restored 4 files of ckpt 1 into',
+      'Restored 4 files of ckpt 1 into',
     );
     expect(lookAtFiles(folder)).toEqual({ ...good, '.gitignore': '644 *.log\n' });
     const part = makeFolder();
@@ -342,7 +342,9 @@ describe.runIf(hasTmux)('on a terminal', () => {
       '--',
       'true',
     );
-    await terminal.shows('restore the snapshot of ckpt 1 (3 files; your changes are saved first)? [Y/n]');
+    await terminal.shows(
+      'Restore the snapshot of checkpoint 1 (3 files; your changes are saved first)? [Y/n]',
+    );
     terminal.press('Enter');
     await terminal.shows('Undo: orch restore --undo');
     await terminal.shows('ended with 0');
@@ -355,7 +357,7 @@ it('a session that goes on from an older checkpoint without a terminal is told t
   const args = ['resume', '-e', 'x', '--checkpoint', '1', '--no-baseline', '--', 'true'];
   const ran = runOrch(repository, args);
   expect(ran.stderr).toContain(
-    'Your files stay as they are, not as ckpt 1 has them (3 files). To get its code: orch restore 1 -e x\n',
+    'Your files stay as they are and differ from checkpoint 1 (3 files). To get its code: orch restore 1 -e x\n',
   );
   writeFileSync(join(repository.folder, 'src/a.ts'), 'wrecked more\n');
   expect(lookAtFiles(repository.folder)).toHaveProperty('made');
@@ -366,7 +368,7 @@ it('restored code is the newest: latest, the log and the brief continue from it'
   await save(repository, ['wrecked']);
   expect(runOrch(repository, ['restore', '1', '-e', 'x', '-y']).status).toBe(0);
   expect(runOrch(repository, ['restore', 'latest', '--dry-run']).stdout).toMatch(
-    /^latest is ckpt 4, .*\n {2}nothing has to change\n/,
+    /^latest is ckpt 4, .*\n {2}nothing to change\n/,
   );
   expect(runOrch(repository, ['log', 'x']).stdout).toMatch(/^ +4 .* Restored ckpt 1$/m);
   expect(runOrch(repository, ['brief', '-e', 'x']).stdout).toMatch(

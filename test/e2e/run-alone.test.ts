@@ -64,7 +64,7 @@ describe('going on', () => {
     expect(refused.status).toBe(5);
     expect(errorOf(refused)).toMatchObject({
       code: 'SESSION_ACTIVE',
-      hint: 'If it no longer runs there, add --take-over. An effect without a check then waits until you say --done ID or --replan ID',
+      hint: 'If it is no longer running there, add --take-over. Effects without a check then wait for your --done ID or --replan ID',
     });
     expect(run(other, '--resume', '--take-over').status).toBe(0);
     expect(tasksOf(repository)).toEqual(['lint', 'build', 'slow', 'slow', 'publish']);

@@ -30,8 +30,8 @@ it('a run’s checkpoints are listed and restored by its id, wherever it was', (
   expect(shown.status).toBe(0);
   const unknown = runOrch(repository, ['restore', 'run-zzzzzz', '-y']);
   expect(unknown.status).toBe(1);
-  expect(unknown.stderr).toContain('there is no run run-zzzzzz here\n');
+  expect(unknown.stderr).toContain('no run run-zzzzzz in this clone\n');
   const wrong = runOrch(repository, ['checkpoint', 'list', '--run', 'p']);
   expect(wrong.status).toBe(2);
-  expect(wrong.stderr).toContain('"p" is not the id of a run\n');
+  expect(wrong.stderr).toContain('"p" is not a run id\n');
 });

@@ -4,7 +4,7 @@ import { errorOf, runOrch } from '../support/orch.ts';
 import { makePlanned, type RunDocument, ranIn, readRan, statusesOf } from '../support/plans.ts';
 import type { TestRepository } from '../support/repository.ts';
 
-/** An effect that ends with the status in a file, and with 0 where there is none. */
+/** An effect that exits with the status in a file, or with 0 if there is no file. */
 const plan = `name: release
 tasks:
   - { id: build, run: echo build >> $RAN }
@@ -36,7 +36,7 @@ describe('a run whose effect', () => {
     expect(first.status).toBe(75);
     expect(errorOf(first)).toMatchObject({
       code: 'RESUME_NEEDED',
-      message: 'release: task 2 (publish) cannot go on now: tell: exited 75 (2 attempts)',
+      message: 'release: task 2 (publish) cannot continue now: tell: exited 75 (2 attempts)',
       hint: 'Resume it: orch run plan.yaml --resume',
     });
     expect(first.document.run.status).toBe('resume_needed');
@@ -62,14 +62,14 @@ describe('a run whose effect', () => {
     expect(filesOf(repository)).toContain('/writeback.json');
   });
 
-  it('was done is never done again, whichever task a run goes on behind; what is left out is said', () => {
+  it('was done is never repeated, whichever task a run continues after; skipped effects are reported', () => {
     const repository = makePlanned(plan);
     answerWith(repository, 75);
     expect(run(repository).status).toBe(75);
     const behind = runOrch(repository, ['run', 'plan.yaml', '--resume-step', '2'], ranIn(repository));
     expect(behind.status).toBe(0);
     expect(behind.stderr).toContain(
-      '\neffect tell of publish is not known to be done; it is left out because you say so\n',
+      '\neffect tell of publish may not be done; it is skipped because you say so\n',
     );
     expect(behind.stderr).not.toContain('effect tag');
     answerWith(repository, 0);
@@ -82,7 +82,7 @@ describe('a run whose effect', () => {
     expect(wordsOf(repository).filter((word) => word === 'tag')).toEqual(['tag']);
   });
 
-  it('will not work as it is exits 3, blocked; what needs it is not begun', () => {
+  it('will not work as it is exits 3, blocked; tasks that need it do not start', () => {
     const repository = makePlanned(plan);
     answerWith(repository, 9);
     const first = run(repository);
@@ -114,14 +114,14 @@ describe('a run whose effect', () => {
       const isFirst = readRan(repository).length === 0;
       answerWith(repository, status);
       const { stderr } = runOrch(repository, ['run', 'plan.yaml', ...args], ranIn(repository));
-      const said = /^this is not run-\w+ going on \(--resume\): what was done there is done again: tag$/m;
+      const said = /^this run starts over instead of resuming run-\w+, so it repeats: tag$/m;
       expect(said.test(stderr)).toBe(!isFirst);
       if (status === 0) continue;
       const plain = runOrch(repository, ['run', 'plan.yaml'], ranIn(repository));
       expect(plain.status).toBe(75);
       if (status === 9)
         expect(plain.stderr).toMatch(
-          /^error: release: run-\w+ is blocked, and had done tag by then\n +Continue it: --resume\. Start over, and do that again: --fresh\.\n$/,
+          /^error: release: run-\w+ is blocked after it had done tag\n +Continue it: --resume\. Start over and repeat these effects: --fresh\.\n$/,
         );
     }
     expect(wordsOf(repository).filter((word) => word === 'tag')).toHaveLength(3);

@@ -55,7 +55,7 @@ describe('orch run with effects', () => {
     const first = await run(repository);
     expect(first.status).toBe(75);
     expect(first.stderr).toMatch(
-      /^release: RUN on x, session 1\n1\/3 ✓ build +\d+s\n +notify: answered 503: closed; again in \d ms\n2\/3 ‖ publish +notify: answered 503: closed \(2 attempts\)\nerror: release: task 2 \(publish\) cannot go on now: notify: answered 503: closed \(2 attempts\)\n +Resume it: orch run release.yaml --resume -e x\n$/,
+      /^release: RUN on x, session 1\n1\/3 ✓ build +\d+s\n +notify: answered 503: closed; trying again in \d ms\n2\/3 ‖ publish +notify: answered 503: closed \(2 attempts\)\nerror: release: task 2 \(publish\) cannot continue now: notify: answered 503: closed \(2 attempts\)\n +Resume it: orch run release.yaml --resume -e x\n$/,
     );
 
     const plain = await run(repository);
@@ -66,7 +66,7 @@ describe('orch run with effects', () => {
     const again = await run(repository, ['--resume']);
     expect(again.status).toBe(0);
     expect(again.stderr).toMatch(
-      /^release: RUN on x, session 2\n1\/3 – build: done before\nnotify of publish is still to be done\n2\/3 ✓ publish +\d+s\n3\/3 ✓ last +\d+s\n$/,
+      /^release: RUN on x, session 2\n1\/3 – build: already done\neffect notify of publish is not done yet\n2\/3 ✓ publish +\d+s\n3\/3 ✓ last +\d+s\n$/,
     );
     expect(readText(repository.folder, 'tags')).toBe('tagged\n');
     expect(readText(repository.folder, 'built')).toBe('built\n');
@@ -97,7 +97,7 @@ describe('orch run with effects', () => {
     const asked = await run(repository, ['--resume']);
     expect(asked.status).toBe(3);
     expect(asked.stderr).toMatch(
-      /is blocked: notify: it was tried as [0-9a-f]{16}, and is [0-9a-f]{16} now\. Send it as it is now: --replan notify\. Send it as it was planned: --as-planned notify\. If it was done: --done notify\n/,
+      /is blocked: notify: it was tried as [0-9a-f]{16}, and is now [0-9a-f]{16}\. Send it as it is now: --replan notify\. Send it as planned: --as-planned notify\. If it was done: --done notify\n/,
     );
     expect(
       server.received.map(({ method }) => method),
@@ -132,9 +132,7 @@ describe('orch run with effects', () => {
     expect(refused.stderr).toContain('--take-over');
     const taken = await run(repository, ['--resume', '--take-over'], other);
     expect(taken.status).toBe(3);
-    expect(taken.stderr).toContain(
-      'tag: another clone may have done it, and it has no check that could tell',
-    );
+    expect(taken.stderr).toContain('tag: another clone may have done it, and it has no check to find out');
     expect(server.applied).toEqual(['/notify']);
     expect(new Set(server.received.map(({ key }) => key)).size).toBe(1);
     // The run is this clone's by now, and what the other one may have done is as unknown as before.

@@ -88,9 +88,9 @@ tasks:
       dry.stdout.replace(/touch .*? done/g, 'WAIT').replace(/touch.*?exit 1; sleep 0.05;/g, ''),
     ).toContain('3/5   c  true  (after a)\n');
     expect(dry.stdout).toContain('  1/5   a  Build it  touch');
-    expect(dry.stdout).toContain('  4/5   d  true  (not beside c: both work on src/x)\n');
+    expect(dry.stdout).toContain('  4/5   d  true  (not in parallel with c: both change src/x)\n');
     expect(dry.stdout).toContain(
-      '  e: without needs, each waits for the task before it; needs: [] starts at once\n',
+      '  e: without needs, each waits for the task before it (to start at once: needs: [])\n',
     );
     const { plan } = orchJson<{ plan: { tasks: { id: string; waits: unknown[] }[] } }>(repository, [
       ...['run', 'plan.yaml', '--jobs', '4', '--dry-run'],
@@ -109,6 +109,6 @@ tasks:
     );
     const refused = runOrch(repository, ['run', 'plan.yaml']);
     expect(refused.status).toBe(2);
-    expect(refused.stderr).toContain('depends_on is another word for needs; allowed: one of them');
+    expect(refused.stderr).toContain('depends_on means the same as needs; allowed: one of them');
   });
 });

@@ -1,11 +1,12 @@
 import { cpSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import type { RunFile } from '../../src/checkpoint/document/run-files.ts';
 import { mergeHistory } from '../../src/checkpoint/merge.ts';
-import type { RunFile } from '../../src/checkpoint/run-files.ts';
 import { parseOid, parseWriterId } from '../../src/ids.ts';
 import type { Orch } from '../../src/orch.ts';
-import { record, type Target } from '../../src/session/record.ts';
+import type { RunningSession } from '../../src/record/ports.ts';
+import { record } from '../../src/record/record.ts';
 import type { Fact } from '../../src/state/facts.ts';
 import { engines, repositoryAt } from '../support/checkpoints.ts';
 import { loseObject } from '../support/damage.ts';
@@ -16,7 +17,11 @@ import { epic, withOrch } from '../support/store.ts';
 const ref = 'refs/orchestration/epics/e';
 const folder = '.orchestration/checkpoints/e/artifacts';
 
-function runFact({ session }: Target, run: string, more: Partial<Extract<Fact, { kind: 'run' }>> = {}): Fact {
+function runFact(
+  { session }: RunningSession,
+  run: string,
+  more: Partial<Extract<Fact, { kind: 'run' }>> = {},
+): Fact {
   const head = {
     plan: 'release',
     digest: 'plan-digest',
@@ -43,7 +48,7 @@ function effectFact(run: string, id: string, status: 'planned' | 'acknowledged')
 }
 
 /** Records facts, with a checkpoint. */
-function save(orch: Orch, target: Target, facts: readonly Fact[], runFiles: readonly RunFile[] = []) {
+function save(orch: Orch, target: RunningSession, facts: readonly Fact[], runFiles: readonly RunFile[] = []) {
   return record(orch, target, facts, { trigger: 'task', reason: null, runFiles });
 }
 
@@ -207,9 +212,9 @@ describe.each(engines)('what runs keep in the tree, with the %s engine', (engine
     one.git('fetch', '--quiet', two.folder, `${ref}:refs/theirs`);
     two.git('fetch', '--quiet', one.folder, `${ref}:refs/theirs`);
     for (const clone of [one, two]) {
-      await withOrch({ cwd: clone.folder, engine }, async ({ git }) => {
+      await withOrch({ cwd: clone.folder, engine }, async (orch) => {
         const theirs = parseOid(clone.git('rev-parse', 'refs/theirs'));
-        merged.push((await mergeHistory(git, epic, theirs)).tip);
+        merged.push((await mergeHistory(orch, epic, theirs)).tip);
       });
       expect(listKept(clone)).toEqual([
         'run-aaaa/files/dist/app.js',

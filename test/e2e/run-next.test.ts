@@ -13,7 +13,7 @@ function nextOf(repository: TestRepository, cwd = repository.folder): string | u
 }
 
 describe('orch status, of a run that did not come to its end', () => {
-  it('names the command that goes on with it, from where the user stands', async () => {
+  it('names the command that resumes it, relative to the current folder', async () => {
     const repository = makePlanned(release);
     mkdirSync(join(repository.folder, 'sub'));
     const slow = await startSlow(repository);
@@ -28,7 +28,7 @@ describe('orch status, of a run that did not come to its end', () => {
     expect(nextOf(repository)).toBeUndefined();
   });
 
-  it('also where it was stopped with a signal, and a name that the shell would read otherwise', () => {
+  it('even after a signal, and with a file name that needs quoting', () => {
     const repository = makePlanned('');
     repository.write("it's mine.yaml", 'name: p\ntasks:\n  - { id: a, run: "kill -INT $PPID; sleep 60" }\n');
     const stopped = runOrch(repository, ['run', "it's mine.yaml", '-e', 'e']);
@@ -38,7 +38,7 @@ describe('orch status, of a run that did not come to its end', () => {
     expect(nextOf(repository)).toBe(command);
   });
 
-  it('with more money, where that is what it stopped for', () => {
+  it('with more money, if it stopped at the budget', () => {
     const spend = callOrch('record cost 2');
     const repository = makePlanned(`name: p\ntasks:\n  - { id: a, run: "${spend} && sleep 60" }\n`);
     const stopped = runOrch(repository, ['run', 'plan.yaml', '-e', 'e', '--budget', '1']);
@@ -47,11 +47,11 @@ describe('orch status, of a run that did not come to its end', () => {
     const again = runOrch(repository, ['run', 'plan.yaml', '-e', 'e', '--resume']);
     expect(again.status).toBe(4);
     expect(again.stderr, 'orch resume would begin another session').not.toContain('orch resume');
-    expect(again.stderr).toContain('Give it more: the same command with --budget +10\n');
+    expect(again.stderr).toContain('Raise the budget: the same command with --budget +10\n');
   });
 });
 
-it('a run that is paused from another shell is gone on with by orch run', async () => {
+it('a run that was paused from another shell is resumed by orch run', async () => {
   const repository = makePlanned(release);
   const { runner } = await startSlow(repository);
   const paused = runOrch(repository, ['session', 'pause', '-e', 'e']);
@@ -59,31 +59,33 @@ it('a run that is paused from another shell is gone on with by orch run', async 
   expect(await runner.ended).toBe(75);
 });
 
-it('a task that runs a plan on its own epic is not told to end the run it is in', () => {
+it('a task that runs a plan on its own epic gets no hint to end its own run', () => {
   const repository = makePlanned(
     `name: outer\ntasks:\n  - { id: a, run: "${callOrch('run inner.yaml')}" }\n`,
   );
   repository.write('inner.yaml', 'tasks:\n  - { id: b, run: "true" }\n');
   const outer = runOrch(repository, ['run', 'plan.yaml', '-e', 'e']);
   expect(outer.status).toBe(3);
-  expect(outer.stderr).toContain('This call is a part of it. Give its run an epic of its own with --epic');
+  expect(outer.stderr).toContain(
+    'This command is part of that session. Give the run its own epic with --epic',
+  );
   expect(outer.stderr).not.toContain('session pause');
 });
 
-it('going on behind a step, it says which effects are not done again', () => {
+it('continuing after a step, it reports which effects are not repeated', () => {
   const repository = makePlanned(
     'name: p\ntasks:\n  - { id: a, run: "true" }\n  - { id: b, run: "true", effects: [{ id: send, run: echo x >> sent }] }\n',
   );
-  expect(runOrch(repository, ['run', 'plan.yaml', '-e', 'e']).stderr).not.toContain('done before');
+  expect(runOrch(repository, ['run', 'plan.yaml', '-e', 'e']).stderr).not.toContain('already done');
   const step = runOrch(repository, ['run', 'plan.yaml', '-e', 'e', '--resume-step', '1']);
   expect(step.status).toBe(0);
-  expect(step.stderr).toContain('effect send of b was done before: it is not done again\n');
+  expect(step.stderr).toContain('effect send of b is already done and will not be repeated\n');
   expect(readText(repository.folder, 'sent')).toBe('x\n');
 });
 
-it('I7: no task begins after the one that used the budget up', () => {
+it('I7: no task starts after the one that used up the budget', () => {
   const spend = callOrch('record cost 2 -q');
-  // Whether it comes to its end before it is stopped, nobody knows: it is run again where it did not.
+  // It may or may not finish before it is stopped; if it does not, it runs again.
   const repository = makePlanned(
     `name: p\ntasks:\n  - { id: a, run: "${spend} || true" }\n  - { id: b, run: echo b >> $RAN }\n`,
   );
@@ -95,7 +97,7 @@ it('I7: no task begins after the one that used the budget up', () => {
   expect(readRan(repository)).toEqual(['b']);
 });
 
-it('a task that fails because the money is gone is no failure of the plan: with more it goes on', () => {
+it('a task that fails at the budget does not fail the plan: with more money it continues', () => {
   const repository = makePlanned(`name: p
 tasks:
   - { id: a, run: "${callOrch('record cost 2 -q')}" }
@@ -125,7 +127,7 @@ it('two plans of one name are not taken for one another; one that was moved is s
     const refused = run('two', ...args);
     expect(refused.status).toBe(2);
     expect(refused.stderr).toContain(
-      'error: the newest run of deploy is one of one/deploy.yaml, a plan of the same name\n',
+      'error: the newest run of deploy belongs to one/deploy.yaml, another plan with the same name\n',
     );
   }
   renameSync(join(repository.folder, 'one/deploy.yaml'), join(repository.folder, 'three/deploy.yaml'));
@@ -136,7 +138,7 @@ it('two plans of one name are not taken for one another; one that was moved is s
   expect(readRan(repository)).toEqual(['one', 'two']);
 });
 
-it('a step that is one task’s number and another’s id is asked about', () => {
+it('a step that is one task’s number and another’s id is refused as ambiguous', () => {
   const repository = makePlanned(
     'tasks: [{ id: 2, run: "true" }, { id: b, run: "true" }, { id: 3, run: "true" }]\n',
   );
@@ -144,7 +146,7 @@ it('a step that is one task’s number and another’s id is asked about', () =>
   expect(run().status).toBe(0);
   const unclear = run('--resume-step', '2');
   expect(unclear.status).toBe(2);
-  expect(unclear.stderr).toContain('2 is the id of task 1, and task 2 is b: which is meant?');
+  expect(unclear.stderr).toContain('2 is ambiguous: it is the id of task 1, and task number 2 is b');
   for (const step of ['1', 'b', '3']) expect(run('--resume-step', step).status).toBe(0);
   for (const step of ['0', '4', '-1', '']) {
     const refused = run('--resume-step', step);
@@ -153,7 +155,7 @@ it('a step that is one task’s number and another’s id is asked about', () =>
   }
 });
 
-it('a warning says the time of day', () => {
+it('a warning has the time of day', () => {
   const repository = makePlanned(
     `name: p\ntasks:\n  - { id: a, run: "${callOrch('record cost 0.9 -q')}" }\n  - { id: b, run: sleep 0.01 }\n`,
   );

@@ -52,8 +52,8 @@ describe('what an effect was planned to send', () => {
     const asked = run(repository, '--resume');
     expect(asked.status).toBe(3);
     expect(asked.stderr).toContain('effect note was changed before it was tried: it is sent as it is now\n');
-    expect(asked.stderr).toContain(`mail: it was tried as ${mail?.digest}, and is `);
-    expect(asked.stderr).toContain('Send it as it was planned: --as-planned mail.');
+    expect(asked.stderr).toContain(`mail: it was tried as ${mail?.digest}, and is now `);
+    expect(asked.stderr).toContain('Send it as planned: --as-planned mail.');
     expect(readRan(repository), 'nothing was sent, and its task does not run again').toEqual(['run']);
     const sent = run(repository, '--resume', '--as-planned', 'mail');
     expect(sent.status).toBe(0);
@@ -85,7 +85,7 @@ describe('what an effect was planned to send', () => {
     const refused = run(repository, '--resume', '--as-planned', 'mail');
     expect(refused.status).toBe(3);
     expect(refused.stderr).toContain(
-      'mail: it was planned by another clone. To send it as it was planned, put the plan back as it was.',
+      'mail: another clone planned it. To send it as planned, change the plan back to what it was.',
     );
     expect(readRan(repository)).toEqual(['run']);
   });
@@ -129,14 +129,14 @@ tasks:
       expect(kept).not.toContain(word);
     repository.write('plan.yaml', plan('second'));
     expect(start('--resume', '--as-planned', 'mail').stderr).toContain(
-      'mail: something that looks like a secret was taken out of what was kept of it. To send it as it was planned, put the plan back as it was.',
+      'mail: its payload was recorded without something that looks like a secret. To send it as planned, change the plan back to what it was.',
     );
   });
 
   it.each([
-    [['--replan', 'mail'], '--replan says what becomes of an effect of an earlier run'],
+    [['--replan', 'mail'], '--replan is about effects of an earlier run'],
     [['--resume', '--replan', 'mial'], 'p has no effect "mial"; did you mean mail?'],
-    [['--resume', '--replan', 'mail', '--done', 'mail'], 'two things are to become of effect mail'],
+    [['--resume', '--replan', 'mail', '--done', 'mail'], 'effect mail is named twice'],
   ])('refuses %j', (args, message) => {
     const repository = makeClosed();
     const refused = run(repository, ...args);
@@ -180,7 +180,7 @@ it('--resume --dry-run shows what is left, and does nothing', () => {
   expect(readRan(repository)).toEqual(['run']);
   expect(run(repository, '--resume').status).toBe(0);
   expect(run(repository, '--resume', '--dry-run').stdout).toBe(
-    'p: its last run has succeeded; nothing is left to do\n',
+    'p: its last run succeeded; nothing left to do\n',
   );
 });
 
@@ -198,7 +198,7 @@ describe('--require-green', () => {
       runOrch(repository, ['run', 'plan.yaml', '--require-green'], { env: { ...env, ORCH_TRUST: '1' } });
     const red = start();
     expect(red.status).toBe(3);
-    expect(red.stderr).toContain('the gates are red: ready; nothing was begun\n');
+    expect(red.stderr).toContain('the gates are red: ready; nothing was started\n');
     expect(readRan(repository)).toEqual([]);
     repository.write('ready', '');
     expect(start().status).toBe(0);

@@ -14,7 +14,7 @@ async function startSlowAgain(repository: TestRepository) {
 }
 
 describe('a run that was killed', () => {
-  it('is not started over by accident; --resume goes on with it', async () => {
+  it('is not started over by accident; --resume continues it', async () => {
     const repository = makePlanned(release);
     const slow = await startSlow(repository);
     await kill(slow);
@@ -27,7 +27,7 @@ describe('a run that was killed', () => {
     letGo(repository);
     const resumed = run(repository, '--resume');
     expect(resumed.status).toBe(0);
-    expect(resumed.stderr).toContain('1/4 – lint, 2/4 – build: done before\n');
+    expect(resumed.stderr).toContain('1/4 – lint, 2/4 – build: already done\n');
     expect(tasksOf(repository)).toEqual(['lint', 'build', 'slow', 'slow', 'publish']);
     // What was done before is not what the second session did.
     expect(repository.git('log', '--format=%s', 'refs/orchestration/epics/e')).toMatch(
@@ -35,10 +35,10 @@ describe('a run that was killed', () => {
     );
     const again = run(repository, '--resume');
     expect(again).toMatchObject({ status: 0 });
-    expect(again.stdout).toMatch(/^release: run-\w+ has succeeded already; nothing is left to do\n$/);
+    expect(again.stdout).toMatch(/^release: run-\w+ has already succeeded; nothing left to do\n$/);
   });
 
-  it('leaves nothing running behind once it is resumed', async () => {
+  it('leaves no old processes running once it is resumed', async () => {
     const repository = makePlanned(
       release.replace('until test -e $RAN.go; do', 'test -e $RAN.go || while :; do'),
     );
@@ -68,7 +68,7 @@ describe('a run that was killed', () => {
     expect(tasksOf(repository)).toEqual(['lint', 'build', 'on', 'slow', 'slow', 'publish']);
   });
 
-  it('runs again what made an artifact that is gone, and what needs it, and says so', async () => {
+  it('reruns the task of a missing artifact and the tasks that need it, and reports that', async () => {
     const repository = makePlanned(release);
     await kill(await startSlow(repository));
     const kept = repository.git('ls-tree', '-r', '--name-only', 'refs/orchestration/epics/e');
@@ -76,15 +76,15 @@ describe('a run that was killed', () => {
     repository.write('app.js', 'changed\n');
     letGo(repository);
     const resumed = run(repository, '--resume');
-    expect(resumed.stderr).toContain('app.js is changed: build runs again\n');
-    expect(resumed.stderr).toContain('1/4 – lint: done before\n');
+    expect(resumed.stderr).toContain('app.js is changed, so build runs again\n');
+    expect(resumed.stderr).toContain('1/4 – lint: already done\n');
     expect(tasksOf(repository)).toEqual(['lint', 'build', 'slow', 'build', 'slow', 'publish']);
     expect(repository.git('ls-tree', '-r', '--name-only', 'refs/orchestration/epics/e')).not.toContain(
       'files/',
     );
   });
 
-  it('counts what several made one after the other, as the last of them left it', async () => {
+  it('accepts an artifact that several tasks made, as the last one left it', async () => {
     const repository = makePlanned(
       release.replace(
         '  - { id: slow',
@@ -102,7 +102,7 @@ describe('a run that was killed', () => {
     expect(readText(repository.folder, 'app.js')).toBe('built\nsigned\n');
   });
 
-  it('counts what is unchanged in a plan that was edited, and says what is not', async () => {
+  it('keeps unchanged tasks of an edited plan, and reports the others', async () => {
     const repository = makePlanned(release);
     await kill(await startSlow(repository));
     const edited = release
@@ -113,9 +113,9 @@ describe('a run that was killed', () => {
     const resumed = run(repository, '--resume');
     expect(resumed.status).toBe(0);
     for (const line of [
-      'lint was changed in the plan: it runs again',
-      'build needs lint: it runs again',
-      'more, publish: new in the plan, or not begun yet',
+      'lint changed in the plan, so it runs again',
+      'build needs lint, so it runs again',
+      'more, publish: new in the plan, or not started yet',
     ])
       expect(resumed.stderr).toContain(`${line}\n`);
     expect(tasksOf(repository).slice(3)).toEqual(['lint2', 'build', 'slow', 'more', 'publish']);

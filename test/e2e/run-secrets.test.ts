@@ -19,7 +19,7 @@ it('I8: what a task prints or makes is kept without its secrets: log, output, re
   });
   expect(ran.status).toBe(3);
   expect(ran.stderr).toContain('the token is ');
-  const [, log = ''] = /all it printed: (.*)\n/.exec(ran.stderr) ?? [];
+  const [, log = ''] = /full output: (.*)\n/.exec(ran.stderr) ?? [];
   expect(readFileSync(log, 'utf8')).toContain('the token is ');
   const { runs }: { runs: RunDocument['run'][] } = JSON.parse(
     runOrch(repository, ['run', '--list', '--json'], { env }).stdout,

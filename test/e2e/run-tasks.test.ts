@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, statSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { type RunEvent, runPlan } from '../../src/index.ts';
-import { parsePlan } from '../../src/plan/parse.ts';
+import { parsePlan } from '../../src/plan/parse-plan.ts';
 import { makeRepositoryWithCommit, type TestRepository } from '../support/repository.ts';
 import { isAlive, readWhenThere, waitUntil } from '../support/supervised.ts';
 
@@ -55,7 +55,7 @@ describe('a task', () => {
     ['{ id: t, run: exit 7 }', 'exit status 7'],
     ['{ id: t, run: "kill -9 $$" }', 'ended by SIGKILL'],
     ['{ id: t, run: [no-such-program-here] }', 'could not be started: no-such-program-here: not found'],
-    ['{ id: t, run: "true", artifacts: [dist/app.js] }', 'its artifact dist/app.js is not there'],
+    ['{ id: t, run: "true", artifacts: [dist/app.js] }', 'its artifact dist/app.js does not exist'],
     ['{ id: t, run: mkdir dist, artifacts: [dist] }', 'its artifact dist is not a file'],
     ['{ id: t, run: "true", artifacts: [out/x] }', 'its artifact out/x is a link out of the repository'],
   ])('%s fails, and says why', async (task, reason) => {

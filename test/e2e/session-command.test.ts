@@ -103,7 +103,7 @@ describe('a session around a command', () => {
     const refused: [args: string[], words: string][] = [
       [['--', 'no-such-program'], 'no-such-program cannot be run: it is not on the PATH'],
       [['--', './no-such-file'], './no-such-file cannot be run: there is no such file'],
-      [['--', './README'], './README cannot be run: it may not be executed'],
+      [['--', './README'], './README cannot be run: it is not executable'],
       [['--', './.git'], './.git cannot be run: it is not a file'],
       [['--result', 'README/r.json', '--', 'true'], '--result README/r.json: README is not a folder'],
       [['--result', 'none/r.json', '--', 'true'], '--result none/r.json: there is no folder none'],
@@ -128,7 +128,7 @@ describe('a session around a command', () => {
     const broken = runOrch(repository, ['start', '-e', 'b', '--', agent]);
     expect(broken.status).toBe(2);
     expect(broken.stderr).toContain(
-      'agent could not be started: it, or the interpreter it names, is not there',
+      'agent could not be started: it, or the interpreter it names, does not exist',
     );
     expect(broken.stderr).not.toContain('a bug in orch');
     expect(statusOf(repository, 'b').session.status).toBe('failed');
@@ -168,7 +168,7 @@ describe('a session around a command', () => {
     repository.git('init', '--quiet', empty);
     const start = (cwd: string, env = {}) =>
       runOrch(repository, ['start', '-e', 'a', '--', 'sh', '-c', 'echo x'], { cwd, env });
-    const notKept = 'the files are not kept with the checkpoints';
+    const notKept = 'checkpoints do not include the files';
     expect(start(empty).status).toBe(0);
     const inBare = start(bare);
     expect(inBare).toMatchObject({ status: 0, stdout: 'x\n' });

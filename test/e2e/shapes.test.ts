@@ -157,10 +157,18 @@ describe('the JSON of', () => {
     };
     expect(read('status')).toEqual({ epics: [status], faults: [] });
     expect(read('session', 'status', '-e', 'x')).toEqual(status);
-    const logged = { ...checkpoint, figures: 'string', spentUsd: 'number' };
+    const logged = {
+      ...checkpoint,
+      figures: 'string',
+      spentUsd: 'number',
+      isAbandoned: 'boolean',
+      isCodeLost: 'boolean',
+    };
+    const told = { asked: [], result: 'null', commits: [] };
+    const seen = { fate: 'string', seenAt: 'string', reason: 'null', machine: 'null' };
     expect(read('log', 'x')).toEqual({
       epicId: 'string',
-      sessions: [{ ...ended, asked: [], result: 'null', commits: [] }],
+      sessions: [{ ...ended, ...told, ...seen }],
       checkpoints: [logged],
       total: 'number',
     });
@@ -177,6 +185,8 @@ describe('the JSON of', () => {
       byModel: [{ model: 'string', costUsd: 'number' }],
       burnPerHourUsd: 'null',
       lastsUntil: 'null',
+      unpriced: [],
+      raised: 'null',
     });
     expect(read('cost', 'report', '-e', 'x')).toEqual({
       epicId: 'string',
@@ -185,6 +195,7 @@ describe('the JSON of', () => {
       bySession: [{ sessionId: 'string', number: 'number', costUsd: 'number' }],
       byModel: [{ model: 'string', costUsd: 'number', ...usage }],
       budget,
+      burnPerHourUsd: 'null',
     });
     expect(read('brief', '-e', 'x')).toEqual({
       brief: 'string',

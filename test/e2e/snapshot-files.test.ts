@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync, readdirSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { readWorkTree } from '../../src/git/snapshot.ts';
+import { readWorkTree } from '../../src/git/snapshot/snapshot.ts';
 import { expectSound } from '../support/checkpoints.ts';
 import { makeRepositoryWithCommit, type TestRepository } from '../support/repository.ts';
 import { filesOf, ref, snapshot, treeByGit, withPorts } from '../support/snapshots.ts';

@@ -10,7 +10,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { readWorkTree, takeSnapshot, whyNoSnapshot } from '../../src/git/snapshot.ts';
+import { explainNoSnapshot, readWorkTree, takeSnapshot } from '../../src/git/snapshot/snapshot.ts';
 import { openOrch } from '../../src/orch.ts';
 import { expectSound, repositoryAt } from '../support/checkpoints.ts';
 import { makeRepository, makeRepositoryWithCommit, type TestRepository } from '../support/repository.ts';
@@ -140,10 +140,10 @@ describe('a snapshot', () => {
     });
     const plain = makeRepositoryWithCommit();
     const orch = await openOrch({ cwd: plain.folder, engine: 'isomorphic' });
-    expect(whyNoSnapshot(orch)).toMatch(/need the git program/);
+    expect(explainNoSnapshot(orch)).toMatch(/need the git program/);
     await expect(takeSnapshot(orch, request)).rejects.toMatchObject({ code: 'REPOSITORY_UNSUPPORTED' });
     orch.close();
-    await withPorts(plain.folder, async (ports) => expect(whyNoSnapshot(ports)).toBeNull());
+    await withPorts(plain.folder, async (ports) => expect(explainNoSnapshot(ports)).toBeNull());
   });
 
   it('has a tree by itself, for what is bound to one', async () => {

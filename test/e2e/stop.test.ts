@@ -58,7 +58,7 @@ describe.runIf(hasGroups)('a stop, where there are control groups', () => {
     const pid = await readEscaped(orphan);
     expect(await orch.ended).toBe(4);
     expect(isAlive(pid)).toBe(false);
-    expect(orch.stderr()).toMatch(/agent stopped \(SIG\w+\) with all it started; the code/);
+    expect(orch.stderr()).toMatch(/stopped agent and everything it started \(SIG\w+\)\. The code/);
   });
 
   it('I7: reaches a chain of processes, each of which forks and ends', async () => {
@@ -68,7 +68,7 @@ describe.runIf(hasGroups)('a stop, where there are control groups', () => {
     const agent = writeScript(repository, 'agent', begin, wait, spend, 'sleep 600');
     const orch = startSupervisor(repository, [...budget, agent]);
     expect(await orch.ended).toBe(4);
-    expect(orch.stderr()).toMatch(/stopped \(SIG\w+\) with all it started/);
+    expect(orch.stderr()).toMatch(/and everything it started \(SIG\w+\)/);
     const read = () => readFileSync(join(repository.home, 'generations'), 'utf8');
     const last = read();
     // A generation takes a few milliseconds; this takes a hundred.
@@ -134,7 +134,7 @@ describe.runIf(canHideGroups)('a stop, where there are no control groups', () =>
     expect(await ended).toBe(4);
     await waitUntil(() => said.includes('Review'));
     expect(isAlive(pid)).toBe(true);
-    expect(said).toMatch(/agent stopped \(SIG\w+\); the code/);
-    expect(said).toContain(`May come from it, and is still running: pid ${pid} (sleep 600)`);
+    expect(said).toMatch(/stopped agent \(SIG\w+\)\. The code/);
+    expect(said).toContain(`Still running, and possibly started by it: pid ${pid} (sleep 600)`);
   });
 });

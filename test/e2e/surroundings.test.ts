@@ -132,7 +132,7 @@ describe('what the environment says', () => {
     expect(reasonsOf(list(bare))).toEqual(['from a hook']);
   });
 
-  it('a node that compiles nothing, WebAssembly neither, writes what every other reads', () => {
+  it('a Node without a compiler writes what every other Node reads', () => {
     const repository = makeRepositoryWithCommit();
     const env = { NODE_OPTIONS: '--jitless' };
     create(repository, 'one');

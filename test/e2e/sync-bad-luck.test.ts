@@ -121,9 +121,9 @@ describe('a remote on which refs are not what they were', () => {
     for (const name of ['epics/X', 'epics/a/b', 'epics/con', 'snapshots/x/nobody'])
       hub.git('update-ref', `refs/orchestration/${name}`, tip);
     const { stderr, stdout, status } = runOrch(desk, ['sync']);
-    expect({ status, stdout }).toEqual({ status: 0, stdout: 'origin: nothing new on either side\n' });
+    expect({ status, stdout }).toEqual({ status: 0, stdout: 'origin: already up to date\n' });
     expect(stderr).toContain('skipped refs/orchestration/epics/X: it differs from x only by case');
-    expect(stderr).toContain('skipped refs/orchestration/epics/a/b: not a name orch gives');
+    expect(stderr).toContain('skipped refs/orchestration/epics/a/b: not a name that orch uses');
     expect(desk.git('for-each-ref', 'refs/orchestration/epics').split('\n')).toHaveLength(1);
   });
 });

@@ -160,7 +160,7 @@ describe('a server that will not', () => {
     await expect.poll(() => listRunning(String(port)).length, { timeout: 20_000 }).toBeGreaterThan(1);
     orch.signal('SIGINT');
     expect(await orch.ended).toBe(130);
-    expect(orch.stderr()).toContain('interrupted; nothing is lost');
+    expect(orch.stderr()).toContain('Interrupted; nothing is lost');
     await expect.poll(() => listRunning(String(port)), { timeout: 20_000 }).toEqual([]);
   });
 

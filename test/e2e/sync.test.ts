@@ -1,9 +1,9 @@
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
-import { bringSnapshot } from '../../src/checkpoint/arrive.ts';
 import { parseOid } from '../../src/ids.ts';
 import { deleteEpicCheckpoints, openOrch, saveCheckpoint, sync } from '../../src/index.ts';
+import { fetchSnapshot } from '../../src/sync/fetch-epic.ts';
 import { epicRef, expectSound, fail, list, reasonsOf, save, show } from '../support/checkpoints.ts';
 import { orchBin, orchJson, runOrch } from '../support/orch.ts';
 import { cloneOf, makeHub, syncIn } from '../support/remotes.ts';
@@ -148,7 +148,7 @@ describe('a sync', () => {
     chmodSync(join(bin, 'git'), 0o755);
     const env = { PATH: `${bin}:${process.env.PATH}` };
     const before = clone.git('for-each-ref');
-    expect(runOrch(clone, ['sync'], { env }).stdout).toBe('origin: nothing new on either side\n');
+    expect(runOrch(clone, ['sync'], { env }).stdout).toBe('origin: already up to date\n');
     const asked = readFileSync(join(bin, 'log'), 'utf8').trim().split('\n');
     const commands = asked.map(
       (line) => line.replace(/^(-c (core\.alternateRefsCommand=.*; f|\S+) )*/, '').split(' ')[0],
@@ -188,7 +188,7 @@ describe('a sync', () => {
     await save(laptop, ['two']);
     await syncIn(laptop);
     const { stdout } = runOrch(desk, ['sync']);
-    expect(stdout).toMatch(/^x +↓ 2 checkpoints +deleted here once; others went on with it$/m);
+    expect(stdout).toMatch(/^x +↓ 2 checkpoints +back from another clone, after it was deleted here$/m);
     expect(desk.git('rev-parse', epicRef)).toBe(laptop.git('rev-parse', epicRef));
   });
 
@@ -205,7 +205,7 @@ describe('a sync', () => {
       status: 0,
       stderr: 'x: 1 event not in a checkpoint yet, so not sent yet\n',
     });
-    expect(stdout).toMatch(/^x +↑ 2 checkpoints {2}↓ 1 checkpoint {2}joined$/m);
+    expect(stdout).toMatch(/^x +↑ 2 checkpoints {2}↓ 1 checkpoint {2}merged$/m);
     orchJson(laptop, ['record', 'note', 'after the join']);
     expect(orchJson(laptop, ['session', 'pause'])).toMatchObject({
       session: { id: session.id, status: 'paused' },
@@ -282,9 +282,9 @@ describe('resuming on another machine', () => {
     const orch = await openOrch({ cwd: desk.folder });
     try {
       expect(desk.tryGit('cat-file', '-e', snapshot).status).not.toBe(0);
-      expect(await bringSnapshot(orch, wanted, 'origin')).toBe(true);
+      expect(await fetchSnapshot(orch, wanted, 'origin')).toBe(true);
       expect(desk.git('show', `${snapshot}:new-file`)).toBe('made on the laptop');
-      expect(await bringSnapshot(orch, { ...wanted, commit: parseOid('0'.repeat(40)) }, 'origin')).toBe(
+      expect(await fetchSnapshot(orch, { ...wanted, commit: parseOid('0'.repeat(40)) }, 'origin')).toBe(
         false,
       );
     } finally {

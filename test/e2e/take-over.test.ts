@@ -51,11 +51,11 @@ describe('a session that another clone took over', () => {
     const without = runOrch(third, resume);
     expect(without.stderr).toContain(
       [
-        '      Session 1 and session 2 worked at the same time, each on its own code.',
-        '      The newest is ckpt 4 of session 1.',
-        '      Your files stay as they are: the code of ckpt 4 is not in this clone, or not all of it',
+        '      Session 1 and session 2 ran at the same time, each on its own code.',
+        '      The newest checkpoint is 4, from session 1.',
+        '      Your files stay as they are: the code of ckpt 4 is not, or not completely, in this clone',
         '      Run orch sync in the clone that saved it, then here. To get its code: orch restore 4 -e m',
-        '      Session 2 left ckpt 3: compare it with your files: orch diff 3 -e m',
+        '      Session 2 left checkpoint 3: compare it with your files: orch diff 3 -e m',
         '',
       ].join('\n'),
     );
@@ -66,10 +66,10 @@ describe('a session that another clone took over', () => {
     const own = runOrch(second, ['resume', '-e', 'm', '--', 'true']);
     expect(own.stderr).toContain(
       [
-        '      Session 1 and session 2 worked at the same time, each on its own code.',
-        '      The newest is ckpt 4 of session 1.',
-        '      Your files stay as they are, not as ckpt 4 has them (2 files). To get its code: orch restore 4 -e m',
-        '      Session 2 left ckpt 3: compare it with your files: orch diff 3 -e m',
+        '      Session 1 and session 2 ran at the same time, each on its own code.',
+        '      The newest checkpoint is 4, from session 1.',
+        '      Your files stay as they are and differ from checkpoint 4 (2 files). To get its code: orch restore 4 -e m',
+        '      Session 2 left checkpoint 3: compare it with your files: orch diff 3 -e m',
         '',
       ].join('\n'),
     );

@@ -2,7 +2,7 @@ import { chmodSync, copyFileSync, mkdirSync, readdirSync, writeFileSync } from '
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { parsePlan } from '../../src/plan/parse.ts';
+import { parsePlan } from '../../src/plan/parse-plan.ts';
 import { readText } from '../support/checkpoints.ts';
 import { type Behaviour, startEffectServer } from '../support/effect-server.ts';
 import { orchJson, runOrch } from '../support/orch.ts';
@@ -99,7 +99,7 @@ describe('the release template', () => {
 });
 
 describe('the agent template', () => {
-  it('lets the agent plan, work, and mend only what fails', () => {
+  it('lets the agent plan, work, and fix only what fails', () => {
     const repository = stage('agent.yaml');
     const programs = join(repository.home, 'programs');
     mkdirSync(programs);
@@ -117,7 +117,7 @@ describe('the agent template', () => {
       'plan succeeded',
       'work succeeded',
       'test succeeded',
-      'mend skipped',
+      'fix skipped',
     ]);
     expect(readText(repository.folder, 'said').split('\n').filter(Boolean)).toHaveLength(2);
   });

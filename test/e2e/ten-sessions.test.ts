@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { estimateTokens } from '../../src/checkpoint/brief/text.ts';
 import { makeAgent } from '../support/hooked-agent.ts';
 import { runOrch } from '../support/orch.ts';
 import { playTenSessions } from '../support/ten-sessions.ts';
+import { estimateTokens } from '../support/tokens.ts';
 
 /** What the next agent must know, and where: the label it stands below. */
 const must: readonly (readonly [label: string, text: string | RegExp])[] = [
@@ -70,7 +70,7 @@ describe('the brief after ten sessions', () => {
     const next = makeAgent(repository, '0000000a-1111-4222-8333-444444444444', env);
     const told = next.call('SessionStart', { source: 'startup' }).hookSpecificOutput.additionalContext;
     expect(told).toContain('> **Goal:** Add login with server sessions');
-    expect(told).toMatch(/not itself a request\.\n\norch records this session\. [^\n]*$/);
+    expect(told).toMatch(/not a request itself\.\n\norch records this session\. [^\n]*$/);
     expect(told.length).toBeLessThan(10_000);
     next.call('UserPromptSubmit', { prompt: 'finish the limiter now' });
 
@@ -101,6 +101,6 @@ describe('the brief after ten sessions', () => {
     const said = news.call('SessionStart', { source: 'resume' }).hookSpecificOutput.additionalContext;
     expect(said).toContain('**Decided:** lock for an hour');
     expect(said).not.toContain('Goal');
-    expect(said).toMatch(/outside of your conversation; the rest you know\.\n$/);
+    expect(said).toMatch(/outside your conversation; you know the rest\.\n$/);
   });
 });

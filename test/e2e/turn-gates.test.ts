@@ -1,12 +1,12 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { listTree } from '../../src/system/tree.ts';
-import { until } from '../agents/support/until.ts';
+import { listTree } from '../../src/system/process/process-tree.ts';
 import { startInBackground } from '../support/background.ts';
 import { makeAgent, wrote } from '../support/hooked-agent.ts';
 import { orchJson, runOrch } from '../support/orch.ts';
 import { makeRepositoryWithCommit, type TestRepository } from '../support/repository.ts';
+import { waitUntil } from '../support/supervised.ts';
 
 type Status = {
   session: { id: string; status: string };
@@ -34,7 +34,7 @@ function beginAgent(repository: TestRepository, env: Record<string, string> = { 
   /** What still runs for the session: the gates, and what started them. */
   const running = () => listTree({ pid: 0, startedAt: '' }, `ORCH_SESSION=${id}`);
   const waitForQuiet = () =>
-    until(
+    waitUntil(
       () => running().length === 0,
       () => JSON.stringify(running()),
     );
@@ -93,7 +93,7 @@ describe.runIf(process.platform === 'linux')('the gates after a turn', () => {
     const { call, running, waitForQuiet } = beginAgent(repository);
     const runs = () => linesOf(join(repository.home, 'runs')).length;
     call('Stop', { last_assistant_message: 'Done.' });
-    await until(
+    await waitUntil(
       () => runs() === 1,
       () => 'the gate never began',
     );
@@ -102,13 +102,13 @@ describe.runIf(process.platform === 'linux')('the gates after a turn', () => {
     call('Stop', { last_assistant_message: 'Done again.' });
     // The second looks, leaves its wish, and goes: only the first, and what it started, is left.
     const isLeft = () => running().some(({ pid }) => !before.has(pid) && !isSleep(pid));
-    await until(
+    await waitUntil(
       () => !isLeft(),
       () => JSON.stringify(running()),
     );
     expect(runs()).toBe(1);
     writeFileSync(join(repository.home, 'go'), '');
-    await until(
+    await waitUntil(
       () => gatesOf(repository) === 'red',
       () => JSON.stringify(statusOf(repository)),
     );
@@ -121,7 +121,7 @@ describe.runIf(process.platform === 'linux')('the gates after a turn', () => {
     const repository = makeGated({ run: 'echo "$$" > "$HOME/pid"; sleep 1000' });
     const { call, waitForQuiet } = beginAgent(repository);
     call('Stop', { last_assistant_message: 'Done.' });
-    await until(
+    await waitUntil(
       () => linesOf(join(repository.home, 'pid')).length === 1,
       () => 'the gate never began',
     );
@@ -137,7 +137,7 @@ describe.runIf(process.platform === 'linux')('the gates after a turn', () => {
     const repository = makeGated({ run: 'sleep 1000 & sleep 1000', timeout: '300ms' });
     const { call, waitForQuiet } = beginAgent(repository);
     call('Stop', { last_assistant_message: 'Done.' });
-    await until(
+    await waitUntil(
       () => gatesOf(repository) === 'red',
       () => JSON.stringify(statusOf(repository)),
     );
@@ -149,7 +149,7 @@ describe.runIf(process.platform === 'linux')('the gates after a turn', () => {
     const repository = makeGated({ run: 'test -e repaired', fix: 'touch repaired' });
     const { call, waitForQuiet } = beginAgent(repository);
     call('Stop', { last_assistant_message: 'Done.' });
-    await until(
+    await waitUntil(
       () => gatesOf(repository) === 'red',
       () => JSON.stringify(statusOf(repository)),
     );
@@ -162,7 +162,7 @@ describe.runIf(process.platform === 'linux')('the gates after a turn', () => {
     const { call, running, waitForQuiet } = beginAgent(repository);
     const runs = () => linesOf(join(repository.home, 'runs')).length;
     call('Stop', { last_assistant_message: 'Done.' });
-    await until(
+    await waitUntil(
       () => runs() === 1,
       () => 'the gate never began',
     );
@@ -170,7 +170,7 @@ describe.runIf(process.platform === 'linux')('the gates after a turn', () => {
     await waitForQuiet();
     writeFileSync(join(repository.home, 'go'), '');
     call('Stop', { last_assistant_message: 'Again.' });
-    await until(
+    await waitUntil(
       () => gatesOf(repository) === 'green',
       () => JSON.stringify(statusOf(repository)),
     );
@@ -184,12 +184,12 @@ it.runIf(process.platform === 'linux')(
     const repository = makeGated({ run: 'echo ran >> "$HOME/runs"; exec sleep 1000' });
     const { call, running, waitForQuiet } = beginAgent(repository);
     call('Stop', { last_assistant_message: 'Done.' });
-    await until(
+    await waitUntil(
       () => linesOf(join(repository.home, 'runs')).length === 1,
       () => 'the gate never began',
     );
     for (const { pid } of running()) if (!isSleep(pid)) process.kill(pid, 'SIGKILL');
-    await until(
+    await waitUntil(
       () => running().every(({ pid }) => isSleep(pid)),
       () => JSON.stringify(running()),
     );

@@ -54,7 +54,7 @@ it('a snapshot that expired, or was not fetched, is said and is no damage; a bro
     ['its snapshot has expired', 'its snapshot has expired'],
   ]);
   expect(runOrch(repository, ['checkpoint', 'verify']).stdout).toBe(
-    '✓ 3 checkpoints read, all as they were written\n  2 checkpoints: its snapshot has expired\n',
+    '✓ 3 checkpoints read, none damaged\n  2 checkpoints: its snapshot has expired\n',
   );
 
   const left = repository.git('for-each-ref', '--format=%(objectname)', 'refs/orchestration/snapshots');

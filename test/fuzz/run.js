@@ -3,7 +3,6 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
-import { assembleDigest } from '../../bin/digest.mjs';
 import { readPrices } from '../../bin/prices.mjs';
 
 const root = join(import.meta.dirname, '..', '..');
@@ -22,7 +21,6 @@ await build({
   define: {
     __ORCH_VERSION__: JSON.stringify('0.0.0-fuzz'),
     __ORCH_PRICES__: JSON.stringify(readPrices(root)),
-    __ORCH_DIGEST__: JSON.stringify(await assembleDigest(root)),
   },
   logLevel: 'warning',
 });

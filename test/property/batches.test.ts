@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { parseSpec } from '../../src/integration/spec.ts';
-import { chooseTasks } from '../../src/plan/batch-choice.ts';
-import { markTasks } from '../../src/plan/batch-evidence.ts';
-import type { Situation } from '../../src/plan/batch-situation.ts';
-import { findPosition, layOutBatches } from '../../src/plan/batches.ts';
-import { shareFiles } from '../../src/plan/files.ts';
+import { chooseTasks, findPosition, layOutBatches } from '../../src/spec/batches.ts';
+import { markTasks } from '../../src/spec/evidence.ts';
+import { parseSpec } from '../../src/spec/read-spec.ts';
+import type { Situation } from '../../src/spec/situation.ts';
+
+import { shareFiles } from '../support/files.ts';
 
 /** Tasks that depend on earlier ones only, in either file, written down in any order. */
 const graphs = fc
@@ -107,7 +107,7 @@ it('a task whose dependencies are open is refused, and one that is done is done'
       expect(chooseTasks(after, new Set(), [first.id])).toEqual({ newly: [], already: [first.id] });
       for (const { task, waitsFor } of situation.position.blocked)
         expect(() => chooseTasks(situation, new Set(), [task.id])).toThrow(
-          `${task.id} depends on ${waitsFor.join(', ')}, not completed yet`,
+          `${task.id} depends on ${waitsFor.join(', ')}, which is not completed`,
         );
     }),
     { numRuns: 50 },

@@ -4,11 +4,13 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import type { GitEngine } from '../../src/git/engine.ts';
 import type { Orch } from '../../src/orch.ts';
-import { placeFor, recordIn } from '../../src/session/here.ts';
+import { findDestination } from '../../src/record/which/which-session.ts';
+import { recordTo } from '../../src/session/calls.ts';
 import type { Fact } from '../../src/state/facts.ts';
 import { hasEnded } from '../../src/state/transition.ts';
-import { type Disk, realDisk } from '../../src/system/files.ts';
+import { type Disk, realDisk } from '../../src/system/disk.ts';
 import { makeClone } from '../support/clones.ts';
+import { runs } from '../support/depth.ts';
 import { makeFolder } from '../support/repository.ts';
 import { notesIn, readHistory, sumOf, withoutTree } from '../support/sessions.ts';
 import { cost, epic, note } from '../support/store.ts';
@@ -64,7 +66,12 @@ it.each([true, false])(
             if (orch === undefined) return;
             const fact = micros === null ? note(`n${moment}-${index}`) : cost(micros);
             const ask = isAsked ? { trigger: 'manual' as const, reason: null } : null;
-            const { events } = await recordIn(orch, placeFor(orch, epic, withoutTree, null), [fact], ask);
+            const { events } = await recordTo(
+              orch,
+              findDestination(orch, epic, withoutTree, null),
+              [fact],
+              ask,
+            );
             expect(events.map((event) => event.fact)).toContainEqual(fact);
             expect(events.filter((event) => event.fact.kind === fact.kind)).toHaveLength(1);
             recorded.push(fact);
@@ -82,7 +89,7 @@ it.each([true, false])(
         // Those that begin at one moment, with no lock, cannot know of each other.
         expect(Object.keys(sessions).length).toBeLessThanOrEqual(isLocked ? 1 : 3);
       }),
-      { numRuns: Number(process.env.PROPERTY_RUNS ?? 25) },
+      { numRuns: runs(25) },
     );
   },
   120_000,

@@ -1,15 +1,27 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { parseEpicId, parseOid, parseSessionId } from '../../src/ids.ts';
-import type { Fate } from '../../src/session/fate.ts';
-import { planCleanup, type Retention, retentionFloor } from '../../src/upkeep/cleanup-plan.ts';
-import type { EpicFacts, Thing } from '../../src/upkeep/cleanup-types.ts';
+import type { SessionCondition } from '../../src/record/sessions.ts';
+import {
+  type CleanupItem,
+  type EpicFacts,
+  planCleanup,
+  type Retention,
+  retentionFloor,
+} from '../../src/upkeep/cleanup/plan-cleanup.ts';
 
 const now = 1_800_000_000_000;
 const oid = parseOid('1'.repeat(40));
 const epics = ['a', 'b'].map(parseEpicId);
 const sessions = ['sess-aaaa', 'sess-bbbb', 'sess-cccc', 'sess-dddd'].map(parseSessionId);
-const fates: readonly Fate[] = ['running', 'interrupted', 'elsewhere', 'paused', 'completed', 'failed'];
+const fates: readonly SessionCondition[] = [
+  'running',
+  'interrupted',
+  'elsewhere',
+  'paused',
+  'completed',
+  'failed',
+];
 
 const time = fc.integer({ min: 0, max: 100 * 24 }).map((hours) => now - hours * 3_600_000);
 const keptFor = fc.option(fc.integer({ min: 0, max: 60 }).map((days) => days * 86_400_000));
@@ -24,7 +36,9 @@ const epicFacts: fc.Arbitrary<EpicFacts> = fc.record({
   tip: fc.constant(oid),
   problem: fc.option(fc.constant('it is damaged'), { freq: 5 }),
   sessions: fc
-    .array(fc.tuple(fc.constantFrom(...sessions), fc.record({ fate: fc.constantFrom(...fates), at: time })))
+    .array(
+      fc.tuple(fc.constantFrom(...sessions), fc.record({ condition: fc.constantFrom(...fates), at: time })),
+    )
     .map((entries) => new Map(entries)),
   isComplete: fc.boolean(),
   pending: fc.nat(1),
@@ -34,7 +48,7 @@ const epicFacts: fc.Arbitrary<EpicFacts> = fc.record({
 });
 
 const file = time.map((at) => ({ path: '/x', mark: 'm', bytes: 1, at }));
-const thing: fc.Arbitrary<Thing> = fc.oneof(
+const item: fc.Arbitrary<CleanupItem> = fc.oneof(
   fc
     .record({ epic: fc.constantFrom(...epics), session: fc.constantFrom(...sessions), at: time })
     .map((of) => ({
@@ -59,14 +73,14 @@ it('whatever the settings say: nothing that is open, green, newest or of the las
   fc.assert(
     fc.property(
       fc.tuple(epicFacts, epicFacts),
-      fc.uniqueArray(thing, { selector: (one) => JSON.stringify(one), maxLength: 12 }),
+      fc.uniqueArray(item, { selector: (one) => JSON.stringify(one), maxLength: 12 }),
       retention,
-      ([a, b], things, rules) => {
+      ([a, b], items, rules) => {
         const known = new Map(epics.map((epic, at) => [epic, at === 0 ? a : b] as const));
-        const facts = { epics: known, things };
+        const facts = { epics: known, items };
         const judged = planCleanup(facts, rules, now);
-        expect(judged.map((one) => one.thing)).toEqual(things);
-        const removed = judged.filter(({ isRemoved }) => isRemoved).map((one) => one.thing);
+        expect(judged.map((one) => one.item)).toEqual(items);
+        const removed = judged.filter(({ isRemoved }) => isRemoved).map((one) => one.item);
         for (const gone of removed) {
           if ('at' in gone && gone.kind === 'trash')
             expect(now - gone.at).toBeGreaterThanOrEqual(retentionFloor);
@@ -75,18 +89,16 @@ it('whatever the settings say: nothing that is open, green, newest or of the las
           const session = epic?.sessions.get(gone.session);
           expect(epic?.problem).toBe(null);
           expect([epic?.green, epic?.latest]).not.toContain(gone.session);
-          expect(['running', 'interrupted', 'elsewhere']).not.toContain(session?.fate);
+          expect(['running', 'interrupted', 'elsewhere']).not.toContain(session?.condition);
           expect(now - (session?.at ?? gone.at)).toBeGreaterThanOrEqual(retentionFloor);
-          const others = things.filter((one) => one.kind === 'snapshots' && one.epic === gone.epic);
+          const others = items.filter((one) => one.kind === 'snapshots' && one.epic === gone.epic);
           expect(
             others.some((one) => one.kind === 'snapshots' && one.at > gone.at && !removed.includes(one)),
           ).toBe(true);
         }
         // What is left after it is left again: the second run has nothing to do but what the trash sets free.
-        const left = things.filter((one) => !removed.includes(one));
-        const again = planCleanup({ ...facts, things: left }, rules, now).filter(
-          ({ isRemoved }) => isRemoved,
-        );
+        const left = items.filter((one) => !removed.includes(one));
+        const again = planCleanup({ ...facts, items: left }, rules, now).filter(({ isRemoved }) => isRemoved);
         expect(again).toEqual([]);
       },
     ),

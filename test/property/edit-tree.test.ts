@@ -1,12 +1,12 @@
 import { execFileSync } from 'node:child_process';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { editTree } from '../../src/git/edit-tree.ts';
+import { editTree } from '../../src/git/objects/tree-object.ts';
 import { parseOid } from '../../src/ids.ts';
 import { cleanEnvironment, makeRepositoryWithCommit, type TestRepository } from '../support/repository.ts';
 import { withPorts } from '../support/snapshots.ts';
 
-// Names that sort otherwise as folders than as files, and bytes that are no text.
+// Names that sort differently as folders and as files, and bytes that are not text.
 const names = ['a', 'a.b', 'a0', 'a-', 'b', '\xff\xfe', 'é'];
 const path = fc
   .array(fc.constantFrom(...names), { minLength: 1, maxLength: 3 })
@@ -14,7 +14,7 @@ const path = fc
 
 type Files = ReadonlyMap<string, string>;
 
-/** The tree git makes of files; in an index of its own. */
+/** Has git make a tree from files, in a separate index. */
 function treeOf({ folder, home }: TestRepository, files: Files): string {
   const env = cleanEnvironment(home, { GIT_INDEX_FILE: `${home}/scratch-index` });
   const input = [...files].map(([at, oid]) => `100644 ${oid} 0\t${at}\0`).join('');

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { OrchError } from '../../src/errors.ts';
-import { type EffectFact, planEffects } from '../../src/plan/effects.ts';
-import { type EffectsOutcome, performEffects } from '../../src/plan/perform.ts';
-import type { Effect } from '../../src/plan/types.ts';
+import { type EffectsOutcome, performEffects } from '../../src/plan/effects/perform.ts';
+import { type EffectFact, planEffects } from '../../src/plan/effects/plan-effects.ts';
+import type { Effect } from '../../src/plan/plan.ts';
 import { realClock, realRandom } from '../../src/system/clock.ts';
 
 /** What befalls the next thing that happens; the process may die before it and after it. */
@@ -52,7 +52,7 @@ function makeWorld(ids: readonly string[], isChecked: boolean, future: readonly 
       const perform = (key: string) => happen(() => applied.push({ id, key }));
       const isDone = async (key: string) => applied.some((one) => one.key === key);
       const check = isChecked ? ({ kind: 'function', isDone } as const) : null;
-      return { id, deed: { kind: 'function', perform }, check, digest: id };
+      return { id, action: { kind: 'function', perform }, check, digest: id };
     });
     const carried = Object.fromEntries(disk.map((fact) => [fact.id, fact]));
     const { planned } = planEffects([{ id: 'publish', effects }], 'run-aaaa', {
@@ -69,7 +69,7 @@ function makeWorld(ids: readonly string[], isChecked: boolean, future: readonly 
           env: {},
           signal: new AbortController().signal,
           onOutput: () => {},
-          say: () => {},
+          onNote: () => {},
           record: write,
         },
         { env: {}, timeout: null, effectRetry: { attempts: 2, backoff: 0 } },

@@ -2,10 +2,10 @@ import { cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { formatDocument, sealDocument } from '../../src/checkpoint/document.ts';
-import { formatMessage } from '../../src/checkpoint/message.ts';
-import { readCommitAndDocument } from '../../src/checkpoint/read.ts';
-import { documentName, epicFolder, epicRef } from '../../src/checkpoint/tree.ts';
+import { formatDocument, sealDocument } from '../../src/checkpoint/document/document.ts';
+import { formatMessage } from '../../src/checkpoint/document/message.ts';
+import { documentName, epicFolder, epicRef } from '../../src/checkpoint/document/names-in-git.ts';
+import { readCommitAndDocument } from '../../src/checkpoint/read-base.ts';
 import {
   compactRow,
   isAhead,
@@ -18,11 +18,11 @@ import {
   usedBy,
   withTotals,
 } from '../../src/cost/ledger.ts';
-import { append } from '../../src/git/append.ts';
+import { append } from '../../src/git/objects/append-commits.ts';
 import { makeCheckpointId } from '../../src/ids.ts';
-import { readView } from '../../src/session/context.ts';
-import { saveByHand } from '../../src/session/here.ts';
-import { journalFolder, listJournals } from '../../src/session/journal.ts';
+import { journalFolder, listJournals } from '../../src/journal/read.ts';
+import { readView } from '../../src/record/view.ts';
+import { saveByHand } from '../../src/session/calls.ts';
 import { canonicalJson } from '../../src/state/canonical.ts';
 import type { State } from '../../src/state/lists.ts';
 import { type Clone, fetchAndMerge, makeClone } from '../support/clones.ts';

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { presetRedactor } from '../../src/redact.ts';
-import { openRedactedStream } from '../../src/session/redacted-stream.ts';
+import { openRedactedStream } from '../../src/redact/redacted-stream.ts';
+import { presetRedactor } from '../../src/redact/redactor.ts';
 import { anySecret, makeSecrets, oneOfEach, wholeLines } from '../support/secrets.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));

@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { OrchError } from '../../src/errors.ts';
-import { type Carried, type EffectFact, planRunEffects } from '../../src/plan/effects.ts';
-import { shortDigestOf } from '../../src/plan/parse.ts';
-import { performEffects } from '../../src/plan/perform.ts';
-import type { EffectChoice } from '../../src/plan/replan.ts';
-import type { Effect } from '../../src/plan/types.ts';
+import { performEffects } from '../../src/plan/effects/perform.ts';
+import { type EarlierEffects, type EffectFact, planRunEffects } from '../../src/plan/effects/plan-effects.ts';
+import type { EffectChoice } from '../../src/plan/effects/replan.ts';
+import { shortDigestOf } from '../../src/plan/parse-plan.ts';
+import type { Effect } from '../../src/plan/plan.ts';
 import { realClock, realRandom } from '../../src/system/clock.ts';
 
 /** One process that works on the run: whose it is, what the plan has by then, what the user says, and when it dies. */
@@ -56,12 +56,12 @@ function makeWorld() {
       };
       return {
         id,
-        deed: { kind: 'function', content, perform },
+        action: { kind: 'function', content, perform },
         check: null,
         digest: shortDigestOf(content),
       };
     });
-    const carried: Carried = {
+    const carried: EarlierEffects = {
       effects: Object.fromEntries(disk),
       isElsewhere: last !== null && last !== writer,
       isOwn: () => true,
@@ -78,7 +78,7 @@ function makeWorld() {
         env: {},
         signal: new AbortController().signal,
         onOutput: () => {},
-        say: () => {},
+        onNote: () => {},
         record: async (fact) => happen(() => write(fact)),
       },
       { env: {}, timeout: null, effectRetry: { attempts: 1, backoff: 0 } },

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { restoreCheckpoint, undoRestore } from '../../src/index.ts';
 import { expectSound, save } from '../support/checkpoints.ts';
+import { runs } from '../support/depth.ts';
 import { makeRepositoryWithCommit } from '../support/repository.ts';
 import { checkOutByGit, lookAtFiles, lookAtGit } from '../support/restored.ts';
 import { filesOf, snapshot as takeSnapshot } from '../support/snapshots.ts';
@@ -51,6 +52,6 @@ it('I1: a restore gives the files as git would, leaves the rest alone, and its u
       }
       expectSound(repository);
     }),
-    { numRuns: Number(process.env.RESTORE_RUNS ?? 15), endOnFailure: true },
+    { numRuns: runs(6), endOnFailure: true },
   );
 }, 600_000);

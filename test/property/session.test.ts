@@ -1,20 +1,22 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { epicRef } from '../../src/checkpoint/document/names-in-git.ts';
 import { decide } from '../../src/checkpoint/policy.ts';
-import { epicRef } from '../../src/checkpoint/tree.ts';
 import { totalUsage } from '../../src/cost/ledger.ts';
 import { hasCode } from '../../src/errors.ts';
-import { readView } from '../../src/session/context.ts';
-import { saveByHand } from '../../src/session/here.ts';
+import { removeLive } from '../../src/journal/live.ts';
+import type { RunningSession } from '../../src/record/ports.ts';
+import { record } from '../../src/record/record.ts';
+import { readView } from '../../src/record/view.ts';
+import { saveByHand } from '../../src/session/calls.ts';
 import { endSession } from '../../src/session/lifecycle.ts';
-import { removeLive } from '../../src/session/live.ts';
-import { record, type Target } from '../../src/session/record.ts';
 import { recoverInterrupted } from '../../src/session/recover.ts';
 import { budgetOf } from '../../src/state/current.ts';
 import type { Fact } from '../../src/state/facts.ts';
 import type { State } from '../../src/state/lists.ts';
 import { hasEnded } from '../../src/state/transition.ts';
 import { type Clone, fetchAndMerge, makeClone } from '../support/clones.ts';
+import { runs } from '../support/depth.ts';
 import { goOn, readHistory, sumOf, withoutTree } from '../support/sessions.ts';
 import { cost, epic, note } from '../support/store.ts';
 
@@ -55,7 +57,7 @@ function levelOf(state: State): 'ok' | 'warning' | 'exceeded' {
 
 /** A clone, and who works there. */
 class Worker {
-  target: Target | null = null;
+  target: RunningSession | null = null;
   number = 0;
   readonly recorded: Fact[] = [];
   readonly clone: Clone;
@@ -167,6 +169,6 @@ it('I3 I4 I6 I7: any interleaving of sessions, crashes and merges keeps the laws
       );
       for (const { status } of Object.values(sessions)) expect(hasEnded(status)).toBe(true);
     }),
-    { numRuns: Number(process.env.PROPERTY_RUNS ?? 25) },
+    { numRuns: runs(25) },
   );
 });

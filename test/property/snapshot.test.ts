@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { expectSound } from '../support/checkpoints.ts';
+import { runs } from '../support/depth.ts';
 import { makeRepositoryWithCommit } from '../support/repository.ts';
 import { look, snapshot, treeByGit } from '../support/snapshots.ts';
 import { perform, step } from '../support/steps.ts';
@@ -17,6 +18,6 @@ it('I1: whatever was done, a snapshot is what `git add --all` makes of the folde
       expect(tree).toBe(byGit);
       expectSound(repository);
     }),
-    { numRuns: 60, endOnFailure: true },
+    { numRuns: runs(20), endOnFailure: true },
   );
 });

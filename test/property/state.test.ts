@@ -103,7 +103,7 @@ describe('fold', () => {
     );
   });
 
-  it('goes on right from any point where it was saved', () => {
+  it('continues correctly from any saved point', () => {
     fc.assert(
       fc.property(journals, turns, fc.nat({ max: 30 }), (groups, order, length) => {
         const events = interleave(groups, order);
@@ -137,7 +137,7 @@ describe('fold', () => {
     );
   });
 
-  it('keeps what a fact of a later version says out of the state, and counts it', () => {
+  it('counts a fact of a later version without putting it into the state', () => {
     const [first] = fc.sample(journals, { numRuns: 1, seed: 1 })[0]?.[0] ?? [];
     if (first === undefined) throw new Error('no event was generated');
     const strange = { ...first, fact: { kind: 'from_the_future' } } as unknown as typeof first;
@@ -148,7 +148,7 @@ describe('fold', () => {
 });
 
 describe('the ledger', () => {
-  it('summed up says the same money, and wins over what it was made from', () => {
+  it('compacted holds the same money, and replaces the rows it was made from', () => {
     fc.assert(
       fc.property(state, fc.boolean(), (found, all) => {
         for (const { value } of Object.values(found.ledger)) {

@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { epicRef, trashPrefix } from '../../src/checkpoint/document/names-in-git.ts';
 import { mergeHistory } from '../../src/checkpoint/merge.ts';
-import { readCommitAndDocument } from '../../src/checkpoint/read.ts';
-import { epicRef, trashPrefix } from '../../src/checkpoint/tree.ts';
+import { readCommitAndDocument } from '../../src/checkpoint/read-base.ts';
+import { saveAndTrashEpic } from '../../src/epic/epics.ts';
 import { listCheckpoints, loadLatestCheckpoint, verifyCheckpoints } from '../../src/index.ts';
-import { deleteEpic } from '../../src/session/delete.ts';
-import { saveByHand } from '../../src/session/here.ts';
+import { saveByHand } from '../../src/session/calls.ts';
 import { canonicalJson } from '../../src/state/canonical.ts';
 import { type Clone, fetchAndMerge, makeClone } from '../support/clones.ts';
 import { cost, epic, note } from '../support/store.ts';
@@ -84,8 +84,8 @@ describe('any history of saves and merges on three clones', () => {
         repository.objects.set(oid, object);
     if (!before[0] || !before[1]) throw new Error('nothing was saved');
     const [left, right] = [
-      await mergeHistory(a.orch.git, epic, before[1]),
-      await mergeHistory(b.orch.git, epic, before[0]),
+      await mergeHistory(a.orch, epic, before[1]),
+      await mergeHistory(b.orch, epic, before[0]),
     ];
     expect(left).toEqual(right);
     expect(left.how).toBe('merged');
@@ -94,7 +94,7 @@ describe('any history of saves and merges on three clones', () => {
     expect(document.seq).toBe(3);
     expect(canonicalJson(document.state.notes)).toMatch(/one.*three.*two/);
     // Containment is a fast-forward, and nothing to do the other way.
-    expect((await mergeHistory(a.orch.git, epic, before[0])).how).toBe('contained');
+    expect((await mergeHistory(a.orch, epic, before[0])).how).toBe('contained');
   });
 });
 
@@ -106,11 +106,11 @@ describe('deleting an epic', () => {
     await save('one');
     await save('two');
     const tip = repository.refs.get(epicRef(epic));
-    const trash = await deleteEpic(orch, epic);
+    const trash = await saveAndTrashEpic(orch, epic);
     expect(trash?.startsWith(`${trashPrefix}${epic}/`)).toBe(true);
     expect(repository.refs.get(trash ?? '')).toBe(tip);
     expect(await orch.git.readRef(epicRef(epic))).toBeNull();
-    expect(await deleteEpic(orch, epic)).toBeNull();
+    expect(await saveAndTrashEpic(orch, epic)).toBeNull();
     await save('new');
     const latest = await loadLatestCheckpoint(epic, orch);
     expect(latest?.document).toMatchObject({ seq: 1, costUsd: 0.000005 });

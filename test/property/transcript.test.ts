@@ -3,12 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { makeMeters, reconcile } from '../../src/cost/meters.ts';
+import { makeMeters, reconcileMeters } from '../../src/agents/transcript/meters.ts';
+import { readTranscript, type TranscriptReading, unread } from '../../src/agents/transcript/transcript.ts';
+import { loadCached, storeCached } from '../../src/agents/transcript/transcript-cache.ts';
 import { addTokens, noTokens, type Tokens } from '../../src/cost/tokens.ts';
-import { readTranscript, type TranscriptReading, unread } from '../../src/integration/transcript.ts';
-import { loadCached, storeCached } from '../../src/integration/transcript-cache.ts';
 import { realRandom } from '../../src/system/clock.ts';
-import { realDisk } from '../../src/system/files.ts';
+import { realDisk } from '../../src/system/disk.ts';
 import {
   foreignLines,
   formatAccount,
@@ -111,7 +111,7 @@ const tokensOf = ({ counted }: TranscriptReading): Expected =>
   Object.fromEntries(Object.entries(counted).map(([model, { tokens }]) => [model, tokens]));
 
 const moneyOf = ({ counted, accounts }: TranscriptReading): number =>
-  Object.values(reconcile(makeMeters(counted, {}), accounts, {}).meters).reduce(
+  Object.values(reconcileMeters(makeMeters(counted, {}), accounts, {})).reduce(
     (sum, { micros }) => sum + micros,
     0,
   );
@@ -176,7 +176,7 @@ describe('any interleaving of appends and reads', () => {
             appendFileSync(path, text.subarray(at, at + size));
             const loaded = loadCached(cache);
             const { state, reading } = readTranscript(loaded?.state ?? unread, [path], window);
-            expect(await storeCached(realDisk, cache, { state, lost: {} }, loaded, realRandom)).toBe(true);
+            await storeCached({ disk: realDisk, random: realRandom }, cache, { state, lost: {} });
             expect(loadCached(cache)?.state).toEqual(state);
             for (const recent of Object.values(state.messages.recent))
               expect(recent.length).toBeLessThanOrEqual(2 * window);

@@ -2,9 +2,10 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { listUndos } from '../../src/git/undo.ts';
+import { listUndos } from '../../src/git/worktree/undo-refs.ts';
 import { openOrch, type RestoreResult, restoreCheckpoint, undoRestore } from '../../src/index.ts';
 import { expectSound, save } from '../support/checkpoints.ts';
+import { runs } from '../support/depth.ts';
 import { interrupt } from '../support/interrupted.ts';
 import { makeRepositoryWithCommit, type TestRepository } from '../support/repository.ts';
 import { lookAtFiles } from '../support/restored.ts';
@@ -136,6 +137,6 @@ it('I2: whatever is edited, restored, killed and undone, no bytes that were on d
       }
       expectSound(repository);
     }),
-    { numRuns: Number(process.env.UNDO_RUNS ?? 12), endOnFailure: true },
+    { numRuns: runs(5), endOnFailure: true },
   );
 }, 600_000);

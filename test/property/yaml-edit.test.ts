@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { setYamlValues } from '../../src/integration/yaml-edit.ts';
+import { setYamlValues } from '../../src/config/yaml/yaml-edit.ts';
 
 const keys = ['latest_checkpoint_id', 'fill_percentage', 'tier', 'checkpoint_timestamp'] as const;
 const word = fc.stringMatching(/^[a-z][a-z0-9]{0,6}$/);

@@ -2,8 +2,8 @@ import { spawnSync } from 'node:child_process';
 import { appendFileSync, existsSync, mkdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
-import { unlessCalm } from '../../src/integration/calm-line.ts';
-import { quoteForShell } from '../../src/integration/orch-command.ts';
+import { wrapToolHook } from '../../src/agents/claude/tool-hook-line.ts';
+import { quoteForShell } from '../../src/text.ts';
 import { processOfItsOwn } from './hooked-agent.ts';
 import { orchBin } from './orch.ts';
 import { cleanEnvironment, type TestRepository } from './repository.ts';
@@ -37,7 +37,7 @@ export function makeCalmAgent(repository: TestRepository, id = 'conversation-1',
       hook_event_name: event,
       ...fields,
     };
-    const ran = spawnSync(shell, ['-c', event.includes('ToolUse') ? unlessCalm(plain) : plain], {
+    const ran = spawnSync(shell, ['-c', event.includes('ToolUse') ? wrapToolHook(plain) : plain], {
       cwd: folder,
       env: cleanEnvironment(repository.home, {
         ...agent,

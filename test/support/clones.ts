@@ -1,15 +1,15 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { epicRef } from '../../src/checkpoint/document/names-in-git.ts';
 import { mergeHistory } from '../../src/checkpoint/merge.ts';
-import { epicRef } from '../../src/checkpoint/tree.ts';
-import { defaultConfig } from '../../src/config.ts';
+import { defaultConfig } from '../../src/config/load.ts';
 import { parseWriterId } from '../../src/ids.ts';
+import { defaultSettings } from '../../src/journal/session-settings.ts';
+import { readOwnRows } from '../../src/journal/writer.ts';
 import type { Orch } from '../../src/orch.ts';
-import { presetRedactor } from '../../src/redact.ts';
-import { defaultSettings } from '../../src/session/settings.ts';
-import { readOwnRows } from '../../src/session/writer.ts';
+import { presetRedactor } from '../../src/redact/redactor.ts';
 import { realClock, realRandom } from '../../src/system/clock.ts';
-import { realDisk } from '../../src/system/files.ts';
+import { realDisk } from '../../src/system/disk.ts';
 import { type MemoryRepository, makeMemoryRepository, openMemoryEngine } from './memory-engine.ts';
 import { makeFolder } from './repository.ts';
 import { epic } from './store.ts';
@@ -64,6 +64,6 @@ export async function fetchAndMerge(from: Clone, to: Clone): Promise<void> {
   const theirs = from.repository.refs.get(epicRef(epic));
   if (theirs === undefined || from === to) return;
   for (const [oid, object] of from.repository.objects) to.repository.objects.set(oid, object);
-  const { setBack } = await mergeHistory(to.orch.git, epic, theirs, await to.orch.readOwnRows(epic));
+  const { setBack } = await mergeHistory(to.orch, epic, theirs, await to.orch.readOwnRows(epic));
   if (setBack.length > 0) await to.orch.renewWriter();
 }

@@ -1,5 +1,5 @@
 import type { GitEngine } from '../../src/git/engine.ts';
-import { type Disk, realDisk } from '../../src/system/files.ts';
+import { type Disk, realDisk } from '../../src/system/disk.ts';
 
 /** What the operation at which a process dies throws, and every one after it: dead processes write nothing. */
 export class Died extends Error {

@@ -1,6 +1,6 @@
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import { afterEach } from 'vitest';
+import { afterTest } from './cleanup.ts';
 
 /** What the server does with a request. It has applied it, unless it says `refused` or answers with an error. */
 export type Behaviour =
@@ -33,12 +33,6 @@ export type EffectServer = {
   /** How often each key came. */
   countOf(key: string): number;
 };
-
-const open: (() => Promise<void>)[] = [];
-
-afterEach(async () => {
-  for (const close of open.splice(0)) await close();
-});
 
 /** A web server on loopback that honours idempotency keys, and behaves as it is told; `nth` counts a path's requests. */
 export async function startEffectServer(
@@ -88,7 +82,7 @@ export async function startEffectServer(
     socket.on('close', () => sockets.delete(socket));
   });
   await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
-  open.push(async () => {
+  afterTest(async () => {
     for (const socket of sockets) socket.destroy();
     await new Promise((closed) => server.close(closed));
   });

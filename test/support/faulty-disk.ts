@@ -1,4 +1,4 @@
-import { type Disk, realDisk } from '../../src/system/files.ts';
+import { type Disk, realDisk } from '../../src/system/disk.ts';
 
 /** What a disk does wrong: an error of a system call, or a write that takes only a part. */
 export type Fault =

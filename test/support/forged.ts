@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
-import { formatDocument, sealDocument } from '../../src/checkpoint/document.ts';
-import { formatMessage } from '../../src/checkpoint/message.ts';
-import { documentName, epicRef } from '../../src/checkpoint/tree.ts';
+import { formatDocument, sealDocument } from '../../src/checkpoint/document/document.ts';
+import { formatMessage } from '../../src/checkpoint/document/message.ts';
+import { documentName, epicRef } from '../../src/checkpoint/document/names-in-git.ts';
 import { parseEpicId } from '../../src/ids.ts';
 import type { Json } from '../../src/types.ts';
 import { cleanEnvironment, type TestRepository } from './repository.ts';

@@ -1,4 +1,4 @@
-import { type Disk, realDisk } from '../../src/system/files.ts';
+import { type Disk, realDisk } from '../../src/system/disk.ts';
 
 /** A disk on which, from its n-th write on, there is no space; it may still take a part of that one. */
 export function makeFullDisk(at: number, takesPart: boolean): Disk & { isFull(): boolean } {

@@ -1,20 +1,15 @@
 import { spawn } from 'node:child_process';
 import { appendFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, expect } from 'vitest';
+import { expect } from 'vitest';
+import { afterTest } from './cleanup.ts';
 import { runOrch } from './orch.ts';
 import type { TestRepository } from './repository.ts';
-
-const agents: ReturnType<typeof spawn>[] = [];
-
-afterEach(() => {
-  for (const agent of agents.splice(0)) agent.kill('SIGKILL');
-});
 
 /** An agent that is not this process: a person who raises its budget must not be found below it. */
 export function processOfItsOwn(): { CLAUDE_PID: string } {
   const agent = spawn('sleep', ['120'], { stdio: 'ignore' });
-  agents.push(agent);
+  afterTest(() => agent.kill('SIGKILL'));
   return { CLAUDE_PID: String(agent.pid) };
 }
 

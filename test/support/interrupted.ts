@@ -1,8 +1,8 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { GitEngine } from '../../src/git/engine.ts';
-import { diffTrees } from '../../src/git/tree-diff.ts';
-import { listUndos, undoPrefix } from '../../src/git/undo.ts';
+import { diffTrees } from '../../src/git/worktree/tree-diff.ts';
+import { listUndos, undoPrefix } from '../../src/git/worktree/undo-refs.ts';
 import { type Orch, openOrch } from '../../src/index.ts';
 import { Died } from './crash-disk.ts';
 import type { TestRepository } from './repository.ts';

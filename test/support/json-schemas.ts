@@ -1,9 +1,9 @@
 import * as z from 'zod/mini';
-import { documentShape } from '../../src/checkpoint/shape.ts';
-import { configShape } from '../../src/config/shape.ts';
-import { planShape } from '../../src/plan/shape.ts';
-import { runPart } from '../../src/state/shape.ts';
-import { whatTakes } from '../../src/yaml-taken.ts';
+import { documentShape } from '../../src/checkpoint/document/document-shape.ts';
+import { configShape } from '../../src/config/config-shape.ts';
+import { findAccepted } from '../../src/config/yaml/yaml-values.ts';
+import { planShape } from '../../src/plan/plan-shape.ts';
+import { runPart } from '../../src/state/state-shape.ts';
 
 type Schema = z.core.JSONSchema.BaseSchema;
 
@@ -18,14 +18,14 @@ function convert(shape: z.core.$ZodType): Schema {
     override: ({ zodSchema, jsonSchema }) => {
       // A default stands there as it is meant, not as it is written.
       delete jsonSchema.default;
-      const taken = whatTakes(zodSchema);
+      const taken = findAccepted(zodSchema);
       if (taken !== null) replace(jsonSchema, describe(taken));
     },
   });
   return schema;
 }
 
-function describe(taken: NonNullable<ReturnType<typeof whatTakes>>): Schema {
+function describe(taken: NonNullable<ReturnType<typeof findAccepted>>): Schema {
   switch (taken.kind) {
     case 'value':
       return { description: taken.allowed, ...taken.json };
@@ -52,7 +52,7 @@ function describe(taken: NonNullable<ReturnType<typeof whatTakes>>): Schema {
 }
 
 function mayBeNothing(shape: z.core.$ZodType | undefined): boolean {
-  const taken = shape && whatTakes(shape);
+  const taken = shape && findAccepted(shape);
   return taken?.kind === 'mapping' && taken.orNothing;
 }
 

@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { createControlGroup } from '../../src/system/control-group.ts';
+import { createControlGroup } from '../../src/system/process/control-group.ts';
 import { orchBin, type Ran } from './orch.ts';
 import { cleanEnvironment, type TestRepository } from './repository.ts';
 

@@ -1,21 +1,15 @@
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
-import { afterEach } from 'vitest';
+import { afterTest } from './cleanup.ts';
 import { orchBin, type Ran, runOrch } from './orch.ts';
 import { cleanEnvironment, type TestRepository } from './repository.ts';
-
-const open: Client[] = [];
-
-afterEach(async () => {
-  await Promise.all(open.splice(0).map((client) => client.close()));
-});
 
 type Options = { readonly cwd?: string; readonly env?: Record<string, string> };
 
 /** A real client of the protocol, connected to `orch mcp` in a repository. */
 export async function openMcp(repository: TestRepository, { cwd, env }: Options = {}) {
   const client = new Client({ name: 'test', version: '1' });
-  open.push(client);
+  afterTest(() => client.close());
   const transport = new StdioClientTransport({
     command: process.execPath,
     args: [orchBin, 'mcp'],

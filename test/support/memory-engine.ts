@@ -1,4 +1,3 @@
-import { parseCommit } from '../../src/git/commit.ts';
 import {
   damaged,
   type GitEngine,
@@ -7,8 +6,9 @@ import {
   type RefUpdate,
   refConflict,
 } from '../../src/git/engine.ts';
-import { hashObject } from '../../src/git/objects.ts';
-import { isInHistory, takeFirst, walkByDate } from '../../src/git/walk.ts';
+import { parseCommit } from '../../src/git/objects/commit-object.ts';
+import { hashObject } from '../../src/git/objects/loose-objects.ts';
+import { isInHistory, takeFirst, walkByDate } from '../../src/git/objects/walk-history.ts';
 import type { Oid } from '../../src/types.ts';
 
 export type MemoryRepository = {
@@ -53,12 +53,12 @@ export function openMemoryEngine(repository: MemoryRepository): GitEngine {
         else refs.set(ref, to);
       }
     },
-    keepObjects: async () => {},
-    bringBackObjects: async () => [],
-    releaseObjects: async () => {},
-    setAside: () => {},
+    ensureObjects: async () => {},
+    restorePrunedObjects: async () => [],
+    releaseHeldObjects: async () => {},
+    moveDamagedObject: () => {},
     estimateLoose: () => 0,
-    tidy: async () => {},
+    packLooseObjects: async () => {},
     close: () => {},
   };
 }

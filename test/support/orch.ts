@@ -1,5 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import { canBeHosted, runHosted } from './hosted.ts';
 import { cleanEnvironment, type TestRepository } from './repository.ts';
 
 /** The built program, as a user runs it. `npm test` builds it first. */
@@ -11,10 +12,14 @@ type Options = { readonly cwd?: string; readonly env?: Record<string, string>; r
 
 /** Runs `orch` in a repository, in a cleared environment, to its end. */
 export function runOrch(repository: TestRepository, args: readonly string[], options: Options = {}): Ran {
+  const cwd = options.cwd ?? repository.folder;
+  const env = cleanEnvironment(repository.home, options.env);
+  if (canBeHosted(args, options)) return runHosted({ args, cwd, env });
+  const input = options.input ?? '';
   const { status, stdout, stderr } = spawnSync(process.execPath, [orchBin, ...args], {
-    cwd: options.cwd ?? repository.folder,
-    env: cleanEnvironment(repository.home, options.env),
-    input: options.input ?? '',
+    cwd,
+    env,
+    input,
     encoding: 'utf8',
   });
   return { status, stdout, stderr };

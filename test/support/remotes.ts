@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import {
   type AddressInfo,
@@ -7,21 +7,11 @@ import {
   type Server as TcpServer,
 } from 'node:net';
 import { dirname, join } from 'node:path';
-import { afterEach, vi } from 'vitest';
+import { vi } from 'vitest';
 import { sync } from '../../src/index.ts';
 import { repositoryAt } from './checkpoints.ts';
+import { afterTest } from './cleanup.ts';
 import { cleanEnvironment, makeRepositoryWithCommit, type TestRepository } from './repository.ts';
-
-const daemons: ChildProcess[] = [];
-const servers: (Server | TcpServer)[] = [];
-
-afterEach(async () => {
-  for (const { pid } of daemons.splice(0)) if (pid) process.kill(-pid, 'SIGKILL');
-  for (const server of servers.splice(0)) {
-    if ('closeAllConnections' in server) server.closeAllConnections();
-    server.close();
-  }
-});
 
 /** A repository that clones share, with one commit of the user's on main, and where it is. */
 export type Hub = TestRepository & { readonly url: string };
@@ -53,7 +43,7 @@ export async function serveDaemon(hub: TestRepository, ...options: string[]): Pr
   // In a group of its own: what it starts for a connection ends with it.
   const env = cleanEnvironment(hub.home);
   const child = spawn('git', [...args, ...base], { env, stdio: 'ignore', detached: true });
-  daemons.push(child);
+  afterTest(() => child.pid && process.kill(-child.pid, 'SIGKILL'));
   await vi.waitFor(() => tryToConnect(port), { timeout: 20_000, interval: 20 });
   return `git://127.0.0.1:${port}/repository`;
 }
@@ -84,7 +74,10 @@ export async function serveSilence(): Promise<number> {
 }
 
 function listen(server: Server | TcpServer): Promise<number> {
-  servers.push(server);
+  afterTest(() => {
+    if ('closeAllConnections' in server) server.closeAllConnections();
+    server.close();
+  });
   return new Promise((resolve) => {
     server.listen(0, '127.0.0.1', () => resolve((server.address() as AddressInfo).port)); // as above
   });

@@ -2,7 +2,7 @@
 // Bundled by the test: FOLDER COUNT NAME
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { takeSnapshot } from '../../src/git/snapshot.ts';
+import { takeSnapshot } from '../../src/git/snapshot/snapshot.ts';
 import { parseEpicId, parseSessionId } from '../../src/ids.ts';
 import { openOrch } from '../../src/orch.ts';
 

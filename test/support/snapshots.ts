@@ -1,7 +1,12 @@
 import { execFileSync } from 'node:child_process';
 import { lstatSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Snapshot, type SnapshotPorts, snapshotRef, takeSnapshot } from '../../src/git/snapshot.ts';
+import {
+  type Snapshot,
+  type SnapshotPorts,
+  snapshotRef,
+  takeSnapshot,
+} from '../../src/git/snapshot/snapshot.ts';
 import { parseEpicId, parseSessionId } from '../../src/ids.ts';
 import { openOrch } from '../../src/orch.ts';
 import { cleanEnvironment, makeFolder, type TestRepository } from './repository.ts';

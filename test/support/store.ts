@@ -1,12 +1,12 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { noUsage } from '../../src/cost/ledger.ts';
-import { readPath } from '../../src/git/read.ts';
+import { readPath } from '../../src/git/objects/read-objects.ts';
 import { parseEpicId, parseWriterId } from '../../src/ids.ts';
 import { listCheckpoints, loadCheckpoint, verifyCheckpoints } from '../../src/index.ts';
+import { defaultSettings } from '../../src/journal/session-settings.ts';
 import { type Orch, type OrchOptions, openOrch } from '../../src/orch.ts';
-import { saveByHand } from '../../src/session/here.ts';
-import { defaultSettings } from '../../src/session/settings.ts';
+import { saveByHand } from '../../src/session/calls.ts';
 import type { Event, Fact } from '../../src/state/facts.ts';
 import type { Clock } from '../../src/system/clock.ts';
 

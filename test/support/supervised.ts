@@ -1,14 +1,9 @@
 import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, expect, vi } from 'vitest';
+import { expect, vi } from 'vitest';
+import { afterTest } from './cleanup.ts';
 import { orchBin, orchJson, startOrch } from './orch.ts';
 import type { TestRepository } from './repository.ts';
-
-const running: ReturnType<typeof startOrch>[] = [];
-
-afterEach(() => {
-  for (const child of running.splice(0)) if (child.exitCode === null) child.kill('SIGKILL');
-});
 
 /** An `orch` that works on a session. */
 export type Supervisor = {
@@ -27,7 +22,7 @@ export function startSupervisor(
   options: { readonly cwd?: string; readonly env?: Record<string, string> } = {},
 ): Supervisor {
   const child = startOrch(repository, args, options);
-  running.push(child);
+  afterTest(() => child.exitCode === null && child.kill('SIGKILL'));
   let [stdout, stderr] = ['', ''];
   child.stdout.on('data', (chunk) => {
     stdout += chunk;
@@ -55,9 +50,10 @@ export async function killWithGuard({ pid, signal }: Supervisor): Promise<void> 
   await waitUntil(() => !isAlive(pid));
 }
 
-/** Waits until something is so, at the most for a while. */
-export function waitUntil(check: () => unknown, timeout = 20_000): Promise<unknown> {
-  return vi.waitFor(() => expect(check()).toBeTruthy(), { timeout, interval: 25 });
+/** Waits until something is so; if it never is, fails with what `describe` says. The one way for a test to wait. */
+export function waitUntil(check: () => unknown, describe?: () => string): Promise<unknown> {
+  const look = async () => expect(await check(), describe?.()).toBeTruthy();
+  return vi.waitFor(look, { timeout: 60_000, interval: 20 });
 }
 
 /** A program of the user's, in their repository, that git does not see. */

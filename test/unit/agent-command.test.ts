@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { commandOf, identifyAgent } from '../../src/agents/agent-command.ts';
 import { readAgentSession } from '../../src/ids.ts';
-import { commandOf, identifyAgent } from '../../src/integration/agent-command.ts';
 
 const id = readAgentSession('3f0c3a1e-0000-4000-8000-000000000001') ?? expect.unreachable();
 const brief = { text: '> Facts', file: '/home/briefs/sess-aaaa.md' };

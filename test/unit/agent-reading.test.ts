@@ -1,9 +1,9 @@
 import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { waitForTranscript } from '../../src/hooks/read-agent.ts';
 import { parseEpicId, parseSessionId, parseWriterId } from '../../src/ids.ts';
-import { emptyLink } from '../../src/session/agent-link.ts';
-import { awaitCost } from '../../src/session/agent-reading.ts';
+import { emptyLink } from '../../src/session/agent/agent-link.ts';
 import type { Fact } from '../../src/state/facts.ts';
 import { foldAll } from '../../src/state/fold.ts';
 import { emptyState } from '../../src/state/lists.ts';
@@ -42,7 +42,7 @@ describe('what a tool about to be used has cost', () => {
       const transcript = join(folder, 't.jsonl');
       writeFileSync(transcript, `${'x'.repeat(1_000)}\n`);
       const { clock, looks } = makeClock(1_000);
-      const waiting = awaitCost({ clock }, linkTo(transcript), stateOf(budget), { mark });
+      const waiting = waitForTranscript({ clock }, linkTo(transcript), stateOf(budget), { mark });
       expect(looks()).toBeGreaterThan(0);
       appendFileSync(join(folder, name), line);
       await waiting;
@@ -52,16 +52,16 @@ describe('what a tool about to be used has cost', () => {
 
   it('is not waited for longer than is worth it', async () => {
     const { clock, looks } = makeClock(3);
-    await awaitCost({ clock }, linkTo(join(makeFolder(), 'none.jsonl')), stateOf(budget), { mark });
+    await waitForTranscript({ clock }, linkTo(join(makeFolder(), 'none.jsonl')), stateOf(budget), { mark });
     expect(looks()).toBe(4);
   });
 
   it('is not waited for where it changes nothing: without a budget, past it, and with Codex', async () => {
     const none = join(makeFolder(), 'none.jsonl');
     const { clock, looks } = makeClock(0);
-    await awaitCost({ clock }, linkTo(none), stateOf(), { mark });
-    await awaitCost({ clock }, linkTo(none), stateOf(budget, cost(100)), { mark });
-    await awaitCost({ clock }, linkTo(none, 'codex'), stateOf(budget), { mark });
+    await waitForTranscript({ clock }, linkTo(none), stateOf(), { mark });
+    await waitForTranscript({ clock }, linkTo(none), stateOf(budget, cost(100)), { mark });
+    await waitForTranscript({ clock }, linkTo(none, 'codex'), stateOf(budget), { mark });
     expect(looks()).toBe(0);
   });
 
@@ -76,14 +76,14 @@ describe('what a tool about to be used has cost', () => {
     say('assistant', answer);
     say('user', 'Once more');
     const { clock, looks } = makeClock(1_000);
-    const waiting = awaitCost({ clock }, linkTo(transcript), stateOf(), { answer });
+    const waiting = waitForTranscript({ clock }, linkTo(transcript), stateOf(), { answer });
     expect(looks()).toBeGreaterThan(0);
     say('assistant', answer);
     appendFileSync(transcript, '{"type":"cost-state"}\n');
     await waiting;
     const seen = looks();
     expect(seen).toBeLessThan(1_000);
-    await awaitCost({ clock }, linkTo(transcript), stateOf(), { answer });
+    await waitForTranscript({ clock }, linkTo(transcript), stateOf(), { answer });
     expect(looks()).toBe(seen);
   });
 
@@ -96,7 +96,7 @@ describe('what a tool about to be used has cost', () => {
       );
     write({ type: 'tool_use', name: 'Bash', input: { command: 'echo done' } });
     const { clock, looks } = makeClock(1_000);
-    const waiting = awaitCost({ clock }, linkTo(transcript), stateOf(), { answer: 'done' });
+    const waiting = waitForTranscript({ clock }, linkTo(transcript), stateOf(), { answer: 'done' });
     expect(looks()).toBeGreaterThan(0);
     write({ type: 'text', text: 'done' });
     await waiting;

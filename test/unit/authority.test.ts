@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { deciders, findClaims, withoutClaims } from '../../src/config/authority.ts';
-import { type Config, defaultConfig } from '../../src/config.ts';
+import { type Config, defaultConfig } from '../../src/config/load.ts';
 
 /** A config that says something dangerous wherever it can. */
 const greedy: Config = {

@@ -1,7 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { formatBaselineResult } from '../../src/integration/baseline-view.ts';
-import { baselinePassed, type GateOutcome, makeBaselineResult } from '../../src/integration/gate.ts';
-import { keepTail } from '../../src/integration/output-tail.ts';
+import {
+  baselinePassed,
+  formatBaselineResult,
+  type GateOutcome,
+  makeBaselineResult,
+} from '../../src/gates/gate.ts';
+
+import { keepTail } from '../../src/redact/output-tail.ts';
 
 const passed: GateOutcome = {
   name: 'test',

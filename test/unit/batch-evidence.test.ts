@@ -1,8 +1,7 @@
 import { expect, it } from 'vitest';
-import { readTrailers } from '../../src/git/trailers.ts';
-import { commitCommands } from '../../src/git/user-commit.ts';
-import { isOfTasks } from '../../src/plan/batch-evidence.ts';
-import { readTaskTrailers } from '../../src/plan/task-history.ts';
+import { readTrailers } from '../../src/git/objects/commit-object.ts';
+import { commitCommands } from '../../src/git/worktree/user-commit.ts';
+import { isFileOfTasks, readTaskTrailers } from '../../src/spec/evidence.ts';
 
 function isOf(file: string, path: string): boolean {
   const task = {
@@ -12,7 +11,7 @@ function isOf(file: string, path: string): boolean {
     needs: [],
     evidence: { commits: [], files: [] },
   } as const;
-  return isOfTasks([{ ...task, files: [file], index: 0 }], path);
+  return isFileOfTasks([{ ...task, files: [file], index: 0 }], path);
 }
 
 it.each<[file: string, yes: readonly string[], no: readonly string[]]>([

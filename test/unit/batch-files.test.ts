@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { completeBatch } from '../../src/index.ts';
-import { defaultSettings } from '../../src/session/settings.ts';
-import { type Disk, realDisk } from '../../src/system/files.ts';
+import { defaultSettings } from '../../src/journal/session-settings.ts';
+import { type Disk, realDisk } from '../../src/system/disk.ts';
 import { makeSpecRepository, readSpecFile, specFolder, tasksYaml } from '../support/specs.ts';
 import { epic, withOrch } from '../support/store.ts';
 
@@ -25,7 +25,7 @@ function makeDisk(meanwhile: (path: string) => void): Disk {
   };
 }
 
-it('what somebody writes into tasks.yaml at the same moment stays, and the batch is completed beside it', async () => {
+it('a simultaneous change to tasks.yaml is kept, and the batch is still completed', async () => {
   const { folder } = makeSpecRepository();
   const tasks = join(folder, specFolder, 'tasks.yaml');
   const disk = makeDisk(() => writeFileSync(tasks, `${tasksYaml}# a thought\n`));
@@ -38,7 +38,7 @@ it('what somebody writes into tasks.yaml at the same moment stays, and the batch
   expect(text).toContain('status: completed # soon');
 });
 
-it('I10: a full disk is told, nothing is half written, and the same call goes on with space', async () => {
+it('I10: a full disk is reported, nothing is half written, and the same call succeeds once there is space', async () => {
   const repository = makeSpecRepository();
   const { folder } = repository;
   const disk = makeDisk(() => {
@@ -55,7 +55,7 @@ it('I10: a full disk is told, nothing is half written, and the same call goes on
   expect(parse(readSpecFile(repository, 'checkpoint.yaml')).checkpoint.last_batch).toBe(1);
 });
 
-it('makes the checkpoint only where the policy has batches in it, and records it once all the same', async () => {
+it('makes a checkpoint only if the policy includes batches, and records the batch once either way', async () => {
   const { folder } = makeSpecRepository();
   const policy = { ...settings.policy, on: [] };
   await withOrch({ cwd: folder, engine: 'isomorphic', settings: { ...settings, policy } }, async (orch) => {

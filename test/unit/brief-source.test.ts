@@ -1,5 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { findBriefSource, hasResumableContext, isHandedOver } from '../../src/checkpoint/brief/source.ts';
+import {
+  findBriefSource,
+  findSuccessor,
+  hasResumableContext,
+} from '../../src/checkpoint/brief/brief-source.ts';
 import { parseSessionId } from '../../src/ids.ts';
 import type { Fact } from '../../src/state/facts.ts';
 import { emptyState } from '../../src/state/lists.ts';
@@ -54,7 +58,7 @@ describe('a brief that was handed over', () => {
     ['went to the next, not to the one after', [one, two, three], second],
     ['did not go to a stranger', [one, { ...three, parent: parseSessionId('sess-elsewhere') }], null],
   ])('%s', (_, stories, heir) => {
-    expect(isHandedOver(tellStories(...stories), first)).toBe(heir);
+    expect(findSuccessor(tellStories(...stories), first)).toBe(heir);
   });
 });
 

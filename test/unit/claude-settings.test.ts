@@ -1,16 +1,17 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { parse } from 'jsonc-parser';
 import { describe, expect, it } from 'vitest';
-import { listOwnLines } from '../../src/integration/agent-hooks.ts';
-import { unlessCalm } from '../../src/integration/calm-line.ts';
 import {
   addOrch,
   readChainedStatusLine,
   readOwnEntries,
   removeOrch,
-} from '../../src/integration/claude-settings.ts';
-import { readOwnLine, readOwnProgram } from '../../src/integration/orch-command.ts';
+} from '../../src/agents/claude/claude-settings.ts';
+import { wrapToolHook } from '../../src/agents/claude/tool-hook-line.ts';
+import { readOwnLine, readOwnProgram } from '../../src/agents/orch-command.ts';
+import { listOwnLines } from '../../src/agents/settings/hook-entries.ts';
 import { makeFolder } from '../support/repository.ts';
 
 const local = { command: ['/opt/orch/bin/orch'], shared: false, version: '2.1.325' };
@@ -50,6 +51,27 @@ const theirs = `{
 }
 `;
 
+const commented = `// Settings of this clone
+{
+  "permissions": {
+    "allow": [
+      "Bash(ls)", // harmless
+    ], /* more
+          to come */
+  },
+  "hooks": {
+    // Nothing before tools.
+    "Stop": [
+      {"hooks": [{"type": "command", "command": "./mine.sh"}]} // mine
+      // , {"hooks": []}
+    ]
+    /* "SessionEnd": [] */
+  },
+  "model": "opus" // the large one
+  // "theme": "dark"
+}
+`;
+
 /** What an orch wrote that was started at every tool call. */
 function writtenBefore(text: string): string {
   const settings = JSON.parse(text);
@@ -76,7 +98,7 @@ describe('the line of a tool call', () => {
   });
 
   it('is not ours where anything in it was changed', () => {
-    const line = unlessCalm('/opt/orch/bin/orch hook claude');
+    const line = wrapToolHook('/opt/orch/bin/orch hook claude');
     expect(readOwnLine(line)).toEqual(['hook', 'claude']);
     for (const other of [
       `${line}; x`,
@@ -149,6 +171,14 @@ describe('orch in the settings of Claude Code', () => {
     '{"statusLine": {"type": "command", "command": "orch statusline | tr a b"}}',
     '{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "orch hook claude; true"}]}]}}',
     '{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "orchestra hook claude"}]}]}}',
+    commented,
+    commented.replaceAll('\n', '\r\n'),
+    '{"a": 1,}',
+    '{"a": 1 /* one */ , // two\n}',
+    '// mine\n{\n}\n// end',
+    '{ // nothing yet\n}',
+    '{"hooks": {"Stop": [ /* none */ ], /* none */},}',
+    '{"statusLine": {"type": "command", // mine\n"command": "x",}}',
   ])('adding and taking out leaves the very same bytes: %j', (text) => {
     for (const options of [local, shared, { ...local, version: null }]) {
       const added = add(text, options);
@@ -156,6 +186,17 @@ describe('orch in the settings of Claude Code', () => {
       expect(remove(added)).toBe(text);
     }
     expect(remove(text)).toBe(text);
+  });
+
+  it('stands behind comments, each of which stays where it was', () => {
+    const text = add(commented);
+    for (const [comment] of commented.matchAll(/\/\/.*|\/\*[\s\S]*?\*\//g)) expect(text).toContain(comment);
+    expect(text).toContain('"model": "opus", // the large one\n  // "theme": "dark"\n  "statusLine": {');
+    expect(text).toContain('"./mine.sh"}]}, // mine\n      // , {"hooks": []}\n      {\n');
+    const { hooks, model } = parse(text);
+    expect(model).toBe('opus');
+    expect(hooks.Stop).toHaveLength(2);
+    expect(Object.keys(hooks)).toHaveLength(13);
   });
 
   it('replaces an older one, and keeps what it had chained', () => {
@@ -210,21 +251,21 @@ describe('orch in the settings of Claude Code', () => {
     for (const [text, problem] of [
       ['', /empty/],
       [' \n', /empty/],
-      ['{"a": 1, // mine\n}', /comments/],
-      ['{"a": 1 /* mine */}', /comments/],
-      ['{"a": 1,}', /no valid JSON/],
-      ['{', /no valid JSON/],
-      ['[]', /no JSON object/],
-      ['null', /no JSON object/],
-      ['{"hooks": []}', /hooks are no object/],
-      ['{"hooks": {"Stop": {}}}', /Stop are no list/],
-      ['{"hooks": {}, "hooks": {}}', /hooks is there twice/],
-      ['{"hooks": {"Stop": [], "Stop": []}}', /Stop is there twice/],
+      ['{\n  "a": 1,,\n}', /line 2, column 10 is not valid JSON/],
+      ['{"a": 1 /* mine }', /line 1, column 9 is not valid JSON/],
+      ['{"a": \'x\'}', /line 1, column 7 is not valid JSON/],
+      ['{', /not valid JSON/],
+      ['[]', /not a JSON object/],
+      ['null', /not a JSON object/],
+      ['{"hooks": []}', /hooks are not an object/],
+      ['{"hooks": {"Stop": {}}}', /Stop are not a list/],
+      ['{"hooks": {}, // one\n  "hooks": {}}', /hooks twice, the second time at line 2, column 3/],
+      ['{"hooks": {"Stop": [], "Stop": []}}', /Stop twice, the second time at line 1, column 24/],
       [`{"a": ${'['.repeat(5_000)}${']'.repeat(5_000)}}`, /nested too deeply/],
       [`{"a": "${'x'.repeat(2 ** 20)}"}`, /too large/],
     ] as const)
       expect(addOrch(text, local)).toEqual({ problem: expect.stringMatching(problem) });
-    expect(removeOrch('{"a": 1,}')).toEqual({ problem: expect.stringMatching(/no valid JSON/) });
+    expect(removeOrch('{"a": 1,,}')).toEqual({ problem: expect.stringMatching(/not valid JSON/) });
   });
 
   it('has no status line and no path in what a team shares', () => {

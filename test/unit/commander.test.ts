@@ -1,13 +1,12 @@
 import { describe, expect, it } from 'vitest';
+import { loadAll } from '../../src/cli/all-commands.ts';
 import { runWithCommander } from '../../src/cli/commander.ts';
-import { sessionGroup } from '../../src/cli/session.ts';
-import { shortSpecs } from '../../src/cli/short.ts';
 import type { Call } from '../../src/cli/spec.ts';
 
 /** What a command is called with where commander reads the line. */
 async function read(line: string): Promise<Call> {
   const calls: Call[] = [];
-  await runWithCommander(line.split(' '), [...shortSpecs, sessionGroup], async (_, __, call) => {
+  await runWithCommander(line.split(' '), await loadAll(), async (_, __, call) => {
     calls.push(call);
     return 0;
   });

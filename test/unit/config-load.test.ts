@@ -12,9 +12,9 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { addToCache } from '../../src/config/cache.ts';
-import { type Config, type ConfigPorts, defaultConfig, loadConfig } from '../../src/config.ts';
-import { type Disk, realDisk } from '../../src/system/files.ts';
+import { addToCache } from '../../src/config/config-cache.ts';
+import { type Config, type ConfigPorts, defaultConfig, loadConfig } from '../../src/config/load.ts';
+import { type Disk, realDisk } from '../../src/system/disk.ts';
 import { makeFolder } from '../support/repository.ts';
 
 /** A worktree with a config, and a clock well past the moment it was written. */
@@ -79,7 +79,7 @@ describe('loading the config', () => {
   it('asks only the parsed copy while the file is as it was', async () => {
     const { load, path, cache, write } = makeWorktree('budget: 5\n');
     const { mtimeMs, ctimeMs, size, ino } = statSync(path);
-    const planted = addToCache(null, { path, mtimeMs, ctimeMs, size, ino }, withBudget(1));
+    const planted = JSON.stringify(addToCache({}, { path, mtimeMs, ctimeMs, size, ino }, withBudget(1)));
     writeFileSync(cache, planted);
     expect((await load()).config).toEqual(withBudget(1));
     write('budget: 7\n');
@@ -120,7 +120,10 @@ describe('loading the config', () => {
     setClock(clock(ctimeMs));
     await load();
     expect(existsSync(cache)).toBe(isCached);
-    writeFileSync(cache, addToCache(null, { path, mtimeMs, ctimeMs, size, ino }, withBudget(1)));
+    writeFileSync(
+      cache,
+      JSON.stringify(addToCache({}, { path, mtimeMs, ctimeMs, size, ino }, withBudget(1))),
+    );
     expect((await load()).config.budget).toBe(isCached ? 1 : 5_000_000);
   });
 
@@ -178,7 +181,7 @@ describe('loading the config', () => {
 });
 
 describe('a config that cannot be read', () => {
-  const message = (why: string) => `.orchestration/config.yaml: it cannot be read: ${why}`;
+  const message = (why: string) => `.orchestration/config.yaml cannot be read: ${why}`;
 
   it.each([
     ['bytes that are no text', Uint8Array.of(0xff, 0xfe, 0x41), 'it is not text in UTF-8'],
@@ -202,7 +205,7 @@ describe('a config that cannot be read', () => {
     symlinkSync(path, path);
     await expect(load()).rejects.toMatchObject({
       code: 'CONFIG_INVALID',
-      message: message('the system says ELOOP'),
+      message: message('ELOOP'),
     });
     rmSync(path);
     expect(spawnSync('mkfifo', [path]).status).toBe(0);

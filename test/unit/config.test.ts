@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
+import { defaultConfig } from '../../src/config/load.ts';
 import { parseConfig } from '../../src/config/parse.ts';
-import { defaultConfig } from '../../src/config.ts';
 
 const parse = (text: string) => parseConfig(text, 'config.yaml');
 const template = readFileSync(new URL('../../templates/config.yaml', import.meta.url), 'utf8');
@@ -57,6 +57,7 @@ gates:
 context: { window: 200000, critical: log, emergency: stop }
 redact: { presets: false, patterns: ['ACME-[0-9]{8}'] }
 sync: { remote: upstream, snapshots: false, budgets: accept }
+orchestrationFile: off
 prices:
   my/model: { input: 3, output: 15.5, cacheRead: 0.3 }
 retention: { failed: off, snapshots: 1d, trash: 36500d, archive: 90d }
@@ -80,6 +81,7 @@ retention: { failed: off, snapshots: 1d, trash: 36500d, archive: 90d }
       context: { window: 200_000, critical: 'log', emergency: 'stop' },
       redact: { presets: false, patterns: ['ACME-[0-9]{8}'] },
       sync: { remote: 'upstream', snapshots: false, budgets: 'accept' },
+      orchestrationFile: 'off',
       prices: {
         'my/model': { input: 3, output: 15.5, cacheRead: 0.3, cacheWrite5m: null, cacheWrite1h: null },
       },
@@ -137,10 +139,10 @@ retention: { failed: off, snapshots: 1d, trash: 36500d, archive: 90d }
 
 const durations = 'a duration such as 15m (ms, s, m, h, d), from 1s to 24d, or off';
 const money = 'dollars from 0 to 999999999.999999, such as 5 or 5.50, or null';
-const top = 'epic, checkpoint, budget, gates, context, redact, sync, prices, retention';
+const top = 'epic, checkpoint, budget, gates, context, redact, sync, orchestrationFile, prices, retention';
 const inCheckpoint = 'interval, on, cost, keep, snapshot, maxFileSize, stopGrace';
 const epicIds =
-  'an epic id (letters, digits, ".", "_" and "-", at most 64, beginning with a letter or digit), or null';
+  'an epic id (letters, digits, ".", "_" and "-", at most 64, starting with a letter or digit), or null';
 const optional = 'session_start, error, task, batch, pre_compact, context_tier, issue_complete';
 
 describe('a wrong config names place, key, what was found and what is allowed', () => {
@@ -201,7 +203,7 @@ describe('a wrong config names place, key, what was found and what is allowed', 
     ],
     [
       'checkpoint: { cost: [0.5, 80] }',
-      '1:27: checkpoint.cost[1]: found 80, and 80 % is 0.8; allowed: a fraction of the budget above 0 and up to 1, such as 0.8',
+      '1:27: checkpoint.cost[1]: found 80; 80 % is 0.8; allowed: a fraction of the budget above 0 and up to 1, such as 0.8',
     ],
     [
       'checkpoint: { cost: [0] }',
@@ -256,7 +258,7 @@ describe('a wrong config names place, key, what was found and what is allowed', 
     ],
     [
       'gates:\n  - { name: a, run: x }\n  - { name: a, run: y }\n',
-      '3:13: gates[1].name: found "a" a second time; allowed: a name no other gate has',
+      '3:13: gates[1].name: found "a" twice; allowed: a name no other gate has',
     ],
     [
       'gates:\n  - { name: "a\\nb", run: x }\n',
@@ -273,7 +275,7 @@ describe('a wrong config names place, key, what was found and what is allowed', 
     // The rest
     [
       'epic: ../x',
-      '1:7: epic: found "../x"; allowed: an epic id (letters, digits, ".", "_" and "-", at most 64, beginning with a letter or digit), or null',
+      '1:7: epic: found "../x"; allowed: an epic id (letters, digits, ".", "_" and "-", at most 64, starting with a letter or digit), or null',
     ],
     [
       'context: { critical: explode }',
@@ -285,28 +287,25 @@ describe('a wrong config names place, key, what was found and what is allowed', 
     ],
     [
       'redact: { patterns: ["(a"] }',
-      '1:22: redact.patterns[0]: found "(a", which is none (Unterminated group); allowed: a JavaScript regular expression that does not match the empty text',
+      '1:22: redact.patterns[0]: found "(a", which is invalid (Unterminated group); allowed: a JavaScript regular expression that does not match the empty string',
     ],
     [
       'redact: { patterns: ["a*"] }',
-      '1:22: redact.patterns[0]: found "a*", which matches the empty text; allowed: a JavaScript regular expression that does not match the empty text',
+      '1:22: redact.patterns[0]: found "a*", which matches the empty string; allowed: a JavaScript regular expression that does not match the empty string',
     ],
     [
       'sync: { remote: --upload-pack=x }',
       '1:17: sync.remote: found "--upload-pack=x"; allowed: the name or address of a git remote',
     ],
     // YAML itself
-    ['keep: 1\nkeep: 2', '2:1: not valid YAML: the key keep is there twice'],
+    ['keep: 1\nkeep: 2', '2:1: not valid YAML: the key keep appears twice'],
     ['checkpoint:\n\tkeep: 5', '2:1: not valid YAML: Tabs are not allowed as indentation'],
     [
       'gates: [a',
       '1:10: not valid YAML: Flow sequence in block collection must be sufficiently indented and end with a ]',
     ],
     ['a: b: c', '1:4: not valid YAML: Nested mappings are not allowed in compact mappings'],
-    [
-      'budget: 1\n---\nbudget: 2',
-      '2:1: not valid YAML: a second document begins here; there can be only one',
-    ],
+    ['budget: 1\n---\nbudget: 2', '2:1: not valid YAML: a second document starts here; only one is allowed'],
     ['epic: !!js/function x', '1:7: not valid YAML: Unresolved tag: tag:yaml.org,2002:js/function'],
     [
       'epic: *nobody',
@@ -322,7 +321,7 @@ describe('a wrong config names place, key, what was found and what is allowed', 
   it('lists all of them in its data, in the order of the file', () => {
     expect(() => parse('sync: 5\ngates: 7\nbudget: x\n')).toThrow(
       expect.objectContaining({
-        hint: 'Correct line 1 of config.yaml, then run the same command again',
+        hint: 'Fix line 1 of config.yaml, then run the same command again',
         data: expect.objectContaining({
           file: 'config.yaml',
           line: 1,

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import {
   type ContextWindow,
+  detectFreedSpace,
   findWindow,
   measureContext,
   tierOf,
-  whatMadeRoom,
-} from '../../src/cost/context.ts';
+} from '../../src/cost/context-window.ts';
 
 it.each([
   [0, 'NOMINAL'],
@@ -44,12 +44,12 @@ describe('room in a window', () => {
     ['is not made by growth', 10, 150_000, 'a', null],
   ])('%s', (_, before, after, session, expected) => {
     expect(
-      whatMadeRoom({ tokens: before, agentSession: 'a' }, { tokens: after, agentSession: session }),
+      detectFreedSpace({ tokens: before, agentSession: 'a' }, { tokens: after, agentSession: session }),
     ).toBe(expected);
   });
 });
 
-it('keeps a size the agent told once, and what made room last', () => {
+it('keeps a size the agent reported once, and what last freed space', () => {
   const before: ContextWindow = {
     tokens: 900_000,
     window: 1_000_000,

@@ -1,15 +1,21 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
-import { listTransitions } from '../../src/state/transition.ts';
+import { factShape } from '../../src/state/fact-shape.ts';
+import { transition } from '../../src/state/transition.ts';
+import { statuses } from '../../src/types.ts';
 
-/** The drawing in IMPLEMENTATION.md, as Mermaid: made of the table, so that it cannot be wrong. */
+/** The drawing in IMPLEMENTATION.md, as Mermaid: made by asking `transition`, so that it cannot be wrong. */
 function drawStates(): string {
   const ways = new Map<string, string[]>();
-  for (const { from, fact, to } of listTransitions()) {
-    const way = `${from} --> ${to}`;
-    ways.set(way, [...(ways.get(way) ?? []), fact]);
-  }
+  const kinds = factShape.def.options.map((option) => String(option.def.shape.kind.def.values[0]));
+  for (const from of statuses)
+    for (const kind of kinds) {
+      const to = transition(from, { kind });
+      if (to === null) continue;
+      const way = `${from} --> ${to}`;
+      ways.set(way, [...(ways.get(way) ?? []), kind]);
+    }
   const lines = [...ways].map(([way, facts]) => `    ${way}: ${facts.join(', ')}`);
   return ['stateDiagram-v2', '    [*] --> initializing: session_started', ...lines].join('\n');
 }

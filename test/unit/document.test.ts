@@ -5,8 +5,8 @@ import {
   maxDocumentBytes,
   parseDocument,
   sealDocument,
-} from '../../src/checkpoint/document.ts';
-import { fitDocument, partEvents } from '../../src/checkpoint/fit.ts';
+} from '../../src/checkpoint/document/document.ts';
+import { fitDocument, partEvents } from '../../src/checkpoint/document/fit-document.ts';
 import { parseCheckpointId, parseEpicId, parseSessionId, parseWriterId } from '../../src/ids.ts';
 import type { Event } from '../../src/state/facts.ts';
 import { foldAll } from '../../src/state/fold.ts';
@@ -63,7 +63,7 @@ describe('a document', () => {
     expect((await parseDocument(stored({ state: known }), 'it', true)).state).toEqual(emptyState);
   });
 
-  it('reads back as it was written', async () => {
+  it('can be read back unchanged', async () => {
     expect(await read(stored())).toEqual(sealDocument(contentOf(eventsOf(2))));
   });
 

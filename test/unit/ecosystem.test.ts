@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { detectGates, findGates } from '../../src/integration/ecosystem.ts';
+import { detectGates, findGates } from '../../src/gates/find-gates.ts';
 import { makeFolder } from '../support/repository.ts';
 
 type Files = Record<string, string>;

@@ -1,34 +1,42 @@
 import { describe, expect, it } from 'vitest';
-import { describeDeed } from '../../src/plan/deed.ts';
 import {
-  type Carried,
+  describeAction,
+  fillIn,
+  findUnsetVariables,
+  hideSecrets,
+  isAddress,
+} from '../../src/plan/action-text.ts';
+import {
+  type EarlierEffects,
   type EffectPlan,
-  missingEffects,
-  nothingCarried,
+  listOpenEffects,
+  noEarlierEffects,
   planEffects,
   planRunEffects,
-} from '../../src/plan/effects.ts';
-import { fillIn, findUnsetVariables, hideSecrets, isAddress } from '../../src/plan/placeholders.ts';
-import type { Deed, Effect, Request } from '../../src/plan/types.ts';
+} from '../../src/plan/effects/plan-effects.ts';
+import type { Action, Effect, Request } from '../../src/plan/plan.ts';
 
 const run = 'run-aaaa';
-/** As it stands in a plan. */
+/** An effect as written in a plan. */
 const variable = (name: string) => `\${${name}}`;
-const command: Deed = { kind: 'command', run: { kind: 'shell', line: 'true' } };
+const command: Action = { kind: 'command', run: { kind: 'shell', line: 'true' } };
 
-function effect(id: string, digest = 'as written', deed = command): Effect {
-  return { id, deed, check: null, digest };
+function effect(id: string, digest = 'as written', action = command): Effect {
+  return { id, action, check: null, digest };
 }
 
-function request(more: Partial<Request> = {}): Deed {
+function request(more: Partial<Request> = {}): Action {
   const whole = { method: 'POST', url: 'http://127.0.0.1/x', headers: {}, body: null, ...more };
   return { kind: 'request', request: whole };
 }
 
 const task = (id: string, ...effects: Effect[]) => ({ id, effects, env: {} });
 
-/** What the next session finds of a plan, with some of it acknowledged or blocked by then. */
-function carry({ planned }: EffectPlan, told: { [id: string]: 'acknowledged' | 'blocked' } = {}): Carried {
+/** What the next session knows of the effects, some of them acknowledged or blocked. */
+function carry(
+  { planned }: EffectPlan,
+  told: { [id: string]: 'acknowledged' | 'blocked' } = {},
+): EarlierEffects {
   const effects = planned.map(({ record }) => [
     record.id,
     { ...record, status: told[record.id] ?? record.status },
@@ -49,25 +57,25 @@ describe('planning effects', () => {
     expect(keysOf(first).every((key) => /^orch-[0-9a-f]{32}$/.test(key))).toBe(true);
   });
 
-  it('does only what is missing, under the key it had, also in a run that goes on from another', () => {
+  it('does only what is missing, under the same key, even in a run that continues another', () => {
     const tasks = [task('a', effect('one'), effect('two'), effect('three'))];
     const before = planEffects(tasks, run);
     const after = planEffects(tasks, 'run-bbbb', carry(before, { one: 'acknowledged', three: 'blocked' }));
     expect(keysOf(after)).toEqual(keysOf(before));
     expect(after.planned.map(({ record }) => record.status)).toEqual(['acknowledged', 'planned', 'planned']);
-    expect(missingEffects(after.planned).map(({ record }) => record.id)).toEqual(['two', 'three']);
-    expect(missingEffects(after.planned).map(({ record }) => record.tried)).toEqual(['no', 'no']);
+    expect(listOpenEffects(after.planned).map(({ record }) => record.id)).toEqual(['two', 'three']);
+    expect(listOpenEffects(after.planned).map(({ record }) => record.tried)).toEqual(['no', 'no']);
     expect(after.changes).toEqual([]);
   });
 
-  it('never does again what was acknowledged, also when it was changed, and says so', () => {
+  it('never repeats an acknowledged effect, even if it was changed, and reports that', () => {
     const before = planEffects([task('a', effect('tag'))], run);
     const changed = [task('a', effect('tag', 'otherwise'))];
     const after = planEffects(changed, run, carry(before, { tag: 'acknowledged' }));
-    expect(missingEffects(after.planned)).toEqual([]);
+    expect(listOpenEffects(after.planned)).toEqual([]);
     expect(keysOf(after)).toEqual(keysOf(before));
     expect(after.changes).toEqual(['effect tag was changed after it was done: it is not done again']);
-    // The record stays bound to what was done, so that the next session says it too.
+    // The record keeps the digest of what was done, so that the next session reports it too.
     expect(planEffects(changed, run, carry(after)).changes).toEqual(after.changes);
   });
 
@@ -76,15 +84,15 @@ describe('planning effects', () => {
     const after = planEffects([task('a', effect('tag', 'otherwise'), effect('mail'))], run, carry(before));
     expect(after.planned[0]?.record.key).not.toBe(before.planned[0]?.record.key);
     expect(after.planned[1]?.record.key).toBe(before.planned[1]?.record.key);
-    expect(after.planned[0]).toMatchObject({ hold: null, record: { digest: 'otherwise', tried: 'no' } });
+    expect(after.planned[0]).toMatchObject({ blocked: null, record: { digest: 'otherwise', tried: 'no' } });
     expect(after.changes).toEqual(['effect tag was changed before it was tried: it is sent as it is now']);
   });
 
-  it('says what was planned and is not in the plan any more', () => {
+  it('reports planned effects that are no longer in the plan', () => {
     const before = planEffects([task('a', effect('tag'), effect('mail'))], run);
     const after = planEffects([task('a')], run, carry(before, { mail: 'acknowledged' }));
     expect(after.changes).toEqual([
-      'effect tag is no longer in the plan; it was planned, and may have been done',
+      'effect tag is no longer in the plan; it was planned and may have been done',
     ]);
   });
 
@@ -100,7 +108,7 @@ describe('planning effects', () => {
     expect(plan).toThrow(expect.objectContaining({ code: 'PLAN_INVALID' }));
   });
 
-  it('begins nothing where a variable is not set that something missing needs', () => {
+  it('starts nothing if an open effect needs a variable that is not set', () => {
     const tasks = [
       task('a', effect('post', 'd', request({ headers: { Authorization: `Bearer ${variable('TOKEN')}` } }))),
     ];
@@ -108,14 +116,14 @@ describe('planning effects', () => {
       code: 'PLAN_INVALID',
       message: 'TOKEN is not set in the environment; effect post of a needs it',
     });
-    expect(() => planRunEffects(tasks, run, nothingCarried, {})).toThrow(error);
-    expect(() => planRunEffects(tasks, run, nothingCarried, { TOKEN: '' })).toThrow(error);
-    const set = planRunEffects(tasks, run, nothingCarried, { TOKEN: 's3cret-value' });
+    expect(() => planRunEffects(tasks, run, noEarlierEffects, {})).toThrow(error);
+    expect(() => planRunEffects(tasks, run, noEarlierEffects, { TOKEN: '' })).toThrow(error);
+    const set = planRunEffects(tasks, run, noEarlierEffects, { TOKEN: 's3cret-value' });
     expect(set.facts).toMatchObject([{ kind: 'effect', run, id: 'post', task: 'a', status: 'planned' }]);
     expect(JSON.stringify(set.facts)).not.toContain('s3cret-value');
     expect(planRunEffects(tasks, run, carry(set, { post: 'acknowledged' }), {}).facts).toHaveLength(1);
     const own = [{ ...tasks[0], id: 'a', effects: tasks[0]?.effects ?? [], env: { TOKEN: 'of the task' } }];
-    expect(planRunEffects(own, run, nothingCarried, {}).facts).toHaveLength(1);
+    expect(planRunEffects(own, run, noEarlierEffects, {}).facts).toHaveLength(1);
   });
 });
 
@@ -129,7 +137,7 @@ describe('variables in requests', () => {
     body: { text: variable('TOKEN') },
   };
 
-  it('are filled in where they stand in braces: a bare $name belongs to the address', () => {
+  it('are filled in only in braces: a bare $name belongs to the address', () => {
     const filled = fillIn(written, variables);
     expect(filled.request.url).toBe('http://example.test/hook?$filter=x');
     expect(filled.request.headers.Authorization).toBe(`Bearer ${filling}`);
@@ -152,7 +160,7 @@ describe('variables in requests', () => {
     expect(isAddress(text)).toBe(isOne);
   });
 
-  it('are not shown, nor is what a header says; what is no secret is', () => {
+  it('are not shown, nor are header values; other text is', () => {
     const { secrets } = fillIn(written, variables);
     const text = `no ${filling} at example.test, Bearer ${filling}, application/json please`;
     expect(hideSecrets(text, secrets)).toBe('no *** at ***, *** ***, application/json please');
@@ -160,7 +168,7 @@ describe('variables in requests', () => {
 });
 
 describe('what an effect does, for people', () => {
-  it.each<[string, Deed, string]>([
+  it.each<[string, Action, string]>([
     ['a line', { kind: 'command', run: { kind: 'shell', line: 'sh release.sh\n' } }, 'sh release.sh'],
     [
       'a program',
@@ -182,12 +190,12 @@ describe('what an effect does, for people', () => {
       `POST http://${variable('HOST')}/x`,
     ],
     ['a function', { kind: 'function', perform: async () => {} }, 'a function of the program'],
-  ])('%s', (_, deed, what) => {
-    expect(describeDeed(deed)).toBe(what);
+  ])('%s', (_, action, what) => {
+    expect(describeAction(action)).toBe(what);
   });
 
   it('is never long', () => {
-    const what = describeDeed(request({ body: 'ü'.repeat(100_000) }));
+    const what = describeAction(request({ body: 'ü'.repeat(100_000) }));
     expect(Buffer.byteLength(what)).toBeLessThanOrEqual(512);
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { isEpicId, parseEpicId } from '../../src/ids.ts';
-import { presetRedactor } from '../../src/redact.ts';
-import { nameAfterRequest } from '../../src/session/epic-name.ts';
+import { nameAfterRequest } from '../../src/record/which/epic-name.ts';
+import { presetRedactor } from '../../src/redact/redactor.ts';
 import { makeSecrets } from '../support/secrets.ts';
 
 const redact = async (text: string) => presetRedactor.redactAtOnce(text);
@@ -37,7 +37,7 @@ describe('the name of an epic after what was asked', () => {
     expect(await nameOf(prompt)).toBe(null);
   });
 
-  it('is none that is taken, whatever its case', async () => {
+  it('is never a taken one, ignoring case', async () => {
     expect(await nameOf('Make login redirect', ['Make-Login-Redirect', 'make-login-redirect-2'])).toBe(
       'make-login-redirect-3',
     );

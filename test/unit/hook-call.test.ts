@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseHookCall } from '../../src/integration/hook-call.ts';
+import { parseHookCall } from '../../src/agents/calls/hook-call.ts';
 
 const base = { session_id: '3f0c3a1e', transcript_path: '/home/t.jsonl', cwd: '/repo' };
 const event = (fields: object) => parseHookCall('claude', JSON.stringify({ ...base, ...fields }))?.event;

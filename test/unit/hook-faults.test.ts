@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { addFault, type HookFault } from '../../src/session/hook-faults.ts';
+import { addFault, type HookFault } from '../../src/hooks/faults.ts';
 
 const fault = (message: string, at = '2026-11-16T12:00:00Z') =>
   ({ at, agent: 'claude', event: 'tool', message }) as const;

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { findInIndex, isReadableIndex } from '../../src/git/index-entries.ts';
+import { findInIndex, isReadableIndex } from '../../src/git/snapshot/index-entries.ts';
 import { cleanEnvironment, makeRepositoryWithCommit, type TestRepository } from '../support/repository.ts';
 
 function indexOf(repository: TestRepository): Buffer {
@@ -23,7 +23,7 @@ describe('what an index holds at a path', () => {
   it.each(['sha1', 'sha256'] as const)('is what git says, for paths of every length, in %s', (format) => {
     const repository = makeRepositoryWithCommit(`--object-format=${format}`);
     const oid = repository.git('rev-parse', 'HEAD:README');
-    // Around where padding changes, and past what fits into the field for the length.
+    // Lengths around the padding limit, and longer than the length field.
     const lengths = [...Array.from({ length: 20 }, (_, index) => index + 1), 4_094, 4_095, 4_096, 5_000];
     const paths = lengths.map((length) => 'p'.repeat(length));
     putIntoIndex(
@@ -40,7 +40,7 @@ describe('what an index holds at a path', () => {
     });
   });
 
-  it('is told apart from what no tree is made of: conflicts and files that are only intended', () => {
+  it('is not plain with conflicts or files that are only intended to be added', () => {
     const conflict = makeRepositoryWithCommit();
     const oid = conflict.git('rev-parse', 'HEAD:README');
     putIntoIndex(conflict, [`100644 ${oid} 2\tconflict`, `100644 ${oid} 3\tconflict`]);
@@ -52,7 +52,7 @@ describe('what an index holds at a path', () => {
     expect(entries).toEqual({ found: new Map([['README', { mode: '100644', oid }]]), isPlain: false });
   });
 
-  it('is not guessed from an index that is torn or of another version', () => {
+  it('is not guessed from a damaged index or another version', () => {
     const repository = makeRepositoryWithCommit();
     const whole = indexOf(repository);
     const end = whole.indexOf('README') + 6;

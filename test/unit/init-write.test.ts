@@ -1,11 +1,11 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { addExclude, removeExclude } from '../../src/integration/exclude-line.ts';
-import type { FileChange } from '../../src/session/init-change.ts';
-import { writeChanges } from '../../src/session/init-write.ts';
+import { addExclude, removeExclude } from '../../src/init/plan-tools.ts';
+import { type FileChange, writeChanges } from '../../src/init/write-changes.ts';
+
 import { realRandom } from '../../src/system/clock.ts';
-import { type Disk, realDisk } from '../../src/system/files.ts';
+import { type Disk, realDisk } from '../../src/system/disk.ts';
 import { makeFolder } from '../support/repository.ts';
 
 const ports = { disk: realDisk, random: realRandom };

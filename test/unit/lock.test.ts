@@ -2,12 +2,12 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { realClock, realRandom } from '../../src/system/clock.ts';
-import { realDisk } from '../../src/system/files.ts';
+import { realDisk } from '../../src/system/disk.ts';
 import { withLock } from '../../src/system/lock.ts';
-import { identifyThisProcess } from '../../src/system/process.ts';
+import { identifyThisProcess } from '../../src/system/process/identity.ts';
 import { makeFolder } from '../support/repository.ts';
 
-it('those of one process take the lock one after the other, as they came', async () => {
+it('callers in one process get the lock in the order they asked', async () => {
   const ports = { disk: realDisk, clock: realClock, random: realRandom };
   const path = join(makeFolder(), 'locks', 'e.lock');
   const order: number[] = [];
@@ -20,7 +20,7 @@ it('those of one process take the lock one after the other, as they came', async
       order.push(number);
       await new Promise((resolve) => setImmediate(resolve));
       inside -= 1;
-      // One that fails is in nobody's way.
+      // A failure does not block the others.
       if (number % 7 === 0) throw new Error('failed');
     }).catch(() => {}),
   );
@@ -28,7 +28,7 @@ it('those of one process take the lock one after the other, as they came', async
   expect(order).toEqual(numbers);
 });
 
-it('waits as long as others hand the lock on, and not for ever for one', async () => {
+it('waits while the lock changes hands, but not forever for one holder', async () => {
   const path = join(makeFolder(), 'e.lock');
   const alive = JSON.stringify(identifyThisProcess());
   let seconds = 0;
@@ -51,4 +51,18 @@ it('waits as long as others hand the lock on, and not for ever for one', async (
   seconds = 0;
   expect(await withLock(ports, path, async () => readFileSync(path, 'utf8'))).toContain('for ever');
   expect(seconds).toBeLessThan(20);
+});
+
+it.each([
+  ['died', { pid: 4_194_999 }],
+  ['died, and whose number another got', { startedAt: '1' }],
+  ['ran before the machine was started again', { boot: 'another' }],
+])('does not wait for the lock of a process that %s', async (_, differing) => {
+  const path = join(makeFolder(), 'e.lock');
+  writeFileSync(path, `${JSON.stringify({ ...identifyThisProcess(), ...differing })}\nabcdefgh`);
+  let looks = 0;
+  const elapsed = () => 1_000 * looks++;
+  const ports = { disk: realDisk, clock: { ...realClock, elapsed }, random: realRandom };
+  expect(await withLock(ports, path, async () => 'in')).toBe('in');
+  expect(looks, 'ten of them are as long as a living process may take').toBeLessThan(5);
 });

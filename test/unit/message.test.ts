@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { formatMessage, type MessageContent, parseMessage } from '../../src/checkpoint/message.ts';
+import { formatMessage, type MessageContent, parseMessage } from '../../src/checkpoint/document/message.ts';
 import { parseCheckpointId, parseEpicId, parseOid, parseSessionId } from '../../src/ids.ts';
 
 const content: MessageContent = {

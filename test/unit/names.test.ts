@@ -32,7 +32,7 @@ describe('the name of a checkpoint', () => {
 });
 
 describe('finding a checkpoint', () => {
-  it('works by every name, and says when there is none or more than one', async () => {
+  it('works with every kind of name, and reports none or several matches', async () => {
     const { folder } = makeRepositoryWithCommit();
     let at = now - 5 * 3_600_000;
     await withOrch({ cwd: folder, clock: { now: () => at } }, async (orch) => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type Resumption, readResumption } from '../../src/integration/orchestration-state.ts';
+import { type Resumption, readResumption } from '../../src/orchestration-file/resumption.ts';
 
 const now = Date.parse('2026-03-01T12:00:00Z');
 
@@ -162,8 +162,8 @@ describe('what an ORCHESTRATION.yaml says', () => {
 
   it.each([
     ['a: "', /line 1/],
-    ['- a', /no mapping/],
-    ['a: 1\na: 2\n', /line 2: the key a is there twice/],
+    ['- a', /not a mapping/],
+    ['a: 1\na: 2\n', /line 2: the key a appears twice/],
     ['a: 1\n---\nb: 2\n', /line 2: a second document/],
     [`a: ${'['.repeat(100_000)}`, /nested too deeply/],
   ])('is refused where it is broken: %.20j', (text, problem) => {

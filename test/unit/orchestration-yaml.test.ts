@@ -14,13 +14,9 @@ import {
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import {
-  hasOrchestrationYaml,
-  readOrchestrationYaml,
-  writeBack,
-} from '../../src/integration/orchestration-yaml.ts';
+import { readOrchestrationYaml, writeBack } from '../../src/orchestration-file/write-back.ts';
 import { realRandom } from '../../src/system/clock.ts';
-import { type Disk, realDisk } from '../../src/system/files.ts';
+import { type Disk, realDisk } from '../../src/system/disk.ts';
 import { makeCrashingDisk } from '../support/crash-disk.ts';
 import { makeFolder } from '../support/repository.ts';
 
@@ -107,7 +103,7 @@ describe('writing back', () => {
 
   it.each<[what: string, content: string | Buffer, reason: RegExp]>([
     ['broken YAML', 'resumption: {\n', /line \d/],
-    ['a key twice', 'resumption:\n  tier: 1\n  tier: 2\n', /line 3: the key tier is there twice/],
+    ['a key twice', 'resumption:\n  tier: 1\n  tier: 2\n', /line 3: the key tier appears twice/],
     ['several documents', 'a: 1\n---\nb: 2\n', /line 2: a second document/],
     ['tabs', 'resumption:\n\ttier: 1\n', /line 2: Tabs/],
     ['an anchor others refer to', 'resumption: {tier: &t LOW}\nx: *t\n', /without changing the rest/],
@@ -136,15 +132,14 @@ describe('writing back', () => {
     mkdirSync(join(folder, 'ORCHESTRATION.yaml'));
     expect(await writeBack(ports, folder, mark)).toMatchObject({
       written: false,
-      reason: expect.stringMatching(/no file/),
+      reason: expect.stringMatching(/not a file/),
     });
 
     const empty = makeFolder();
-    expect(hasOrchestrationYaml(empty)).toBe(false);
     expect(readOrchestrationYaml(empty, 0)).toBeNull();
     expect(await writeBack(ports, empty, mark)).toMatchObject({
       written: false,
-      reason: expect.stringMatching(/there is none/),
+      reason: expect.stringMatching(/does not exist/),
     });
     symlinkSync('ORCHESTRATION.yaml', join(empty, 'ORCHESTRATION.yaml'));
     expect(await writeBack(ports, empty, mark)).toMatchObject({ written: false });
@@ -202,7 +197,10 @@ describe('writing back', () => {
     expect(readFileSync(file, 'utf8')).toBe(`${after}# edit 1\n# edit 2\n# edit 3\n`);
     edits = 0;
     const stubborn = await writeBack({ ...ports, disk: meddling(1_000) }, root, { ...mark, tier: 'LOW' });
-    expect(stubborn).toMatchObject({ written: false, reason: expect.stringMatching(/others keep writing/) });
+    expect(stubborn).toMatchObject({
+      written: false,
+      reason: expect.stringMatching(/other processes keep changing/),
+    });
     expect(readdirSync(root)).toEqual(['ORCHESTRATION.yaml']);
   });
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { parseEpicId, parseSessionId } from '../../src/ids.ts';
-import { type AtWork, judgeOrigin } from '../../src/session/origin.ts';
-import type { Descent, Forebear } from '../../src/system/ancestry.ts';
+import { type AtWork, judgeOrigin } from '../../src/record/which/origin.ts';
+import type { Ancestor, Ancestry } from '../../src/system/process/ancestry.ts';
 
 const epic = parseEpicId('a');
 const session = parseSessionId('sess-aaaa');
@@ -10,14 +10,14 @@ const hooked: AtWork = { ...supervised, kind: 'hooked' };
 const library: AtWork = { ...supervised, kind: 'library' };
 const grouped: AtWork = { ...supervised, group: '/sys/fs/cgroup/user/orch-500-x' };
 
-const process = (pid: number, startedAt: number | null, more: Partial<Forebear> = {}): Forebear => ({
+const process = (pid: number, startedAt: number | null, more: Partial<Ancestor> = {}): Ancestor => ({
   pid,
   startedAt,
   isReaper: false,
   session: null,
   ...more,
 });
-const call = (chain: Forebear[], more: Partial<Descent> = {}): Descent => ({
+const call = (chain: Ancestor[], more: Partial<Ancestry> = {}): Ancestry => ({
   chain: [process(900, 2_000), ...chain],
   hasTerminal: false,
   groups: [],
@@ -28,7 +28,7 @@ const young = process(800, 1_900);
 const reaper = process(50, 5, { isReaper: true });
 
 describe('where a call comes from', () => {
-  it.each<[string, Descent, AtWork, string]>([
+  it.each<[string, Ancestry, AtWork, string]>([
     ['a shell that is older than the session', call([young, shell]), supervised, 'outside'],
     ['a terminal', call([young], { hasTerminal: true }), supervised, 'outside'],
     ['below the supervisor', call([young, process(500, 1_000), shell]), supervised, 'parent'],

@@ -1,9 +1,15 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type Attempt, decideNext, judge, longestPause, parseRetryAfter } from '../../src/plan/outcome.ts';
+import {
+  type AttemptResult,
+  decideNext,
+  judgeAttempt,
+  longestPause,
+  parseRetryAfter,
+} from '../../src/plan/effects/outcome.ts';
 
 const now = Date.parse('2026-11-16T12:00:00Z');
-const answered = (status: number, text = '', retryAfter: string | null = null): Attempt => ({
+const answered = (status: number, text = '', retryAfter: string | null = null): AttemptResult => ({
   how: 'answered',
   status,
   text,
@@ -12,10 +18,10 @@ const answered = (status: number, text = '', retryAfter: string | null = null): 
 
 describe('what came of an attempt', () => {
   it.each([200, 201, 202, 204, 299])('%d is done', (status) => {
-    expect(judge(answered(status), now)).toEqual({ kind: 'done' });
+    expect(judgeAttempt(answered(status), now)).toEqual({ kind: 'done' });
   });
 
-  it.each<[Attempt, string, boolean]>([
+  it.each<[AttemptResult, string, boolean]>([
     [answered(408), 'answered 408', true],
     [answered(429, 'slow down'), 'answered 429: slow down', false],
     [answered(500), 'answered 500', true],
@@ -25,10 +31,10 @@ describe('what came of an attempt', () => {
     [{ how: 'exited', status: 75 }, 'exited 75', false],
     [{ how: 'threw', problem: 'reset', isTransient: true }, 'reset', true],
   ])('%o is transient', (attempt, reason, mayBeDone) => {
-    expect(judge(attempt, now)).toEqual({ kind: 'transient', reason, mayBeDone, retryAt: null });
+    expect(judgeAttempt(attempt, now)).toEqual({ kind: 'transient', reason, mayBeDone, retryAt: null });
   });
 
-  it.each<[Attempt, string, boolean]>([
+  it.each<[AttemptResult, string, boolean]>([
     [
       answered(302, 'moved to http://other'),
       'answered 302: moved to http://other; redirects are not followed',
@@ -46,7 +52,7 @@ describe('what came of an attempt', () => {
     [{ how: 'cut_short', problem: 'took too long' }, 'took too long', true],
     [{ how: 'threw', problem: 'wrong', isTransient: false }, 'wrong', false],
   ])('%o is permanent', (attempt, reason, mayBeDone) => {
-    expect(judge(attempt, now)).toEqual({ kind: 'permanent', reason, mayBeDone });
+    expect(judgeAttempt(attempt, now)).toEqual({ kind: 'permanent', reason, mayBeDone });
   });
 });
 
@@ -71,10 +77,10 @@ describe('Retry-After', () => {
     const verdict = (retryAt: number) =>
       ({ kind: 'transient', reason: 'answered 429', mayBeDone: false, retryAt }) as const;
     expect(decideNext(verdict(now + 90_000), 1, retry, now, 0)).toMatchObject({
-      kind: 'again',
+      kind: 'retry',
       after: 90_000,
     });
-    expect(decideNext(verdict(now + 10), 1, retry, now, 0)).toMatchObject({ kind: 'again', after: 500 });
+    expect(decideNext(verdict(now + 10), 1, retry, now, 0)).toMatchObject({ kind: 'retry', after: 500 });
     expect(decideNext(verdict(now + 3_600_000), 1, retry, now, 0)).toEqual({
       kind: 'resume_needed',
       reason: 'answered 429; not before 2026-11-16T13:00:00Z',
@@ -83,16 +89,16 @@ describe('Retry-After', () => {
   });
 });
 
-describe('what is next after an attempt that failed', () => {
+describe('the next step after a failed attempt', () => {
   const transient = { kind: 'transient', reason: 'r', mayBeDone: false, retryAt: null } as const;
 
-  it('is never another attempt where nothing can come of it', () => {
+  it('is never another attempt after a permanent failure', () => {
     const permanent = { kind: 'permanent', reason: 'answered 404', mayBeDone: false } as const;
     const next = decideNext(permanent, 1, { attempts: 9, backoff: 1 }, now, 0.5);
     expect(next).toEqual({ kind: 'blocked', reason: 'answered 404' });
   });
 
-  it('is to come back another time after the last attempt', () => {
+  it('is to resume later after the last attempt', () => {
     const next = decideNext(transient, 3, { attempts: 3, backoff: 1_000 }, now, 0.5);
     expect(next).toEqual({ kind: 'resume_needed', reason: 'r (3 attempts)', retryAt: null });
   });
@@ -105,7 +111,7 @@ describe('what is next after an attempt that failed', () => {
         fc.double({ min: 0, max: 0.999_999, noNaN: true }),
         (attempts, backoff, fraction) => {
           const next = decideNext(transient, attempts, { attempts: 100, backoff }, now, fraction);
-          if (next.kind !== 'again') throw new Error('there are attempts left');
+          if (next.kind !== 'retry') throw new Error('there are attempts left');
           const whole = Math.min(backoff * 2 ** (attempts - 1), longestPause);
           expect(next.after).toBeGreaterThanOrEqual(Math.floor(whole / 2));
           expect(next.after).toBeLessThanOrEqual(Math.ceil(whole));

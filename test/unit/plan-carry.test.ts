@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { type CarryRules, carryTasks } from '../../src/plan/carry.ts';
-import { parsePlan } from '../../src/plan/parse.ts';
-import type { Plan } from '../../src/plan/types.ts';
-import type { TaskRecord } from '../../src/state/run.ts';
+import { parsePlan } from '../../src/plan/parse-plan.ts';
+import type { Plan } from '../../src/plan/plan.ts';
+import { type CarryRules, carryTasks } from '../../src/plan/run/carry-tasks.ts';
+import type { TaskRecord } from '../../src/state/runs.ts';
 
 const text = `tasks:
   - { id: a, run: one }
@@ -11,9 +11,9 @@ const text = `tasks:
   - { id: d, run: four, needs: [] }
 `;
 const plan = parsePlan(text, 'p.yaml');
-const plain: CarryRules = { broken: new Map(), isSamePlan: true, byHand: new Set(), isStep: false };
+const plain: CarryRules = { broken: new Map(), isSamePlan: true, assumed: null };
 
-/** What a plan's run recorded: these succeeded, the others came to nothing. */
+/** The records of a plan's run in which these tasks succeeded and the others failed. */
 function recordsOf(of: Plan, ...succeeded: string[]): { [id: string]: TaskRecord } {
   return Object.fromEntries(
     of.tasks.map(({ id, digest }) => {
@@ -24,10 +24,10 @@ function recordsOf(of: Plan, ...succeeded: string[]): { [id: string]: TaskRecord
 }
 
 const doneOf = (rules: Partial<CarryRules>, records = recordsOf(plan, 'a', 'b', 'c', 'd'), of = plan) => {
-  const { done, again, added, removed } = carryTasks(of, records, { ...plain, ...rules });
+  const { done, rerun, added, removed } = carryTasks(of, records, { ...plain, ...rules });
   return {
     done: [...done.keys()],
-    again: again.map(({ task, why }) => [task.id, why.kind]),
+    rerun: rerun.map(({ task, why }) => [task.id, why.kind]),
     added: added.map(({ id }) => id),
     removed,
   };
@@ -35,21 +35,21 @@ const doneOf = (rules: Partial<CarryRules>, records = recordsOf(plan, 'a', 'b', 
 
 describe('what of an earlier run counts', () => {
   it('is what succeeded', () => {
-    expect(doneOf({}, recordsOf(plan, 'a', 'd'))).toMatchObject({ done: ['a', 'd'], again: [] });
+    expect(doneOf({}, recordsOf(plan, 'a', 'd'))).toMatchObject({ done: ['a', 'd'], rerun: [] });
   });
 
-  it('is nothing that needs what runs again', () => {
-    const again = [
+  it('excludes tasks that need one that runs again', () => {
+    const rerun = [
       ['b', 'artifact'],
       ['c', 'need'],
     ];
     const broken = new Map([['b', { kind: 'artifact', path: 'x', how: 'missing' } as const]]);
-    expect(doneOf({ broken })).toMatchObject({ done: ['a', 'd'], again });
-    // What ran after a failure runs again after the next attempt.
-    expect(doneOf({}, recordsOf(plan, 'b', 'd'))).toMatchObject({ done: ['d'], again: [['b', 'need']] });
+    expect(doneOf({ broken })).toMatchObject({ done: ['a', 'd'], rerun });
+    // A task that ran after a failure runs again after the next attempt.
+    expect(doneOf({}, recordsOf(plan, 'b', 'd'))).toMatchObject({ done: ['d'], rerun: [['b', 'need']] });
   });
 
-  it('is what came after a task that is only there for failures, and was skipped', () => {
+  it('includes tasks after a skipped failure handler', () => {
     const handled = parsePlan(
       `tasks:
   - { id: a, run: one }
@@ -59,36 +59,36 @@ describe('what of an earlier run counts', () => {
 `,
       'p.yaml',
     );
-    expect(doneOf({}, recordsOf(handled, 'a', 'b'), handled)).toMatchObject({ done: ['a', 'b'], again: [] });
-    // Where what it watches over runs again, nobody knows yet whether it is skipped.
-    const again = [['b', 'need']];
-    expect(doneOf({}, recordsOf(handled, 'b'), handled)).toMatchObject({ done: [], again });
-    const step = { ...plain, byHand: new Set(['a', 'mend', 'tell', 'b']), isStep: true };
+    expect(doneOf({}, recordsOf(handled, 'a', 'b'), handled)).toMatchObject({ done: ['a', 'b'], rerun: [] });
+    // If the task it watches runs again, it is not yet known whether the handler is skipped.
+    const rerun = [['b', 'need']];
+    expect(doneOf({}, recordsOf(handled, 'b'), handled)).toMatchObject({ done: [], rerun });
+    const step = { ...plain, assumed: new Set(['a', 'mend', 'tell', 'b']) };
     const carried = carryTasks(handled, recordsOf(handled, 'a', 'b'), step);
     expect([...carried.done.keys()]).toEqual(['a', 'b']);
-    expect(carried.byWord).toEqual([]);
+    expect(carried.assumedDone).toEqual([]);
   });
 
-  it('is nothing that does something else by now; what is new or gone is named', () => {
+  it('excludes changed tasks, and names new and removed ones', () => {
     const edited = parsePlan(
       `${text.replace('id: c, run: three', 'id: n, run: three')}`.replace('four', 'five'),
       'p.yaml',
     );
     expect(doneOf({ isSamePlan: false }, undefined, edited)).toEqual({
       done: ['a', 'b'],
-      again: [['d', 'changed']],
+      rerun: [['d', 'changed']],
       added: ['n'],
       removed: ['c'],
     });
   });
 
-  it('is what the user says, where they do', () => {
-    const byHand = new Set(['a', 'b']);
-    const carried = carryTasks(plan, recordsOf(plan, 'a', 'd'), { ...plain, byHand, isStep: true });
+  it('is what the user says with --resume-step', () => {
+    const assumed = new Set(['a', 'b']);
+    const carried = carryTasks(plan, recordsOf(plan, 'a', 'd'), { ...plain, assumed });
     expect([...carried.done].map(([id, { attempts }]) => [id, attempts])).toEqual([
       ['a', 1],
       ['b', 0],
     ]);
-    expect(carried.byWord.map(({ task, why }) => [task.id, why])).toEqual([['b', null]]);
+    expect(carried.assumedDone.map(({ task, why }) => [task.id, why])).toEqual([['b', null]]);
   });
 });

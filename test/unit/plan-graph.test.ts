@@ -1,15 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { openClaims } from '../../src/plan/claims.ts';
-import { mayOverlap, shareFiles } from '../../src/plan/files.ts';
-import {
-  findCycles,
-  type GraphStatus,
-  listBatches,
-  nextBatch,
-  orderTasks,
-  readyTasks,
-} from '../../src/plan/graph.ts';
+import { mayOverlap, openClaims } from '../../src/plan/schedule/claims.ts';
+
+import { findCycles, listBatches, orderTasks } from '../../src/plan/schedule/graph.ts';
+import { shareFiles } from '../support/files.ts';
 
 type Small = { readonly id: string; readonly needs: readonly string[]; readonly files: readonly string[] };
 
@@ -41,7 +35,7 @@ function isInCircle(tasks: readonly Small[], from: string): boolean {
 }
 
 describe('the order of tasks', () => {
-  it('is that of the file, where that will do', () => {
+  it('keeps the order of the file if possible', () => {
     const tasks = [
       { id: 'deploy', needs: ['build'] },
       { id: 'lint', needs: [] },
@@ -63,7 +57,7 @@ describe('the order of tasks', () => {
 });
 
 describe('circles', () => {
-  it('are found where a task can be reached from itself, and nowhere else', () => {
+  it('are found exactly if a task can be reached from itself', () => {
     fc.assert(
       fc.property(anyGraph, (tasks) => {
         const cycles = findCycles(tasks);
@@ -78,64 +72,35 @@ describe('circles', () => {
   });
 });
 
-describe('what is ready', () => {
-  it('is what nobody began, and whose needs have all ended', () => {
-    const statuses = fc.dictionary(
-      fc.constantFrom(...ids),
-      fc.constantFrom('running', 'succeeded', 'failed'),
-    );
-    fc.assert(
-      fc.property(soundGraph, statuses, (tasks, given) => {
-        const known = new Map(Object.entries(given) as [string, GraphStatus][]);
-        const expected = tasks.filter(
-          ({ id, needs }) =>
-            given[id] === undefined && needs.every((need) => given[need] && given[need] !== 'running'),
-        );
-        expect(readyTasks(tasks, known)).toEqual(expected);
-      }),
-    );
-  });
-});
-
-describe('a batch', () => {
-  it('has only tasks that are ready, and no two of them share a file', () => {
-    fc.assert(
-      fc.property(soundGraph, fc.subarray(ids), (tasks, done) => {
-        const finished = new Set(done);
-        const ready = tasks.filter(
-          ({ id, needs }) => !finished.has(id) && needs.every((need) => finished.has(need)),
-        );
-        const batch = nextBatch(tasks, finished);
-        expect(batch.length > 0).toBe(ready.length > 0);
-        expect(ready).toEqual(expect.arrayContaining(batch));
-        for (const [index, task] of batch.entries())
-          for (const other of batch.slice(index + 1)) expect(shareFiles(task.files, other.files)).toBe(false);
-        // None was left out that would have fitted, but for the sake of one that is alone.
-        if (batch[0]?.files.length !== 0)
-          for (const task of ready.filter((each) => !batch.includes(each)))
-            expect(batch.some((other) => shareFiles(task.files, other.files))).toBe(true);
-      }),
-    );
-  });
-
-  it('is never longer than was asked', () => {
-    const tasks = ['p', 'q', 'r'].map((id) => ({ id, needs: [], files: [`${id}.ts`] }));
-    expect(nextBatch(tasks, new Set(), { most: 2 }).map(({ id }) => id)).toEqual(['p', 'q']);
-  });
-
-  it('follows batch, until every task was in one', () => {
+describe('batches', () => {
+  it('hold only tasks that are ready and share no files, as many as fit, until every task was in one', () => {
     fc.assert(
       fc.property(soundGraph, (tasks) => {
-        const batches = listBatches(tasks);
         const done = new Set<string>();
-        for (const batch of batches) {
-          expect(batch).toEqual(nextBatch(orderTasks(tasks), done));
+        for (const batch of listBatches(tasks)) {
+          const ready = tasks.filter(
+            ({ id, needs }) => !done.has(id) && needs.every((need) => done.has(need)),
+          );
+          expect(batch.length).toBeGreaterThan(0);
+          expect(ready).toEqual(expect.arrayContaining(batch));
+          for (const [index, task] of batch.entries())
+            for (const other of batch.slice(index + 1))
+              expect(shareFiles(task.files, other.files)).toBe(false);
+          // None was left out that would have fitted, but for the sake of one that is alone.
+          if (batch[0]?.files.length !== 0)
+            for (const task of ready.filter((each) => !batch.includes(each)))
+              expect(batch.some((other) => shareFiles(task.files, other.files))).toBe(true);
           for (const { id } of batch) done.add(id);
         }
-        const all = batches.flat();
-        expect(all.map(({ id }) => id).sort()).toEqual(tasks.map(({ id }) => id).sort());
+        expect([...done].sort()).toEqual(tasks.map(({ id }) => id).sort());
       }),
     );
+  });
+
+  it('are never longer than asked', () => {
+    const tasks = ['p', 'q', 'r'].map((id) => ({ id, needs: [], files: [`${id}.ts`] }));
+    const batches = listBatches(tasks, { most: 2 });
+    expect(batches.map((batch) => batch.map(({ id }) => id))).toEqual([['p', 'q'], ['r']]);
   });
 });
 

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { hasCode } from '../../src/errors.ts';
-import { parsePlan } from '../../src/plan/parse.ts';
-import type { Plan } from '../../src/plan/types.ts';
+import { parsePlan } from '../../src/plan/parse-plan.ts';
+import type { Plan } from '../../src/plan/plan.ts';
 
 const release = `name: release
 tasks:
@@ -61,12 +61,12 @@ describe('a plan', () => {
       effects: [
         {
           id: 'tag',
-          deed: { kind: 'command', run: { kind: 'program', argv: ['sh', 'release.sh'] } },
+          action: { kind: 'command', run: { kind: 'program', argv: ['sh', 'release.sh'] } },
           check: { kind: 'command', run: { kind: 'shell', line: 'sh is-released.sh' } },
         },
         {
           id: 'notify',
-          deed: {
+          action: {
             kind: 'request',
             request: { method: 'POST', headers: { 'X-A': 'b' }, body: { n: [1, null] } },
           },
@@ -80,7 +80,7 @@ describe('a plan', () => {
     expect(plan.tasks.map(({ needs }) => needs)).toEqual([[], ['lint'], [], ['build', 'docs']]);
   });
 
-  it('may call its tasks steps, and is called like its file where it has no name', () => {
+  it('may call its tasks steps, and is named after its file by default', () => {
     const { name, tasks } = parsePlan('steps: [{ id: 1, run: x }, { id: b, run: y, needs: 1 }]', 'a/b.c.yml');
     expect(name).toBe('b.c');
     expect(tasks.map(({ id, needs }) => [id, needs])).toEqual([
@@ -89,7 +89,7 @@ describe('a plan', () => {
     ]);
   });
 
-  it('has the same digests however it is laid out, and others where a task does something else', () => {
+  it('has the same digests in any layout, and others if a task changes', () => {
     const digests = (text: string) => parsePlan(text, 'p.yaml').tasks.map(({ digest }) => digest);
     const same = release.replace('    run: npm run lint\n', '    # first\n    run: "npm run lint"\n');
     expect(parsePlan(same, 'p.yaml').digest).toBe(plan.digest);
@@ -114,9 +114,9 @@ describe('a plan', () => {
 
 describe('a wrong plan names the place', () => {
   it.each([
-    ['', 'p.yaml:1:1: found nothing; allowed: a plan, which has "tasks:" and a list of them'],
-    ['tasks: []', 'p.yaml:1:8: tasks: there are no tasks in it; allowed: one or more'],
-    ['name: x', 'p.yaml:1:1: there are no tasks; allowed: "tasks:" and a list of them'],
+    ['', 'p.yaml:1:1: found nothing; allowed: a plan, which has "tasks:" with a list of tasks'],
+    ['tasks: []', 'p.yaml:1:8: tasks: the list is empty; allowed: one task or more'],
+    ['name: x', 'p.yaml:1:1: there are no tasks; allowed: "tasks:" with a list of tasks'],
     ['tasks: [', 'p.yaml:1:9: not valid YAML: '],
     ['tasks: [{ id: a }]', 'p.yaml:1:9: tasks[0]: it does nothing; allowed: run, effects, or both'],
     ['tasks: [{ id: a, rn: x }]', 'p.yaml:1:18: tasks[0].rn: unknown key, did you mean run?'],
@@ -125,15 +125,15 @@ describe('a wrong plan names the place', () => {
       'tasks: [{ id: a, run: x, timeout: soon }]',
       'p.yaml:1:35: tasks[0].timeout: found "soon"; allowed: a duration',
     ],
-    ['tasks: [{ id: a, run: x, artifacts: [../x] }]', 'which leads out of the repository'],
-    ['tasks: [{ id: a, run: x, artifacts: [a/../../x] }]', 'which leads out of the repository'],
+    ['tasks: [{ id: a, run: x, artifacts: [../x] }]', 'which leads outside the repository'],
+    ['tasks: [{ id: a, run: x, artifacts: [a/../../x] }]', 'which leads outside the repository'],
     ['tasks: [{ id: a, run: x, artifacts: [/etc/x] }]', 'which is not relative to the repository'],
     ['tasks: [{ id: a, run: x, artifacts: [.git/config] }]', "which is git's own"],
     ['tasks: [{ id: a, run: x, env: { "A=B": c } }]', 'found the name "A=B"'],
     ['tasks: [{ id: a, run: x, needs: [a] }]', 'p.yaml:1:34: tasks[0].needs[0]: a needs itself'],
     [
       'tasks: [{ id: a, run: x, needs: b }, { id: b, run: y }]',
-      'tasks[0].needs: tasks that wait for one another: a → b → a',
+      'tasks[0].needs: tasks wait for one another: a → b → a',
     ],
     ['tasks: [{ id: ab, run: x, needs: [ba] }, { id: aa, run: y }]', 'there is no task "ba", did you mean'],
     [
@@ -147,13 +147,10 @@ describe('a wrong plan names the place', () => {
     ['tasks: [{ id: a, effects: [{ id: e, run: x, request: { url: "http://h" } }] }]', 'it does two things'],
     [
       'tasks: [{ id: a, effects: [{ id: e, request: { url: "file:///x" } }] }]',
-      'an address that begins with http',
+      'a URL that starts with http',
     ],
-    [
-      'tasks: [{ id: a, effects: [{ id: e, request: { url: "http://h", body: .inf } }] }]',
-      'values that JSON has',
-    ],
-    ['tasks: [{ id: a, run: x }]\nsteps: []', 'p.yaml:2:8: steps: steps is another word for tasks'],
+    ['tasks: [{ id: a, effects: [{ id: e, request: { url: "http://h", body: .inf } }] }]', 'any JSON value'],
+    ['tasks: [{ id: a, run: x }]\nsteps: []', 'p.yaml:2:8: steps: steps means the same as tasks'],
   ])('%j', (text, message) => {
     expect(refusal(text)).toContain(message);
   });

@@ -1,15 +1,15 @@
 import { describe, expect, it } from 'vitest';
-import { type DocumentContent, maxDocumentBytes } from '../../src/checkpoint/document.ts';
-import { fitDocument } from '../../src/checkpoint/fit.ts';
+import { type DocumentContent, maxDocumentBytes } from '../../src/checkpoint/document/document.ts';
+import { fitDocument } from '../../src/checkpoint/document/fit-document.ts';
 import { hasCode } from '../../src/errors.ts';
 import { parseSessionId, parseWriterId } from '../../src/ids.ts';
-import { nothingCarried, planEffects } from '../../src/plan/effects.ts';
-import { parsePlan } from '../../src/plan/parse.ts';
-import { listRuns } from '../../src/plan/runs.ts';
-import { maxRunBytes, measureRun, refuseTooLarge } from '../../src/plan/size.ts';
-import type { Plan } from '../../src/plan/types.ts';
+import { noEarlierEffects, planEffects } from '../../src/plan/effects/plan-effects.ts';
+import { parsePlan } from '../../src/plan/parse-plan.ts';
+import type { Plan } from '../../src/plan/plan.ts';
+import { listRuns } from '../../src/plan/run/known-runs.ts';
+import { maxRunBytes, measureRun, refuseTooLarge } from '../../src/plan/run/run-size.ts';
 import { type Entry, emptyState } from '../../src/state/lists.ts';
-import type { RunHead, RunPart } from '../../src/state/run.ts';
+import type { RunHead, RunPart } from '../../src/state/runs.ts';
 
 const session = parseSessionId('sess-aaaa');
 
@@ -27,7 +27,7 @@ function makePart(plan: Plan, run: string, status: RunHead['status'], startedAt:
     id,
     { status: 'succeeded', attempts: 1, digest, artifacts: [], at: startedAt },
   ]);
-  const effects = planEffects(plan.tasks, run, nothingCarried).planned.map(({ record }) => {
+  const effects = planEffects(plan.tasks, run, noEarlierEffects).planned.map(({ record }) => {
     const { kind: _, run: __, id, content: ___, ...rest } = record;
     return [id, { ...rest, status: 'acknowledged', at: startedAt }];
   });
@@ -66,18 +66,18 @@ describe('the records of a run', () => {
     expect(bytes.length).toBeLessThan(measureRun(plan) + 4_096);
   });
 
-  it('that would not fit are refused before it begins, with the bound', () => {
+  it('that would not fit are refused before the run starts, naming the limit', () => {
     try {
       refuseTooLarge(makePlan(400));
       expect.unreachable();
     } catch (error) {
       expect(hasCode(error, 'PLAN_INVALID') && error.message).toMatch(
-        /large is too large: to record its 400 tasks takes \d+ KB, and a run can have 128 KB/,
+        /large is too large: recording its 400 tasks takes \d+ KB, and a run may take 128 KB/,
       );
     }
   });
 
-  it('stay whole while anybody can go on with it; what others said before makes room', () => {
+  it('stay complete while the run can be resumed; older entries make room', () => {
     const content = makeContent({
       'run-old1@sess-aaaa': makePart(plan, 'run-old1', 'succeeded', 1),
       'run-old2@sess-aaaa': makePart(plan, 'run-old2', 'failed', 2),

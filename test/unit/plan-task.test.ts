@@ -1,18 +1,18 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { beginRun } from '../../src/plan/begin.ts';
-import { parsePlan } from '../../src/plan/parse.ts';
-import { runTask } from '../../src/plan/task.ts';
-import { workOn } from '../../src/plan/work.ts';
-import { defaultSettings } from '../../src/session/settings.ts';
+import { defaultSettings } from '../../src/journal/session-settings.ts';
+import { parsePlan } from '../../src/plan/parse-plan.ts';
+import { doTask } from '../../src/plan/run/do-task.ts';
+import { startRun } from '../../src/plan/run/start-run.ts';
+import { runTaskCommand } from '../../src/plan/run/task-command.ts';
 import { realRandom } from '../../src/system/clock.ts';
-import { inheritedEnvironment } from '../../src/system/spawn.ts';
+import { inheritedEnvironment } from '../../src/system/process/spawn.ts';
 import { makeRepositoryWithCommit } from '../support/repository.ts';
 import { epic, withOrch } from '../support/store.ts';
 import { callOrch } from '../support/supervised.ts';
 
-it('I7: a task that may not begin is stopped before its command runs, also between two attempts', async () => {
+it('I7: a task that may not start is stopped before its command runs, even between two attempts', async () => {
   const { folder } = makeRepositoryWithCommit();
   const { tasks } = parsePlan(
     'tasks: [{ id: a, run: "echo x >> ran; exit 1", retry: { attempts: 3, backoff: 1ms } }]',
@@ -21,7 +21,7 @@ it('I7: a task that may not begin is stopped before its command runs, also betwe
   const [task] = tasks;
   if (!task) throw new Error('the plan has one task');
   const runWhile = (mayBegin: (attempt: number) => boolean) =>
-    runTask(task, {
+    runTaskCommand(task, {
       cwd: folder,
       random: realRandom,
       redact: async (text) => text,
@@ -37,7 +37,7 @@ it('I7: a task that may not begin is stopped before its command runs, also betwe
   expect(await runWhile((attempt) => attempt === 1)).toEqual({ kind: 'stopped', attempts: 1 });
 });
 
-it('I7: a task that used the budget up begins no effect; it counts as done, and its effects as still to be done', async () => {
+it('I7: a task that used up the budget starts no effect; it counts as done, and its effects stay open', async () => {
   const { folder: cwd, home } = makeRepositoryWithCommit();
   const spend = `HOME='${home}' ${callOrch('record cost 2 -q')}`;
   const plan = parsePlan(
@@ -47,10 +47,10 @@ it('I7: a task that used the budget up begins no effect; it counts as done, and 
   const [task] = plan.tasks;
   if (!task) throw new Error('the plan has one task');
   await withOrch({ cwd }, async (orch) => {
-    const begun = await beginRun(orch, {
+    const begun = await startRun(orch, {
       plan,
       file: null,
-      wish: { kind: 'plain' },
+      intent: { kind: 'plain' },
       worktree: cwd,
       env: inheritedEnvironment(),
       choices: new Map(),
@@ -64,7 +64,7 @@ it('I7: a task that used the budget up begins no effect; it counts as done, and 
         takeOver: false,
       },
     });
-    if (begun.kind !== 'begun') throw new Error('there was a run before');
+    if (begun.kind !== 'started') throw new Error('there was a run before');
     const { run, started } = begun;
     const effects = new Map(run.effects.map(({ record }) => [record.id, record]));
     const work = {
@@ -72,18 +72,18 @@ it('I7: a task that used the budget up begins no effect; it counts as done, and 
       target: started.target,
       tasks: new Map(),
       effects,
-      kept: { bytes: 0 },
-      made: new Map(),
+      stored: { bytes: 0 },
+      artifacts: new Map(),
     };
-    // Nobody watches over it, who would be just as fast.
+    // No supervisor is running: it would stop the task just as fast.
     const ports = {
       ...orch,
       cwd,
       env: inheritedEnvironment(),
       signal: new AbortController().signal,
-      tell: () => {},
+      onEvent: () => {},
     };
-    expect(await workOn(ports, work, task)).toEqual({ kind: 'stopped' });
+    expect(await doTask(ports, work, task)).toEqual({ kind: 'stopped' });
     expect(work.tasks.get('a')).toEqual({ status: 'succeeded', attempts: 1 });
     expect(effects.get('send')?.status).toBe('planned');
     expect(existsSync(join(cwd, 'sent'))).toBe(false);

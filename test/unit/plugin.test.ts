@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
-import { addOrch as addToClaude } from '../../src/integration/claude-settings.ts';
-import { addOrch as addToCodex } from '../../src/integration/codex-hooks.ts';
+import { addOrch as addToClaude } from '../../src/agents/claude/claude-settings.ts';
+import { addOrch as addToCodex } from '../../src/agents/codex/codex-hooks.ts';
 
 const pathOf = (name: string) => fileURLToPath(new URL(`../../${name}`, import.meta.url));
 const readJson = (name: string) => JSON.parse(readFileSync(pathOf(name), 'utf8'));

@@ -7,8 +7,8 @@ import {
   shouldCheckpoint,
   type View,
 } from '../../src/checkpoint/policy.ts';
-import type { Saved } from '../../src/checkpoint/read.ts';
-import { tierOf } from '../../src/cost/context.ts';
+import type { Saved } from '../../src/checkpoint/read-base.ts';
+import { tierOf } from '../../src/cost/context-window.ts';
 import { parseSessionId, parseWriterId } from '../../src/ids.ts';
 import type { Event, Fact } from '../../src/state/facts.ts';
 import { foldAll } from '../../src/state/fold.ts';
@@ -34,7 +34,7 @@ function eventsOf(facts: readonly Fact[], from = 0): Event[] {
   });
 }
 
-/** What stands after `saved` went into a checkpoint at 0, and `pending` came since; null: nothing was saved yet. */
+/** The view with `saved` in a checkpoint at time 0 and `pending` recorded since; null: nothing was saved yet. */
 function viewOf(saved: readonly Fact[] | null, pending: readonly Fact[]): View {
   const before = foldAll(emptyState, eventsOf([started, ...(saved ?? [])]));
   const events = eventsOf(pending, 1 + (saved?.length ?? 0));
@@ -127,13 +127,13 @@ describe('money', () => {
     const verdict = decide(everything, viewOf(saved, pending), 0);
     expect(verdict.checkpoint?.trigger ?? null).toBe(trigger);
     expect([verdict.warn.length > 0, verdict.stop !== null]).toEqual([isWarned, isStopped]);
-    // The budget stops, and most of it spent is said, whatever the policy.
+    // Stopping at the budget and warning about it do not depend on the policy.
     const strict = decide(nothing, viewOf(saved, pending), 0);
     expect([strict.warn, strict.stop]).toEqual([verdict.warn, verdict.stop]);
     expect(strict.checkpoint?.trigger ?? null).toBe(trigger === 'budget' ? 'budget' : null);
   });
 
-  it('is warned of once, by what whoever asks has seen', () => {
+  it('is warned about once, compared with what the caller saw last', () => {
     const view = viewOf([budget(100)], [cost(85)]);
     expect(decide(nothing, view, 0).warn).toEqual([{ kind: 'budget', spent: 85, limit: 100 }]);
     expect(decide(nothing, { ...view, seen: view.state }, 0).warn).toEqual([]);

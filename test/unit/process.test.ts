@@ -1,7 +1,13 @@
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { checkProcess, findCaller, identifyThisProcess, readStat } from '../../src/system/process.ts';
+import {
+  checkProcess,
+  findCaller,
+  identifyThisProcess,
+  readStat,
+} from '../../src/system/process/identity.ts';
+import { waitUntil } from '../support/supervised.ts';
 
 const self = identifyThisProcess();
 const isLinux = process.platform === 'linux';
@@ -30,7 +36,7 @@ describe('whether a process still runs', () => {
       const pid = await new Promise<number>((resolve) => {
         parent.stdout.once('data', (chunk) => resolve(Number(chunk.toString())));
       });
-      while (readStat(pid)?.[0] !== 'Z') await new Promise((resolve) => setTimeout(resolve, 5));
+      await waitUntil(() => readStat(pid)?.[0] === 'Z');
       const startedAt = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ')[19] ?? null;
       expect(checkProcess({ ...self, pid, startedAt })).toBe('dead');
     } finally {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { findQuestion, readPrompt } from '../../src/integration/prompt.ts';
+import { findQuestion, readPrompt } from '../../src/agents/calls/prompt.ts';
 
 const asks = 'I would add a package for argon2.\n\nThat is not allowed. Shall I use scrypt instead?';
 const notification =

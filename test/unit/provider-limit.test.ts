@@ -2,8 +2,8 @@ import { appendFileSync, copyFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { findLimit } from '../../src/integration/provider-limit.ts';
-import { decideWait, mostWaits } from '../../src/session/limit-wait.ts';
+import { findLimit } from '../../src/agents/provider-limit.ts';
+import { decideWait, mostWaits } from '../../src/supervise/decide.ts';
 import { makeFolder } from '../support/repository.ts';
 
 const sample = (name: string) => fileURLToPath(new URL(`../fixtures/agents/${name}.jsonl`, import.meta.url));

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { countUnseen, type Spending } from '../../src/cost/reach.ts';
+import { countUncheckedRequests } from '../../src/cost/forecast.ts';
 
 const dollars = (amount: number) => amount * 1_000_000;
 const prices = {
@@ -7,10 +7,14 @@ const prices = {
   'claude-large': { input: 10, output: 50, cacheRead: 1, cacheWrite5m: 12.5, cacheWrite1h: 20 },
 };
 
-function count(spent: number, limit: number | null, more: Partial<Spending> = {}): number {
+function count(
+  spent: number,
+  limit: number | null,
+  more: Partial<Parameters<typeof countUncheckedRequests>[0]> = {},
+): number {
   const money = { spent: dollars(spent), limit: limit === null ? null : dollars(limit) };
   const spending = { ...money, tokens: 0, models: ['claude-small'], agents: 1, ...more };
-  return countUnseen(spending, prices, 'claude');
+  return countUncheckedRequests(spending, prices, 'claude');
 }
 
 it('without a budget no request has to be looked at', () => {
@@ -36,7 +40,7 @@ it('agents that spend the same money share it', () => {
   expect(count(0, 0.74 * 9, { agents: 3 })).toBe(2);
 });
 
-it('the dearest model counts, and where none was used yet, the dearest of the agent’s family', () => {
+it('the most expensive used model counts; before any use, the most expensive of the agent’s family', () => {
   for (const models of [['claude-small', 'claude-large'], [], ['claude-new']])
     expect({ models, count: count(0, 7.4 * 3, { models }) }).toEqual({ models, count: 2 });
 });

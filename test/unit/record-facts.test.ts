@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { noUsage, totalUsage } from '../../src/cost/ledger.ts';
-import { describeResults } from '../../src/session/baseline.ts';
+import { describeResults } from '../../src/gates/run-baseline.ts';
 import {
   blockerFact,
   costFact,
@@ -8,8 +8,8 @@ import {
   noteFact,
   resolvedFact,
   testFact,
-} from '../../src/session/facts.ts';
-import { locateFile } from '../../src/session/file-path.ts';
+} from '../../src/record/fact-builders.ts';
+import { locateFile } from '../../src/record/which/file-path.ts';
 import { emptyState } from '../../src/state/lists.ts';
 import { realRandom } from '../../src/system/clock.ts';
 import { cutToEnd } from '../../src/text.ts';
@@ -60,7 +60,7 @@ describe('an amount of money', () => {
 });
 
 describe('a text', () => {
-  it.each(['', ' \n\t', '\u0001\u200B', '\u202E'])('%j says nothing, and is refused', (text) => {
+  it.each(['', ' \n\t', '\u0001\u200B', '\u202E'])('%j is empty text, and is refused', (text) => {
     expect(() => noteFact(realRandom, text)).toThrow(expect.objectContaining(usage));
     expect(() => blockerFact(realRandom, text)).toThrow(expect.objectContaining(usage));
     expect(() => issueFact(emptyState, text, {})).toThrow(expect.objectContaining(usage));
@@ -89,7 +89,7 @@ describe('a blocker is resolved', () => {
   });
 });
 
-describe('what the tests said', () => {
+describe('test results', () => {
   const tests = { status: 'failed', passed: 1, failed: 1, total: 2, failing: ['a'], text: null } as const;
   it('is kept', () => expect(testFact(tests)).toMatchObject({ value: tests }));
   it.each([
@@ -119,11 +119,11 @@ describe('a path', () => {
   );
 });
 
-describe('what gates said', () => {
+describe('gate results', () => {
   const around = { state: emptyState, session: first, tree: null, atStart: false, at: 9 };
   const red = { name: 'test', status: 'failed', durationMs: 1, output: 'x', fixed: false } as const;
 
-  it('is kept from its end, where it says what failed', () => {
+  it('keep the end of the output, which names the failure', () => {
     const output = `${'é'.repeat(5_000)}\nTHE REASON`;
     const [gate] = describeResults([{ ...red, output }], around);
     expect(gate).toMatchObject({ kind: 'gate', output: expect.stringMatching(/^…é+\nTHE REASON$/) });
@@ -131,7 +131,7 @@ describe('what gates said', () => {
     expect(cutToEnd('short', 4_096)).toBe('short');
   });
 
-  it('no longer blocks once the gate passes, or is none any more', () => {
+  it('no longer block once the gate passes or is removed', () => {
     const state = tellStories({
       session: first,
       number: 1,

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { findByLibrary } from '../../src/redact/library.ts';
-import { makeRedactor, presetRedactor } from '../../src/redact.ts';
-import { cleanFacts } from '../../src/session/clean.ts';
-import { findCut, openRedactedStream } from '../../src/session/redacted-stream.ts';
+import { cleanFacts } from '../../src/record/clean-facts.ts';
+import { findCut, openRedactedStream } from '../../src/redact/redacted-stream.ts';
+import { makeRedactor, presetRedactor } from '../../src/redact/redactor.ts';
+import { runSecretlint } from '../../src/redact/secretlint.ts';
 import { makeSecrets } from '../support/secrets.ts';
 
 const secrets = new Map(makeSecrets(1).map((one) => [one.kind, one]));
@@ -75,13 +75,11 @@ describe('what is taken out', () => {
     expect(await redact(clean)).toBe(clean);
   });
 
-  it('is looked for among 50 MB of bytes in a moment', async () => {
-    const bytes = Buffer.alloc(50_000_000, Buffer.from('\0\u0001some bytes of a program\0'));
-    const began = performance.now();
+  it('is looked for in large files, piece by piece', async () => {
+    const bytes = Buffer.alloc(10_000_000, Buffer.from('\0\u0001some bytes of a program\0'));
     expect(await findSecret(bytes)).toBeNull();
     bytes.write(secretOf('npm'), 4 * 1024 * 1024 - 20, 'latin1'); // across the border of two pieces
     expect(await findSecret(bytes)).toBe('npm-token');
-    expect(performance.now() - began).toBeLessThan(10_000);
   });
 
   it('is found where what cannot be seen stands in it, and before a text is cut', async () => {
@@ -121,13 +119,12 @@ describe('what is taken out', () => {
     expect(fact).toMatchObject({ value: { '[redacted: npm-token]': 1 } });
   });
 
-  it('takes no longer for a text made to be slow', async () => {
+  it('ends also for a text made to be slow', async () => {
     const texts = ['-----BEGIN PRIVATE KEY-----', 'password=', 'a://', 'eyJ', 'Bearer ', 'sk-ant-', 'A: b\n'];
     for (const text of texts) {
-      const began = performance.now();
+      // A pattern that backtracks would take longer than any test may.
       presetRedactor.redactAtOnce(text.repeat(20_000));
       presetRedactor.redactAtOnce(`${text}${'a1B2'.repeat(50_000)}`);
-      expect(performance.now() - began, text).toBeLessThan(5_000);
     }
   });
 });
@@ -135,14 +132,14 @@ describe('what is taken out', () => {
 describe('the library', () => {
   it('is heard where it knows more', async () => {
     const text = textOf('AWS secret key');
-    const found = await findByLibrary(`${text}\n${secretOf('Slack bot')}`);
+    const found = await runSecretlint(`${text}\n${secretOf('Slack bot')}`);
     expect(found.map(({ kind }) => kind).sort()).toEqual(['aws', 'slack']);
     // Its own range ends in the middle of the key.
     expect(text.slice(found[0]?.start, found[0]?.end)).toBe(text);
   });
 
   it('cannot be switched off by who writes the text', async () => {
-    const found = await findByLibrary(`// secretlint-disable\n${secretOf('Slack bot')}`);
+    const found = await runSecretlint(`// secretlint-disable\n${secretOf('Slack bot')}`);
     expect(found).toHaveLength(1);
   });
 });
@@ -190,15 +187,20 @@ describe('a stream', () => {
   });
 
   it('takes no longer for a line that comes character by character', async () => {
-    const began = performance.now();
-    let kept = 0;
-    const stream = openRedactedStream(redact, (text) => {
+    let [kept, looked] = [0, 0];
+    const count: typeof redact = async (text) => {
+      looked += text.length;
+      return redact(text);
+    };
+    const stream = openRedactedStream(count, (text) => {
       kept += text.length;
     });
     for (let printed = 0; printed < 200_000; printed++) stream.add('.');
     await stream.end();
     expect(kept).toBe(200_000);
-    expect(performance.now() - began).toBeLessThan(5_000);
+    expect(looked, 'each character is looked at a few times, not once for each that follows').toBeLessThan(
+      2_000_000,
+    );
   });
 
   it('holds no more back than it must', () => {
@@ -220,7 +222,7 @@ describe('a stream', () => {
     );
     stream.add('one\n');
     await stream.end();
-    expect(got).toEqual(['… 4 bytes are not kept here: no config\n']);
+    expect(got).toEqual(['… 4 bytes left out: no config\n']);
   });
 });
 

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { isSshAddress, remoteEnvironment } from '../../src/git/remote-environment.ts';
-import { explainFailure, hideCredentials, type Operation } from '../../src/git/remote-error.ts';
-import { parsePushed } from '../../src/git/remote-push.ts';
+import { parsePushed } from '../../src/git/remote/remote.ts';
+import { isSshAddress, remoteEnvironment } from '../../src/git/remote/remote-environment.ts';
+import { explainFailure, hideCredentials, type Operation } from '../../src/git/remote/remote-errors.ts';
 
-describe('what git says of a remote', () => {
+describe('errors from a remote', () => {
   it.each<[code: string, said: string, operation?: Operation]>([
     [
       'REMOTE_NOT_FOUND',
@@ -45,7 +45,7 @@ describe('what git says of a remote', () => {
     expect(error).toMatchObject({ code, hint: expect.any(String) });
   });
 
-  it("tells the server's own words, in one safe line, and no password", () => {
+  it("show the server's message on one safe line, without passwords", () => {
     const said =
       'remote: \u001b[31mNo snapshots\u001b[0m on Fridays\nremote: ask https://a:secret@h/x\nfatal: error: 403';
     const { message, data } = explainFailure('push', 'https://me:secret@h/x', said);
@@ -55,7 +55,7 @@ describe('what git says of a remote', () => {
     expect(hideCredentials(`https://me:${'a@b'}@h/x@v2`)).toBe('https://h/x@v2');
   });
 
-  it('knows of each ref that was pushed what came of it', () => {
+  it('give a result for each pushed ref', () => {
     const stdout = [
       'To file:///hub',
       '*\t1111:refs/a\t[new reference]',
@@ -78,7 +78,7 @@ describe('what git says of a remote', () => {
     expect(pushed.get('refs/e')?.reason).toBe('pre-receive hook declined: Closed today');
   });
 
-  it('counts the worst answer where pushes go to two addresses', () => {
+  it('count the worst result when pushing to two addresses', () => {
     const pushed = parsePushed(
       'To a\n \t1:refs/a\t1..2\nDone\nTo b\n!\t1:refs/a\t[rejected] (fetch first)\nDone\n',
       '',
@@ -96,7 +96,7 @@ describe('the environment of a git that talks to a remote', () => {
     HOME: '/h',
   };
 
-  it('asks nobody, forgets the repository a hook runs in, and keeps how servers are reached', () => {
+  it("never prompts, forgets a hook's repository, and keeps how servers are reached", () => {
     const environment = remoteEnvironment(null, { ...inHook, GIT_ASKPASS: 'gui', SSH_ASKPASS: 'gui' });
     expect(environment).toMatchObject({
       GIT_TERMINAL_PROMPT: '0',
@@ -122,7 +122,7 @@ describe('the environment of a git that talks to a remote', () => {
     else expect(command).toMatch(expected);
   });
 
-  it('knows which addresses are reached by ssh', () => {
+  it('recognises ssh addresses', () => {
     for (const url of ['git@h:x.git', 'ssh://h/x', 'host:x', 'git+ssh://h/x'])
       expect(isSshAddress(url)).toBe(true);
     for (const url of ['https://h/x', '/a/b', './a:b', 'C:\\x', 'file:///x', 'git://h:1/x'])

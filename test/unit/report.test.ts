@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
 import { compactRow, emptyRow, type Ledger, noUsage } from '../../src/cost/ledger.ts';
-import { makeReport, other, type Point } from '../../src/cost/report.ts';
-import { parseSince } from '../../src/cost/since.ts';
+import { makeReport, other, type Point, parseSince } from '../../src/cost/report.ts';
 
 const hour = 3_600_000;
 const start = Date.parse('2026-11-14T22:00:00Z');
@@ -39,7 +38,7 @@ describe('where the money went', () => {
   ];
   const ledger = ledgerOf({ 'sess-a/opus': 300, 'sess-b/opus': 200, 'sess-b/haiku': 400 });
 
-  it('is told by day, session and model', () => {
+  it('is reported by day, session and model', () => {
     expect(report(line, ledger)).toEqual({
       total: 900,
       byDay: [
@@ -58,7 +57,7 @@ describe('where the money went', () => {
     expect(report(line.toReversed(), ledger)).toEqual(report(line, ledger));
   });
 
-  it('is told from a time on, against the ledger of then', () => {
+  it('is reported since a time, compared with the ledger at that time', () => {
     const then = ledgerOf({ 'sess-a/opus': 300, 'sess-b/opus': 100 });
     const later = report(line, ledger, start + 5 * hour, then);
     expect(later.total).toBe(500);
@@ -70,7 +69,7 @@ describe('where the money went', () => {
     ]);
   });
 
-  it('is told the same after sessions were summed up', () => {
+  it('is reported the same after sessions were compacted', () => {
     const row = ledger.w?.value ?? emptyRow;
     const compact = { w: { value: compactRow(row, () => true) } };
     expect(report(line, compact)).toEqual(report(line, ledger));
@@ -92,7 +91,7 @@ describe('where the money went', () => {
     ]);
   });
 
-  it('is not known for what lies behind the end of a shallow clone, or is in no checkpoint yet', () => {
+  it('is unknown beyond the end of a shallow clone, or before the first checkpoint', () => {
     const { bySession, byDay } = report(line.slice(0, 2), ledgerOf({ 'sess-a/x': 950 }));
     expect(bySession).toEqual([
       { sessionId: 'sess-b', sessionNumber: 2, micros: 500 },
@@ -101,7 +100,7 @@ describe('where the money went', () => {
     expect(byDay.at(-1)).toEqual({ day: other, micros: 450 });
   });
 
-  it('is nowhere where there is none', () => {
+  it('is empty if nothing was spent', () => {
     expect(report([], {})).toEqual({ total: 0, byDay: [], bySession: [], byModel: [] });
   });
 
@@ -238,7 +237,7 @@ describe('--since', () => {
 
   it('is never in the future', () => {
     expect(() => parseSince('2026-11-18', now)).toThrow(
-      expect.objectContaining({ code: 'USAGE', message: '"2026-11-18" is still to come' }),
+      expect.objectContaining({ code: 'USAGE', message: '"2026-11-18" is in the future' }),
     );
   });
 });

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { isWithin, planRestore, type RestoreFacts } from '../../src/checkpoint/restore.ts';
-import { parseRawDiff } from '../../src/git/tree-diff.ts';
-import type { Found } from '../../src/git/work-tree-changes.ts';
+import type { FoundFile } from '../../src/git/snapshot/work-tree-changes.ts';
+import { parseRawDiff } from '../../src/git/worktree/tree-diff.ts';
 import { parseOid } from '../../src/ids.ts';
+import { isWithin, planRestore, type RestoreFacts } from '../../src/restore/plan-restore.ts';
 
 const entry = (mode = '100644') => ({ mode, oid: parseOid('a'.repeat(40)) });
 const change = (path: string, kind: 'changes' | 'goes' | 'comes', mode?: string) => ({
@@ -10,7 +10,7 @@ const change = (path: string, kind: 'changes' | 'goes' | 'comes', mode?: string)
   from: kind === 'comes' ? null : entry(mode),
   to: kind === 'goes' ? null : entry(mode),
 });
-const found = (entries: Record<string, Found['kind']>, bytes = 10) =>
+const found = (entries: Record<string, FoundFile['kind']>, bytes = 10) =>
   new Map(Object.entries(entries).map(([path, kind]) => [path, { kind, bytes }]));
 
 const nothing: RestoreFacts = {
@@ -60,14 +60,14 @@ describe('the plan of a restore', () => {
     [
       'what is too large to save',
       { found: found({ a: 'file' }, 101) },
-      'an ignored file is there, too large to be saved',
+      'an ignored file, too large to save, is in the way',
     ],
-    ['a special file', { found: found({ a: 'special' }) }, 'a special file is there'],
-    ['a repository', { found: found({ a: 'repository' }) }, 'a repository of its own is there'],
+    ['a special file', { found: found({ a: 'special' }) }, 'a special file is in the way'],
+    ['a repository', { found: found({ a: 'repository' }) }, 'a nested repository is in the way'],
     [
       'a folder with ignored files',
       { found: found({ a: 'folder' }), occupied: new Set(['a']) },
-      'a folder with ignored files is there',
+      'a folder with ignored files is in the way',
     ],
     ['what could not be saved now', { leftOutNow: new Map([['a', 'too large']]) }, 'not saved: too large'],
     [
@@ -104,7 +104,7 @@ describe('the plan of a restore', () => {
     expect(plan({ changes: [change('a', 'goes'), change('a/b', 'comes')], unseen })).toMatchObject({
       write: [],
       remove: [],
-      kept: { a: 'outside the sparse checkout', 'a/b': 'what is there stays' },
+      kept: { a: 'outside the sparse checkout', 'a/b': 'a file that stays is in the way' },
     });
   });
 

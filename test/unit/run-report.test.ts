@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { parseEpicId, parseSessionId } from '../../src/ids.ts';
-import { formatRunReport, type ReportInput } from '../../src/plan/report.ts';
-import type { Task } from '../../src/plan/types.ts';
-import type { EffectRecord, TaskRecord } from '../../src/state/run.ts';
+import type { Task } from '../../src/plan/plan.ts';
+import { formatRunReport, type ReportInput } from '../../src/plan/run/run-report.ts';
+import type { EffectRecord, TaskRecord } from '../../src/state/runs.ts';
 
 const at = Date.parse('2026-11-16T12:00:00Z');
 const task = (id: string) => ({ id }) as Task; // the order is all that is looked at
@@ -33,7 +33,7 @@ function report(more: Partial<ReportInput['run']> = {}): string {
 }
 
 describe('the report of a run', () => {
-  it('says how it stands, where it came from, what each task took and what is still to be sent', () => {
+  it('has the status, the earlier run, each task and the open effects', () => {
     const artifacts = [{ path: 'dist/app.js', sha256: 'a'.repeat(64), bytes: 1200 }];
     const text = report({
       tasks: { build: record({ attempts: 2, artifacts }) },
@@ -49,7 +49,7 @@ describe('the report of a run', () => {
     });
     expect(text).toBe(`# release: resume needed
 
-Run \`run-new1\` on \`feat-login\`; began 2026-11-16T12:00:00Z; ended 2026-11-16T12:01:00Z; goes on from \`run-old1\`.
+Run \`run-new1\` on \`feat-login\`; started 2026-11-16T12:00:00Z; ended 2026-11-16T12:01:00Z; continues \`run-old1\`.
 
 Plan digest \`digest-1\`.
 
@@ -58,7 +58,7 @@ Plan digest \`digest-1\`.
 |  | task | status | attempts | recorded | artifacts |
 |---|---|---|---|---|---|
 | 1 | build | succeeded | 2 | 2026-11-16T12:00:00Z | \`dist/app.js\` (1200 bytes, aaaaaaaaaaaa) |
-| 2 | publish | not begun | 0 |  |  |
+| 2 | publish | not started | 0 |  |  |
 
 ## Effects: 1 of 2 acknowledged
 
@@ -69,7 +69,7 @@ Plan digest \`digest-1\`.
 `);
   });
 
-  it('has no section for effects where there are none', () => {
+  it('has no section for effects if there are none', () => {
     expect(report()).not.toContain('Effects');
   });
 
@@ -81,7 +81,7 @@ Plan digest \`digest-1\`.
       run: { id: 'run-1', tasks: {}, effects: {}, head: { ...headOf('digest-1') } },
       plan: { tasks: [], digest: 'digest-2' },
     });
-    expect(changed).toContain('Plan digest `digest-1`, which is not that of the plan as it is now.');
+    expect(changed).toContain('Plan digest `digest-1`; the plan has changed since.');
   });
 
   it('I9: shows text from outside as it is, in its own cell', () => {

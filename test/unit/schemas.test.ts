@@ -6,7 +6,7 @@ import { parse } from 'yaml';
 import * as z from 'zod';
 import { parseConfig } from '../../src/config/parse.ts';
 import { loadLatestCheckpoint, runPlan, saveCheckpoint } from '../../src/index.ts';
-import { parsePlan } from '../../src/plan/parse.ts';
+import { parsePlan } from '../../src/plan/parse-plan.ts';
 import { makeSchemas } from '../support/json-schemas.ts';
 import { makeRepositoryWithCommit } from '../support/repository.ts';
 

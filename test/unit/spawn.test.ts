@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { startCommand } from '../../src/system/command.ts';
-import { runFilter } from '../../src/system/filter.ts';
-import { reserveDescriptors } from '../../src/system/reserve.ts';
-import { run } from '../../src/system/run.ts';
-import { readOutput, start, startDetached, startProcess } from '../../src/system/spawn.ts';
+import { run } from '../../src/system/process/capture.ts';
+import { startCommand } from '../../src/system/process/command.ts';
+import { runFilter } from '../../src/system/process/filter.ts';
+import { reserveDescriptors } from '../../src/system/process/guard.ts';
+import { readOutput, startDetached, startProcess, startWithPipes } from '../../src/system/process/spawn.ts';
 import { hasLimits, withoutDescriptors } from '../support/limits.ts';
 
 const { env } = process;
@@ -13,7 +13,7 @@ const outOfFiles = expect.objectContaining({
   data: { code: 'EMFILE' },
 });
 
-/** What a call comes to. */
+/** The outcome of a call. */
 async function answer(work: () => unknown): Promise<unknown> {
   try {
     return await work();
@@ -25,7 +25,7 @@ async function answer(work: () => unknown): Promise<unknown> {
 describe.runIf(hasLimits)('a process that cannot be started for want of descriptors', () => {
   it.each<[string, () => unknown]>([
     ['startProcess', () => startProcess('true', [], { stdio: 'pipe' })],
-    ['start', () => start('true', [], '/', env)],
+    ['startWithPipes', () => startWithPipes('true', [], '/', env)],
     ['startDetached', () => startDetached('true', [], '/', env)],
     ['readOutput', () => readOutput('true', [], env)],
     ['startCommand', () => startCommand(['true'], { cwd: '/', env, onOutput: () => {} })],
@@ -34,7 +34,7 @@ describe.runIf(hasLimits)('a process that cannot be started for want of descript
     expect(await withoutDescriptors(() => answer(work))).toEqual(outOfFiles);
   });
 
-  it('is told by what runs gates and tasks, and by what runs a status line', async () => {
+  it('is reported when running gates, tasks and a status line', async () => {
     const request = { command: ['true'], cwd: '/', env, marker: 'A=1', timeout: 1_000, onOutput: () => {} };
     expect(await withoutDescriptors(() => run(request))).toEqual({
       how: 'not_started',
@@ -46,7 +46,7 @@ describe.runIf(hasLimits)('a process that cannot be started for want of descript
   });
 });
 
-it('ends nobody because there is no such program, also where nobody asks', async () => {
+it('does not crash when a program is missing, even without an error listener', async () => {
   const child = startProcess('/there/is/no/such/program', [], { stdio: 'pipe' });
   await new Promise((resolve) => child.once('close', resolve));
   expect(child.pid).toBeUndefined();

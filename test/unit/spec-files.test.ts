@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { parseSpec } from '../../src/integration/spec.ts';
+import { findPosition, layOutBatches } from '../../src/spec/batches.ts';
+import { parseSpec } from '../../src/spec/read-spec.ts';
 import {
   formatSpecCheckpoint,
   parseFoundIssues,
   parseSpecCheckpoint,
-} from '../../src/integration/spec-checkpoint.ts';
-import { findPosition, layOutBatches } from '../../src/plan/batches.ts';
+} from '../../src/spec/spec-checkpoint.ts';
 
 const folder = 'specs/active/auth-system';
 
@@ -21,7 +21,7 @@ function mistakesOf(tasks: string, dependencies = 'phases: []'): string[] {
     read(tasks, dependencies).batches();
     return [];
   } catch (error) {
-    expect(error).toMatchObject({ code: 'PLAN_INVALID', hint: expect.stringContaining('Correct ') });
+    expect(error).toMatchObject({ code: 'PLAN_INVALID', hint: expect.stringContaining('Fix ') });
     const lines = error instanceof Error ? error.message.split(/\n\s*/) : [];
     return lines.map((line) =>
       line.replace(/^specs\/active\/auth-system\/(\w+)\.yaml:(\d+):\d+: /, '$1:$2 '),
@@ -57,12 +57,12 @@ describe('a spec', () => {
     ).toEqual([
       'tasks:2 tasks[0].status: found "blocked"; allowed: pending, in_progress, completed',
       'tasks:3 tasks[1]: unknown key depend_on, did you mean depends_on?',
-      'tasks:4 tasks[2].id: B is there twice',
-      'tasks:4 tasks[2].depends_on[0]: B depends on X, which is no task',
+      'tasks:4 tasks[2].id: the id B is used twice',
+      'tasks:4 tasks[2].depends_on[0]: B depends on X, which is not a task',
       expect.stringContaining('tasks:5 tasks[3].id: found "a b"; allowed: a word of letters'),
       'tasks:6 tasks[4]: found 7; allowed: a mapping with id, content, name, status, depends_on, file, evidence',
       'dependencies:3 phases[0].tasks[0]: unknown key files, did you mean file?',
-      'dependencies:4 phases[0].tasks[1].id: Z is no task of tasks.yaml',
+      'dependencies:4 phases[0].tasks[1].id: tasks.yaml has no task Z',
       'dependencies:5 phases[0].tasks[2].depends_on: found "A"; allowed: a list of task ids',
     ]);
   });
@@ -76,7 +76,7 @@ describe('a spec', () => {
       'a circle over both files',
       three,
       'phases:\n- tasks: [{id: A, depends_on: [C]}, {id: C, depends_on: [B]}]\n',
-      'tasks:2 tasks[0]: tasks that wait for one another: A → C → B → A',
+      'tasks:2 tasks[0]: tasks wait for one another: A → C → B → A',
     ],
     [
       'itself',
@@ -88,15 +88,20 @@ describe('a spec', () => {
       'a batch of unknown tasks',
       three,
       'phases: []\nbatches: [[A], [B, C, X]]',
-      'dependencies:2 batches[1]: X is no task',
+      'dependencies:2 batches[1]: tasks.yaml has no task X',
     ],
     [
       'a task in two batches',
       three,
       'phases: []\nbatches: [[A], [B, C], [A]]',
-      'dependencies:2 batches[2]: A is in batch 1 already',
+      'dependencies:2 batches[2]: A is already in batch 1',
     ],
-    ['a task in no batch', three, 'phases: []\nbatches: [[A], [B]]', 'tasks:4 tasks[2]: C is in no batch'],
+    [
+      'a task in no batch',
+      three,
+      'phases: []\nbatches: [[A], [B]]',
+      'tasks:4 tasks[2]: C is in none of the batches',
+    ],
     [
       'a batch before what it needs',
       three,
@@ -113,16 +118,16 @@ describe('a spec', () => {
     expect(mistakesOf(tasks, dependencies).join('\n')).toContain(mistake);
   });
 
-  it("has the user's own batches where they laid them out", () => {
+  it('uses the batches that the user laid out', () => {
     expect(read(three, 'phases: []\nbatches:\n- {name: first, tasks: [A, C]}\n- [B]\n').batches()).toEqual([
       ['A', 'C'],
       ['B'],
     ]);
-    // Without files nobody knows whether they meet.
+    // Without files it is not known whether they overlap.
     expect(read(three).batches()).toEqual([['A'], ['B'], ['C']]);
   });
 
-  it('goes on in the middle of a batch', () => {
+  it('continues in the middle of a batch', () => {
     const found = read(
       'tasks:\n- {id: A, content: a, status: completed}\n- {id: B, content: b, status: in_progress}\n- {id: C, content: c, depends_on: [B]}\n',
       'phases:\n- tasks: [{id: A, file: a}, {id: B, file: b}]\n',

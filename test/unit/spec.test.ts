@@ -1,29 +1,33 @@
 import { describe, expect, it } from 'vitest';
-import { checkpointGroup } from '../../src/cli/checkpoint.ts';
-import { parseSimple } from '../../src/cli/spec.ts';
+import { findCommand } from '../../src/cli/commands.ts';
+import { findWords, parseSimple } from '../../src/cli/spec.ts';
 
-const parse = (line: string) => {
-  const simple = parseSimple(line.split(' '), [checkpointGroup]);
-  return simple && { name: simple.command.name, ...simple.call, ...simple.globals };
+const parse = async (line: string) => {
+  const argv = line.split(' ');
+  const found = findCommand(findWords(argv));
+  const simple = found && parseSimple(argv, found.place, await found.load());
+  return simple && { name: found.place.path.join(' '), ...simple.call, ...simple.globals };
 };
 
 describe('a plain call', () => {
   it.each([
     [
       'checkpoint create --epic e --reason=a=b',
-      { name: 'create', options: { epic: 'e', reason: 'a=b' }, json: false },
+      { name: 'checkpoint create', options: { epic: 'e', reason: 'a=b' }, json: false },
     ],
     [
       '-C dir --json checkpoint list x -n 5 -q',
-      { name: 'list', argument: 'x', repo: 'dir', json: true, quiet: true },
+      { name: 'checkpoint list', argument: 'x', repo: 'dir', json: true, quiet: true },
     ],
     [
       'checkpoint list --no-color',
-      { name: 'list', options: { limit: '20', 'no-color': true }, color: false },
+      { name: 'checkpoint list', options: { limit: '20', 'no-color': true }, color: false },
     ],
-    ['checkpoint show 58 -e e', { name: 'show', argument: '58', options: { epic: 'e' } }],
-  ])('%s', (line, expected) => {
-    expect(parse(line)).toMatchObject(expected);
+    ['cost -e e', { name: 'cost status', options: { epic: 'e' } }],
+    ['cost -e e status', { name: 'cost status', options: { epic: 'e' } }],
+    ['checkpoint show 58 -e e', { name: 'checkpoint show', argument: '58', options: { epic: 'e' } }],
+  ])('%s', async (line, expected) => {
+    expect(await parse(line)).toMatchObject(expected);
   });
 
   it.each([
@@ -40,8 +44,10 @@ describe('a plain call', () => {
     'checkpoint show --help',
     'checkpoint show -- 58',
     'checkpoint list a b',
+    'cost e',
+    'constructor',
     '--version',
-  ])('%j is none: commander reads it', (line) => {
-    expect(parse(line)).toBeNull();
+  ])('%j is none: commander reads it', async (line) => {
+    expect(await parse(line)).toBeNull();
   });
 });

@@ -1,8 +1,9 @@
 import { expect, it } from 'vitest';
-import { type StatusLine, showStatusLine } from '../../src/cli/statusline-view.ts';
+import { parseStatusCall } from '../../src/agents/calls/status-call.ts';
+import { showStatusLine } from '../../src/cli/direct/statusline.ts';
 import { describeBudget } from '../../src/cost/budget.ts';
 import { parseEpicId } from '../../src/ids.ts';
-import { parseStatusCall } from '../../src/integration/status-call.ts';
+import type { StatusLine } from '../../src/index.ts';
 import { readFixture } from '../support/fixtures.ts';
 
 const line: StatusLine = {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { summarize } from '../../src/checkpoint/summary.ts';
+import { summarize } from '../../src/checkpoint/document/summary.ts';
 import { parseSessionId } from '../../src/ids.ts';
 import type { Event, Fact } from '../../src/state/facts.ts';
 import { foldAll } from '../../src/state/fold.ts';
@@ -47,7 +47,7 @@ it.each<[string, readonly Fact[], string]>([
   expect(title(facts, 'pause', 'claude ended')).toBe(expected);
 });
 
-it('a session that starts says who works, unless it was asked something', () => {
+it('a new session names its agent, unless the user asked for something', () => {
   const started: Fact = { kind: 'session_started', number: 3, agent: 'claude', parentSessionId: null };
   expect(title([started], 'session_start')).toBe('Session 3 started with claude');
   expect(title([started], 'session_start', 'Continues session 2')).toBe(

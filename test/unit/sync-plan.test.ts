@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { planSync, type SyncFacts, type SyncPlan } from '../../src/checkpoint/sync-plan.ts';
 import { parseEpicId, parseOid } from '../../src/ids.ts';
+import { planSync, type SyncFacts, type SyncPlan } from '../../src/sync/plan-sync.ts';
 import type { Oid } from '../../src/types.ts';
 
 const oid = (digit: string) => parseOid(digit.repeat(40));

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseTestOutput } from '../../src/integration/test-output.ts';
+import { parseTestOutput } from '../../src/agents/calls/test-output.ts';
 
 const samples: { readonly [runner: string]: readonly [printed: string, expected: object | null] } = {
   vitest: [

@@ -2,8 +2,8 @@ import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
-import { parseHookCall } from '../../src/integration/hook-call.ts';
-import { readTools, type ToldTool } from '../../src/integration/transcript-tools.ts';
+import { parseHookCall } from '../../src/agents/calls/hook-call.ts';
+import { readTools, type ToolUse } from '../../src/agents/transcript/transcript-tools.ts';
 import { makeFolder } from '../support/repository.ts';
 
 const samples = fileURLToPath(new URL('../fixtures/agents/claude', import.meta.url));
@@ -16,7 +16,7 @@ function factsOfHook(name: string) {
   return { mark: call.event.mark ?? '', facts: call.event.facts };
 }
 
-const withMarks = (told: readonly ToldTool[]) => told.map(({ mark, facts }) => ({ mark, facts }));
+const withMarks = (told: readonly ToolUse[]) => told.map(({ mark, facts }) => ({ mark, facts }));
 
 it.each([
   [
@@ -35,24 +35,24 @@ it.each([
   ['agent', ['PostToolUse-Agent']],
   ['agent-subagent', ['PostToolUse-Write-subagent']],
 ])('the transcript of %s tells what the hooks of its tools told', (name, hooks) => {
-  const { told } = readTools({}, { [pathOf(name)]: 0 });
-  expect(withMarks(told)).toEqual(hooks.map(factsOfHook));
+  const { uses } = readTools({}, { [pathOf(name)]: 0 });
+  expect(withMarks(uses)).toEqual(hooks.map(factsOfHook));
 });
 
 it('a transcript that is read piece by piece tells everything once, wherever it is cut', () => {
   const bytes = readFileSync(pathOf('work'));
-  const whole = readTools({}, { [pathOf('work')]: 0 }).told;
+  const whole = readTools({}, { [pathOf('work')]: 0 }).uses;
   expect(whole).toHaveLength(7);
   const path = join(makeFolder(), 'work.jsonl');
   for (let step = 1; step < bytes.length; step = step * 2 + 7) {
     writeFileSync(path, '');
     let marks = {};
-    const told: ToldTool[] = [];
+    const told: ToolUse[] = [];
     for (let from = 0; from < bytes.length; from += step) {
       appendFileSync(path, bytes.subarray(from, from + step));
       // What is remembered is written down in between.
       const read = readTools(JSON.parse(JSON.stringify(marks)), { [path]: 0 });
-      told.push(...read.told);
+      told.push(...read.uses);
       ({ marks } = read);
     }
     expect(told, `${step} bytes at a time`).toEqual(whole);
@@ -62,7 +62,7 @@ it('a transcript that is read piece by piece tells everything once, wherever it 
 it('what another session did before is not told, nor what cannot be understood', () => {
   const path = join(makeFolder(), 'transcript.jsonl');
   const later = Date.parse('2026-11-16T06:11:28.000Z');
-  expect(readTools({}, { [pathOf('work')]: later }).told).toHaveLength(2);
+  expect(readTools({}, { [pathOf('work')]: later }).uses).toHaveLength(2);
   const lines = [
     '{"type":"assistant","message":{"content":[{"type":"tool_use"',
     '{"type":"user","timestamp":"2026-11-16T06:11:28.000Z","message":{"content":[{"type":"tool_result","tool_use_id":"of nobody"}]}}',
@@ -70,6 +70,6 @@ it('what another session did before is not told, nor what cannot be understood',
     '["tool_use"]',
   ];
   writeFileSync(path, `${lines.join('\n')}\n`);
-  expect(readTools({}, { [path]: 0 }).told).toEqual([]);
-  expect(readTools({}, { [`${path}.gone`]: 0 })).toEqual({ told: [], marks: {} });
+  expect(readTools({}, { [path]: 0 }).uses).toEqual([]);
+  expect(readTools({}, { [`${path}.gone`]: 0 })).toEqual({ uses: [], marks: {} });
 });

@@ -11,8 +11,8 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { findTranscripts, readTranscript, unread } from '../../src/agents/transcript/transcript.ts';
 import { noTokens, type Tokens } from '../../src/cost/tokens.ts';
-import { findTranscripts, readTranscript, unread } from '../../src/integration/transcript.ts';
 import { makeFolder } from '../support/repository.ts';
 import { foreignLines, formatAccount, formatMessage } from '../support/transcripts.ts';
 
@@ -140,7 +140,7 @@ describe('a transcript', () => {
   it('may not be there, or not to be read', () => {
     const read = follow(join(makeFolder(), 'none.jsonl'));
     expect(read()).toMatchObject({ output: 0, notices: [] });
-    expect(follow(makeFolder())()).toMatchObject({ notices: [{ fate: 'unreadable' }] });
+    expect(follow(makeFolder())()).toMatchObject({ notices: [{ problem: 'unreadable' }] });
   });
 
   it('that cannot be read for a while is read on afterwards', () => {
@@ -167,7 +167,7 @@ describe('a transcript that is not as it was left', () => {
     const read = follow(path);
     expect(read().output).toBe(20);
     truncateSync(path, Buffer.byteLength(write('m0', 1)));
-    expect(read()).toMatchObject({ output: 20, notices: [{ path, fate: 'truncated' }] });
+    expect(read()).toMatchObject({ output: 20, notices: [{ path, problem: 'truncated' }] });
     appendFileSync(path, write('new', 5));
     expect(read()).toMatchObject({ output: 25, notices: [] });
   });
@@ -178,7 +178,7 @@ describe('a transcript that is not as it was left', () => {
     read();
     renameSync(path, `${path}.1`);
     writeFileSync(path, write('m3', 1) + write('new', 5));
-    expect(read()).toMatchObject({ output: 25, notices: [{ path, fate: 'replaced' }] });
+    expect(read()).toMatchObject({ output: 25, notices: [{ path, problem: 'replaced' }] });
     expect(read()).toMatchObject({ output: 25, notices: [] });
   });
 
@@ -187,7 +187,7 @@ describe('a transcript that is not as it was left', () => {
     const read = follow(path);
     read();
     writeFileSync(path, long);
-    expect(read()).toMatchObject({ output: 21, notices: [{ path, fate: 'replaced' }] });
+    expect(read()).toMatchObject({ output: 21, notices: [{ path, problem: 'replaced' }] });
   });
 
   it('was deleted, and perhaps comes back', () => {
@@ -196,7 +196,7 @@ describe('a transcript that is not as it was left', () => {
     read();
     copyFileSync(path, `${path}.copy`);
     rmSync(path);
-    expect(read()).toMatchObject({ output: 20, notices: [{ path, fate: 'gone' }] });
+    expect(read()).toMatchObject({ output: 20, notices: [{ path, problem: 'gone' }] });
     expect(read()).toMatchObject({ output: 20, notices: [] });
     renameSync(`${path}.copy`, path);
     appendFileSync(path, write('new', 5));

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { listFromPs, type ProcessRow, parsePs } from '../../src/system/process-table.ts';
-import { selectTree } from '../../src/system/tree-members.ts';
+import { listFromPs, type ProcessRow, parsePs } from '../../src/system/process/process-table.ts';
+import { selectTree } from '../../src/system/process/process-tree.ts';
 
 /** `pid<parent`, then `g<group>` and `over` where it matters; every process started at `t<pid>`. */
 function makeTable(...lines: string[]): Map<number, ProcessRow> {
@@ -49,7 +49,7 @@ function select(
 }
 
 describe('the members of a tree', () => {
-  it('are root, descendants and what is left of its group, and no zombies', () => {
+  it('are the root, its descendants and the rest of its group, without zombies', () => {
     expect(select(20).sort()).toEqual([20, 21, 22, 40, 41]);
   });
 
@@ -63,7 +63,7 @@ describe('the members of a tree', () => {
     expect(select(99, { marked: [40] })).toEqual([40, 41]);
   });
 
-  it('are those in a group that one of them leads, though they show nothing else', () => {
+  it('include the members of a group that one of them leads', () => {
     const left = makeTable(
       '1<0',
       '10<1 g10',
@@ -80,18 +80,18 @@ describe('the members of a tree', () => {
       known: [],
       isMarked: (pid) => [70, 81].includes(pid),
     });
-    // 81 is marked and leads nothing: whose group it is in is another's affair.
+    // 81 is marked but leads no group, so the group it is in does not count.
     expect(found.map(({ pid }) => pid).sort()).toEqual([70, 71, 72, 73, 81]);
   });
 
-  it('are never the asking process, its ancestors or the system', () => {
+  it('never include this process, its ancestors or the system', () => {
     for (const pid of [0, 1, 5, 10]) expect(select(pid), String(pid)).toEqual([]);
     expect(select(50, { marked: [0, 1, 5, 10], known: [1, 5, 10] })).toEqual([50]);
   });
 });
 
-describe('the answer of ps', () => {
-  it('is read a line a process', () => {
+describe('the output of ps', () => {
+  it('is parsed one process per line', () => {
     const text = `    1     0     1 Ss   Tue Jan  2 03:04:05 2024\n  812   1   800 T+   Tue Jan  2 03:04:06 2024    \n  813 812 800 Z    Tue Jan  2 03:04:07 2024\n`;
     expect(parsePs(text)).toEqual([
       { pid: 1, parent: 0, group: 1, startedAt: 'Tue Jan  2 03:04:05 2024', phase: 'running' },

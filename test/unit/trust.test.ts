@@ -1,17 +1,19 @@
 import { cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { approve, isApproved } from '../../src/integration/trust.ts';
+import { approve, isApproved } from '../../src/config/trust.ts';
 import { realRandom } from '../../src/system/clock.ts';
-import { realDisk } from '../../src/system/files.ts';
+import { realDisk } from '../../src/system/disk.ts';
 import { makeFolder } from '../support/repository.ts';
 
 const test = { name: 'test', run: 'npm test', fix: null };
 const lint = { name: 'lint', run: ['biome', 'ci'], fix: ['biome', 'check', '--write'] };
 
+const portsOf = (home: string) => ({ disk: realDisk, random: realRandom, home });
+
 async function makeTrusting(...gates: (typeof test | typeof lint)[]): Promise<string> {
   const home = join(makeFolder(), 'orchestration');
-  await approve(realDisk, home, gates, realRandom);
+  await approve(portsOf(home), gates);
   return home;
 }
 
@@ -41,8 +43,8 @@ describe('the approval of commands', () => {
 
   it('stays when another is given', async () => {
     const home = await makeTrusting(test);
-    await approve(realDisk, home, [lint], realRandom);
-    await approve(realDisk, home, [lint], realRandom);
+    await approve(portsOf(home), [lint]);
+    await approve(portsOf(home), [lint]);
     expect(isApproved(home, [test, lint])).toBe(true);
   });
 
@@ -59,7 +61,7 @@ describe('the approval of commands', () => {
       const home = await makeTrusting(test);
       writeFileSync(join(home, 'trust.json'), text);
       expect(isApproved(home, [test])).toBe(false);
-      await approve(realDisk, home, [test], realRandom);
+      await approve(portsOf(home), [test]);
       expect(isApproved(home, [test])).toBe(true);
     },
   );
@@ -69,6 +71,6 @@ describe('the approval of commands', () => {
     rmSync(join(home, 'trust.json'));
     mkdirSync(join(home, 'trust.json', 'x'), { recursive: true });
     expect(isApproved(home, [test])).toBe(false);
-    await expect(approve(realDisk, home, [test], realRandom)).rejects.toMatchObject({ code: 'WRITE_FAILED' });
+    await expect(approve(portsOf(home), [test])).rejects.toMatchObject({ code: 'WRITE_FAILED' });
   });
 });

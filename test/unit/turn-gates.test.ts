@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
+import { areGatesDue } from '../../src/hooks/gates-after-turn.ts';
 import { parseOid } from '../../src/ids.ts';
-import { areGatesDue } from '../../src/session/turn-gates.ts';
 import { facts, first, tellStories } from '../support/stories.ts';
 
 const [tree, otherTree] = [parseOid('a'.repeat(40)), parseOid('b'.repeat(40))];

@@ -1,6 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { chooseUndo, findInterrupted, planRollback, type TouchedPath } from '../../src/checkpoint/undo.ts';
 import { parseOid } from '../../src/ids.ts';
+import {
+  chooseUndo,
+  findInterrupted,
+  planRollback,
+  type TouchedPath,
+} from '../../src/restore/plan-restore.ts';
 
 const restore = (name: string, isFinished: boolean, more = {}) => ({
   name,

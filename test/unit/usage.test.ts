@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { mayContainUsage, readUsageLine } from '../../src/agents/transcript/usage.ts';
 import { noTokens } from '../../src/cost/tokens.ts';
-import { mayTellUsage, readUsageLine } from '../../src/cost/usage.ts';
 import { foreignLines, formatAccount, formatMessage } from '../support/transcripts.ts';
 
 const tokens = { input: 3, output: 200, cacheRead: 1_000, cacheWrite5m: 40, cacheWrite1h: 7 };
@@ -142,10 +142,10 @@ describe('a line of others', () => {
       '{"type":"turn_context","payload":{"model":"gpt-5"}}',
       '{"type":"event_msg","payload":{"type":"token_count","info":{"total_token_usage":{"input_tokens":1}}}}',
     ];
-    expect(mayTellUsage(Buffer.from('{"type":"user","message":{"content":"Hello"}}'))).toBe(false);
+    expect(mayContainUsage(Buffer.from('{"type":"user","message":{"content":"Hello"}}'))).toBe(false);
     for (const line of lines) {
       expect(readUsageLine(line)).not.toBeNull();
-      expect(mayTellUsage(Buffer.from(line))).toBe(true);
+      expect(mayContainUsage(Buffer.from(line))).toBe(true);
     }
   });
 });

@@ -1,12 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { editYamlRows } from '../../src/integration/yaml-edit-rows.ts';
+import { editYamlRows } from '../../src/config/yaml/yaml-edit.ts';
 
 const edit = {
   index: 1,
-  values: { status: 'completed' },
-  added: { evidence: { commits: ['1e10'], files: ['src/a.py'] } },
+  changes: { status: 'completed', evidence: { commits: ['1e10'], files: ['src/a.py'] } },
 };
 
 function edited(text: string): string {
@@ -42,7 +41,7 @@ describe('changing rows of a list in a YAML text', () => {
     [
       'an evidence that is null, and one list that is',
       `${first}  - id: T2\n    status: done\n    evidence:\n`,
-      `${first}  - id: T2\n    status: completed\n    evidence: {commits: ["1e10"], files: ["src/a.py"]}\n`,
+      `${first}  - id: T2\n    status: completed\n    evidence:\n      commits: ["1e10"]\n      files: ["src/a.py"]\n`,
     ],
     [
       'a list that is null, another that is missing',

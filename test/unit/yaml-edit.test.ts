@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { setYamlValues } from '../../src/integration/yaml-edit.ts';
+import { setYamlValues } from '../../src/config/yaml/yaml-edit.ts';
 
 const values = { id: '41-k3', fill: 0.5, tier: 'LOW', at: null };
 
@@ -96,16 +96,16 @@ describe('setting values in a YAML text', () => {
     ['an alias as the section', 'x: &x {id: 1}\nstate: *x\n', /alias/],
     ['an anchor others refer to', 'state: {id: &x 7}\ny: *x\n', /without changing the rest/],
     ['a section others refer to', 'state: &s\n  id: 7\ny: *s\n', /without changing the rest/],
-    ['a tag', 'state: {id: !!str 7}\n', /state\.id is no plain value/],
-    ['a block text', 'state:\n  id: |\n    a\n', /state\.id is no plain value/],
-    ['a list as a value', 'state:\n  id: [a]\n', /state\.id is no plain value/],
-    ['a list as the section', 'state: [a]\n', /state is no mapping/],
-    ['a text as the section', 'state: a\n', /state is no mapping/],
-    ['a list at the top', '- a\n', /no mapping/],
-    ['a text at the top', 'hello\n', /no mapping/],
+    ['a tag', 'state: {id: !!str 7}\n', /state\.id is not a plain value/],
+    ['a block text', 'state:\n  id: |\n    a\n', /state\.id is not a plain value/],
+    ['a list as a value', 'state:\n  id: [a]\n', /state\.id is not a plain value/],
+    ['a list as the section', 'state: [a]\n', /state is not a mapping/],
+    ['a text as the section', 'state: a\n', /state is not a mapping/],
+    ['a list at the top', '- a\n', /not a mapping/],
+    ['a text at the top', 'hello\n', /not a mapping/],
     ['a tab as indentation', 'state:\n\tid: 1\n', /line 2: Tabs/],
-    ['a key twice', 'state:\n  id: 1\n  id: 2\n', /line 3: the key id is there twice/],
-    ['the section twice', 'state: {}\nstate: {}\n', /line 2: the key state is there twice/],
+    ['a key twice', 'state:\n  id: 1\n  id: 2\n', /line 3: the key id appears twice/],
+    ['the section twice', 'state: {}\nstate: {}\n', /line 2: the key state appears twice/],
     ['two documents', 'a: 1\n---\nb: 1\n', /line 2: a second document/],
     ['an ended document', 'a: 1\n...\n', /without changing the rest/],
     ['broken YAML', 'a: "\n', /line \d/],

@@ -1,4 +1,4 @@
-import { addOrch } from '../../../src/integration/claude-settings.ts';
+import { addOrch } from '../../../src/agents/claude/claude-settings.ts';
 import { orchBin, orchJson } from '../../support/orch.ts';
 import type { TestRepository } from '../../support/repository.ts';
 import { type ClaudeOptions, claudeArguments, claudeEnvironment, claudeProgram } from './claude.ts';

@@ -1,12 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { afterEach } from 'vitest';
+import { afterTest } from '../../support/cleanup.ts';
 import type { Asked } from './script.ts';
-
-const open: (() => Promise<void>)[] = [];
-
-afterEach(async () => {
-  await Promise.all(open.splice(0).map((close) => close()));
-});
 
 async function readBody(request: IncomingMessage): Promise<unknown> {
   let text = '';
@@ -23,7 +17,7 @@ export async function serve(answer: (asked: Asked, response: ServerResponse) => 
       .catch(() => response.destroy());
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  open.push(async () => {
+  afterTest(async () => {
     server.closeAllConnections();
     await new Promise((resolve) => server.close(resolve));
   });

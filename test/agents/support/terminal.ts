@@ -1,25 +1,11 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach } from 'vitest';
+import { afterTest } from '../../support/cleanup.ts';
 import type { TestRepository } from '../../support/repository.ts';
 import { type ClaudeOptions, claudeArguments, claudeEnvironment, claudeProgram } from './claude.ts';
 import { endGroup, isAlive } from './ran.ts';
 import { until } from './until.ts';
-
-const open: { readonly socket: string; readonly pid: number }[] = [];
-
-afterEach(async () => {
-  for (const { socket, pid } of open.splice(0)) {
-    endGroup(pid);
-    spawnSync('tmux', ['-S', socket, 'kill-server']);
-    // It writes to its folder to the last: that must not be taken away under it.
-    await until(
-      () => !isAlive(pid),
-      () => `the end of ${pid}`,
-    );
-  }
-});
 
 /** Whether there is a terminal for the interactive tests. */
 export const hasTmux = spawnSync('tmux', ['-V']).status === 0;
@@ -71,7 +57,15 @@ export function openTerminal(
   const options = ['-f', '/dev/null', 'new-session', '-d', '-x', '200', '-y', '60', '-c', repository.folder];
   tmux(...options, '-P', '-F', '#{pane_pid}', program, ...args);
   const pid = Number(tmux('display-message', '-p', '#{pane_pid}'));
-  open.push({ socket, pid });
+  afterTest(async () => {
+    endGroup(pid);
+    spawnSync('tmux', ['-S', socket, 'kill-server']);
+    // It writes to its folder to the last: that must not be taken away under it.
+    await until(
+      () => !isAlive(pid),
+      () => `the end of ${pid}`,
+    );
+  });
   const screen = () => tmux('capture-pane', '-p');
   const runs = () => spawnSync('tmux', ['-S', socket, 'has-session'], { env }).status === 0;
   const shows = (text: string | RegExp) =>

@@ -1,20 +1,20 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import { showStatusLine } from '../../../src/cli/statusline-view.ts';
-import { measureContext } from '../../../src/cost/context.ts';
+import { readRollout } from '../../../src/agents/agent-files.ts';
+import { parseHookCall } from '../../../src/agents/calls/hook-call.ts';
+import { parseStatusCall } from '../../../src/agents/calls/status-call.ts';
+import { parseTestOutput } from '../../../src/agents/calls/test-output.ts';
+import { findLimit } from '../../../src/agents/provider-limit.ts';
+import { makeMeters, reconcileMeters } from '../../../src/agents/transcript/meters.ts';
+import { endsWithAnswer, readTranscript, unread } from '../../../src/agents/transcript/transcript.ts';
+import { readTools } from '../../../src/agents/transcript/transcript-tools.ts';
+import { showStatusLine } from '../../../src/cli/direct/statusline.ts';
+import { measureContext } from '../../../src/cost/context-window.ts';
 import type { Usage } from '../../../src/cost/ledger.ts';
-import { makeMeters, reconcile } from '../../../src/cost/meters.ts';
 import { parseEpicId } from '../../../src/ids.ts';
-import { readRollout } from '../../../src/integration/agent-files.ts';
-import { parseHookCall } from '../../../src/integration/hook-call.ts';
-import { findLimit } from '../../../src/integration/provider-limit.ts';
-import { parseStatusCall } from '../../../src/integration/status-call.ts';
-import { parseTestOutput } from '../../../src/integration/test-output.ts';
-import { endsWithAnswer, readTranscript, unread } from '../../../src/integration/transcript.ts';
-import { readTools } from '../../../src/integration/transcript-tools.ts';
-import { presetRedactor } from '../../../src/redact.ts';
-import { checkFacts, cleanFacts } from '../../../src/session/clean.ts';
+import { checkFacts, cleanFacts } from '../../../src/record/clean-facts.ts';
+import { presetRedactor } from '../../../src/redact/redactor.ts';
 import { must, mustBeShowable, type Target, type Verdict } from '../target.ts';
 import { scratch } from './scratch.ts';
 
@@ -94,7 +94,7 @@ function meter(path: string, pieces: readonly Buffer[]) {
   }
   const prices = { dear: { input: 1, output: 2, cacheRead: 3, cacheWrite5m: 4, cacheWrite1h: 5 } };
   const counted = makeMeters(reading.counted, prices);
-  return reconcile(counted, reading.accounts, prices, reading.since).meters;
+  return reconcileMeters(counted, reading.accounts, prices, reading.since);
 }
 
 const transcript = (name: string, samples: readonly Buffer[]): Target => ({
@@ -107,7 +107,7 @@ const transcript = (name: string, samples: readonly Buffer[]): Target => ({
     const meters = meter(path, [input]);
     for (const usage of Object.values(meters)) mustBeUsage(usage);
     const facts = Object.entries(meters).map(([model, usage]) => ({ kind: 'meter' as const, model, usage }));
-    const told = readTools({}, { [path]: 0 }).told.flatMap((tool) => tool.facts);
+    const told = readTools({}, { [path]: 0 }).uses.flatMap((tool) => tool.facts);
     await checkFacts(await cleanFacts([...facts, ...told], presetRedactor.redact)).catch((error: unknown) => {
       throw new Error(
         `must: what is read can be recorded: ${error instanceof Error ? error.message : error}`,

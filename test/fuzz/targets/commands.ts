@@ -1,17 +1,11 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseDocument } from '../../../src/checkpoint/document.ts';
-import { briefSpec } from '../../../src/cli/brief.ts';
-import { checkpointGroup } from '../../../src/cli/checkpoint.ts';
-import { costGroup } from '../../../src/cli/cost.ts';
-import { logSpec } from '../../../src/cli/log.ts';
+import { parseDocument } from '../../../src/checkpoint/document/document.ts';
+import { findCommand } from '../../../src/cli/commands.ts';
 import { makeShowable, type Output } from '../../../src/cli/output.ts';
-import type { Context } from '../../../src/cli/run.ts';
-import { runSpec } from '../../../src/cli/run-plan.ts';
-import { sessionGroup } from '../../../src/cli/session.ts';
+import type { Context } from '../../../src/cli/run-command.ts';
 import { parseSimple } from '../../../src/cli/spec.ts';
-import { statusSpec } from '../../../src/cli/status.ts';
 import { isOrchError } from '../../../src/errors.ts';
 import { parseWriterId } from '../../../src/ids.ts';
 import { openOrch } from '../../../src/orch.ts';
@@ -19,8 +13,6 @@ import { must, mustBeShowable, type Target, type Verdict } from '../target.ts';
 import { plant, samples, seal } from './documents.ts';
 import { at } from './epic.ts';
 import { scratch } from './scratch.ts';
-
-const specs = [statusSpec, logSpec, briefSpec, sessionGroup, checkpointGroup, costGroup, runSpec];
 
 /** Those that only read an epic. */
 const calls = (epic: string): readonly (readonly string[])[] => [
@@ -61,12 +53,14 @@ export const commandsTarget: Target = {
     const all = calls(document.epicId);
     for (const argv of [random.pick(all), random.pick(all), random.pick(all)]) {
       const json = random.chance(0.3);
-      const simple = parseSimple(argv, specs);
-      must(simple !== null, `${argv.join(' ')} is a call`);
+      const found = findCommand(argv);
+      const command = await found?.load();
+      const simple = found && command ? parseSimple(argv, found.place, command) : null;
+      must(simple !== null && command !== undefined, `${argv.join(' ')} is a call`);
       const printed: string[] = [];
       const out: Output = {
         print: (text) => printed.push(text),
-        tell: (text) => printed.push(text),
+        inform: (text) => printed.push(text),
         paint: (_, text) => text,
         columns: 80,
         isQuiet: false,
@@ -102,7 +96,7 @@ export const commandsTarget: Target = {
         },
       };
       try {
-        await simple.command.run(context, simple.call);
+        await command.run(context, simple.call);
       } catch (error) {
         if (!isOrchError(error) || error.code === 'INTERNAL') throw error;
         mustBeShowable(makeShowable(error.message), 'an error');

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
-import { generateResumeBrief } from '../../../src/checkpoint/brief/brief.ts';
-import { quoteBrief } from '../../../src/checkpoint/brief/origin.ts';
+import { quoteBrief } from '../../../src/checkpoint/brief/line-origins.ts';
+import { generateResumeBrief } from '../../../src/checkpoint/brief/write-brief.ts';
 import { composeCheckpoints } from '../../../src/checkpoint/compose.ts';
 import {
   type CheckpointDocument,
@@ -8,18 +8,20 @@ import {
   maxReadBytes,
   parseDocument,
   sealDocument,
-} from '../../../src/checkpoint/document.ts';
+} from '../../../src/checkpoint/document/document.ts';
+import { formatMessage, parseMessage } from '../../../src/checkpoint/document/message.ts';
+import { documentName, epicFolder, epicRef } from '../../../src/checkpoint/document/names-in-git.ts';
 import { mergeHistory } from '../../../src/checkpoint/merge.ts';
-import { formatMessage, parseMessage } from '../../../src/checkpoint/message.ts';
-import { readBase } from '../../../src/checkpoint/read.ts';
-import { documentName, epicFolder, epicRef } from '../../../src/checkpoint/tree.ts';
+import { readBase } from '../../../src/checkpoint/read-base.ts';
 import { totalUsage } from '../../../src/cost/ledger.ts';
-import { append } from '../../../src/git/append.ts';
+import { append } from '../../../src/git/objects/append-commits.ts';
 import { parseSessionId, parseWriterId } from '../../../src/ids.ts';
 import { canonicalJson } from '../../../src/state/canonical.ts';
 import { budgetOf } from '../../../src/state/current.ts';
 import { join } from '../../../src/state/join.ts';
 import type { State } from '../../../src/state/lists.ts';
+import { realClock } from '../../../src/system/clock.ts';
+import { realDisk } from '../../../src/system/disk.ts';
 import { makeMemoryRepository, openMemoryEngine } from '../../support/memory-engine.ts';
 import { must, mustBeShowable, type Target, type Verdict } from '../target.ts';
 import { at, composed, draftOf, eventsOf, facts } from './epic.ts';
@@ -142,7 +144,11 @@ async function useDocument(document: CheckpointDocument, bytes: Buffer): Promise
     ).map(({ commit }) => commit),
   );
   must(own !== undefined, 'our own checkpoint was written');
-  const { tip } = await mergeHistory(git, epicId, theirs);
+  const { tip } = await mergeHistory(
+    { git, disk: realDisk, clock: realClock, report: () => {} },
+    epicId,
+    theirs,
+  );
   const merged = await readBase(git, epicId, tip);
   must(merged.saved !== null && merged.damage.length === 0, 'a merge can be read');
   mustBeMoney(merged.state);

@@ -1,5 +1,5 @@
 import { type Composed, composeCheckpoints, type Draft } from '../../../src/checkpoint/compose.ts';
-import { nothing } from '../../../src/checkpoint/read.ts';
+import { nothing } from '../../../src/checkpoint/read-base.ts';
 import { noUsage } from '../../../src/cost/ledger.ts';
 import { parseCheckpointId, parseEpicId, parseOid, parseSessionId, parseWriterId } from '../../../src/ids.ts';
 import type { Event, Fact } from '../../../src/state/facts.ts';

@@ -1,18 +1,22 @@
 import { isDeepStrictEqual } from 'node:util';
+import { formatMessage, parseMessage } from '../../../src/checkpoint/document/message.ts';
+import {
+  parseDocumentName,
+  parseSharedRef,
+  parseTrackedRef,
+  parseTrashRef,
+} from '../../../src/checkpoint/document/names-in-git.ts';
+import { checkRunFiles } from '../../../src/checkpoint/document/run-files.ts';
 import { describeCommit } from '../../../src/checkpoint/list.ts';
-import { formatMessage, parseMessage } from '../../../src/checkpoint/message.ts';
-import { parseSharedRef, parseTrackedRef } from '../../../src/checkpoint/remote-refs.ts';
-import { planRestore } from '../../../src/checkpoint/restore.ts';
-import { checkRunFiles } from '../../../src/checkpoint/run-files.ts';
-import { parseDocumentName, parseTrashRef } from '../../../src/checkpoint/tree.ts';
-import { formatCommit, parseCommit } from '../../../src/git/commit.ts';
-import { findInIndex, isReadableIndex } from '../../../src/git/index-entries.ts';
-import { explainFailure } from '../../../src/git/remote-error.ts';
-import { parsePushed } from '../../../src/git/remote-push.ts';
-import { formatTree, parseTree } from '../../../src/git/tree.ts';
-import { parseRawDiff } from '../../../src/git/tree-diff.ts';
-import { parseUndoRef, readUndoCommit } from '../../../src/git/undo.ts';
+import { formatCommit, parseCommit } from '../../../src/git/objects/commit-object.ts';
+import { formatTree, parseTree } from '../../../src/git/objects/tree-object.ts';
+import { parsePushed } from '../../../src/git/remote/remote.ts';
+import { explainFailure } from '../../../src/git/remote/remote-errors.ts';
+import { findInIndex, isReadableIndex } from '../../../src/git/snapshot/index-entries.ts';
+import { parseRawDiff } from '../../../src/git/worktree/tree-diff.ts';
+import { parseUndoRef, readUndoCommit } from '../../../src/git/worktree/undo-refs.ts';
 import { isEpicId, isOid, nameFile, readInnerPath, slugOf } from '../../../src/ids.ts';
+import { planRestore } from '../../../src/restore/plan-restore.ts';
 import { latestTime } from '../../../src/units.ts';
 import { makeMemoryRepository, openMemoryEngine } from '../../support/memory-engine.ts';
 import { must, mustBeShowable, type Target, type Verdict } from '../target.ts';

@@ -1,29 +1,29 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { readForgotten } from '../../../src/checkpoint/forgotten.ts';
-import { findRaised, withHeldBudget } from '../../../src/checkpoint/held-budgets.ts';
-import { readLost } from '../../../src/checkpoint/lost.ts';
-import { listSyncedRemotes } from '../../../src/checkpoint/synced-remotes.ts';
-import { addToCache } from '../../../src/config/cache.ts';
-import { defaultConfig, readLastConfig } from '../../../src/config.ts';
+import { meterTranscripts } from '../../../src/agents/transcript/transcript-meter.ts';
+import { readDeletedRefs } from '../../../src/checkpoint/deleted-refs.ts';
+import { findRaisedBudget, withLocalBudget } from '../../../src/checkpoint/local-budget.ts';
+import { readLost } from '../../../src/checkpoint/lost-objects.ts';
+import { addToCache } from '../../../src/config/config-cache.ts';
+import { defaultConfig, readLastConfig } from '../../../src/config/load.ts';
+import { isApproved } from '../../../src/config/trust.ts';
+import { readHookFaults } from '../../../src/hooks/faults.ts';
 import { parseEpicId, parseSessionId, parseWriterId } from '../../../src/ids.ts';
-import { meterTranscripts } from '../../../src/integration/transcript-meter.ts';
-import { isApproved } from '../../../src/integration/trust.ts';
-import { findLinks, meterCache, readLink } from '../../../src/session/agent-link.ts';
-import { readHookFaults } from '../../../src/session/hook-faults.ts';
-import { journalFolder } from '../../../src/session/journal.ts';
-import { formatRecord } from '../../../src/session/journal-record.ts';
-import { lastUsedOn, rememberUsed } from '../../../src/session/last-used.ts';
-import { checkLive, listLive, readRequest } from '../../../src/session/live.ts';
-import { readPending } from '../../../src/session/pending.ts';
-import { defaultSettings, settingsOf } from '../../../src/session/settings.ts';
-import { identifyWriter, listOthers, lookAtWriter } from '../../../src/session/writer.ts';
+import { formatRecord } from '../../../src/journal/journal-format.ts';
+import { checkLive, listLive, readRequest } from '../../../src/journal/live.ts';
+import { readPending } from '../../../src/journal/pending.ts';
+import { journalFolder } from '../../../src/journal/read.ts';
+import { defaultSettings, settingsOf } from '../../../src/journal/session-settings.ts';
+import { identifyWriter, inspectWriter, listOtherWriters } from '../../../src/journal/writer.ts';
+import { lastUsedOn, rememberUsed } from '../../../src/record/which/last-used.ts';
+import { findLinks, meterCache, readLink } from '../../../src/session/agent/agent-link.ts';
 import { budgetOf } from '../../../src/state/current.ts';
 import { emptyState } from '../../../src/state/lists.ts';
+import { listSyncedRemotes } from '../../../src/sync/unpushed.ts';
 import { realRandom } from '../../../src/system/clock.ts';
-import { realDisk } from '../../../src/system/files.ts';
+import { realDisk } from '../../../src/system/disk.ts';
 import { findDeadHolder } from '../../../src/system/lock.ts';
-import { identifyThisProcess } from '../../../src/system/process.ts';
+import { identifyThisProcess } from '../../../src/system/process/identity.ts';
 import type { Form } from '../mutate.ts';
 import { must, type Target, type Verdict } from '../target.ts';
 import { mustBeUsage } from './agents.ts';
@@ -143,9 +143,9 @@ export const homeTargets: readonly Target[] = [
     'json',
     { id: writer, machine: holder.host, path: commonDir, restoredFrom: 'w-old', copiedFrom: ['w-other'] },
     async (): Promise<Verdict> => {
-      const found = lookAtWriter(home, commonDir);
-      for (const other of listOthers(home)) must(typeof other === 'string', 'a writer is a word');
-      parseWriterId(await identifyWriter(realDisk, realRandom, home, commonDir));
+      const found = inspectWriter(home, commonDir);
+      for (const other of listOtherWriters(home)) must(typeof other === 'string', 'a writer is a word');
+      parseWriterId(await identifyWriter({ disk: realDisk, random: realRandom }, home, commonDir));
       return found.kind === 'none' ? 'refused' : 'accepted';
     },
   ),
@@ -154,9 +154,9 @@ export const homeTargets: readonly Target[] = [
     return 'accepted';
   }),
   file('held budget', `held-budgets/${epic}`, 'json', { limit: 5_000_000, stamp: [at, writer, 3] }, () => {
-    const limit = budgetOf(withHeldBudget(home, epic, raised));
+    const limit = budgetOf(withLocalBudget(home, epic, raised));
     must(limit !== null && Number.isSafeInteger(limit) && limit >= 0, `a budget of ${limit}`);
-    const found = findRaised(home, epic, raised);
+    const found = findRaisedBudget(home, epic, raised);
     must(found === null || Number.isFinite(found.fromUsd), 'what is raised is money');
     return found === null ? 'refused' : 'accepted';
   }),
@@ -176,7 +176,7 @@ export const homeTargets: readonly Target[] = [
     return lastUsedOn(home, 'main') === null ? 'refused' : 'accepted';
   }),
   file('forgotten', 'forgotten', 'text', `\nrefs/orchestration/epics/x ${oid}\n`, () =>
-    readForgotten(home).size > 0 ? 'accepted' : 'refused',
+    readDeletedRefs(home).size > 0 ? 'accepted' : 'refused',
   ),
   file('synced remotes', 'synced-remotes', 'text', 'origin\nhub-1234\n', () => {
     listSyncedRemotes(home);
@@ -216,10 +216,12 @@ export const homeTargets: readonly Target[] = [
     'config cache',
     'config-cache.json',
     'json',
-    addToCache(
-      null,
-      { path: '/x/.orchestration/config.yaml', mtimeMs: 1, ctimeMs: 1, size: 1, ino: 1 },
-      defaultConfig,
+    JSON.stringify(
+      addToCache(
+        {},
+        { path: '/x/.orchestration/config.yaml', mtimeMs: 1, ctimeMs: 1, size: 1, ino: 1 },
+        defaultConfig,
+      ),
     ),
     () => {
       settingsOf(readLastConfig({ worktree: '/x', home }));
@@ -228,9 +230,9 @@ export const homeTargets: readonly Target[] = [
   ),
   file(
     'meter cache',
-    `agents/${session}.meter.0`,
-    'text',
-    `1 ${'a'.repeat(64)}\n{"format":1}`,
+    `agents/${session}.meter`,
+    'json',
+    `{"format":5,"sum":"${'a'.repeat(64)}","kept":{}}`,
     async (): Promise<Verdict> => {
       const request = {
         cache: meterCache(home, session),

@@ -1,8 +1,8 @@
 import { composeCheckpoints } from '../../../src/checkpoint/compose.ts';
-import { nothing } from '../../../src/checkpoint/read.ts';
+import { nothing } from '../../../src/checkpoint/read-base.ts';
 import { hash } from '../../../src/digest.ts';
 import { parseSessionId, parseWriterId } from '../../../src/ids.ts';
-import { formatGroup, formatRecord, parseEvents, parseHeader } from '../../../src/session/journal-record.ts';
+import { formatGroup, formatRecord, parseEvents, parseHeader } from '../../../src/journal/journal-format.ts';
 import { foldAll } from '../../../src/state/fold.ts';
 import { emptyState } from '../../../src/state/lists.ts';
 import { must, type Target, type Verdict } from '../target.ts';

@@ -1,5 +1,5 @@
-import { plainText } from '../../../src/checkpoint/brief/text.ts';
-import { makeRedactor, presetRedactor } from '../../../src/redact.ts';
+import { plainText } from '../../../src/checkpoint/brief/brief-text.ts';
+import { makeRedactor, presetRedactor } from '../../../src/redact/redactor.ts';
 import { cleanLine, cleanText, columnsOf, cutBytes, cutColumns, cutToEnd } from '../../../src/text.ts';
 import { must, mustBeShowable, type Target, type Verdict } from '../target.ts';
 

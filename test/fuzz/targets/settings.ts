@@ -1,7 +1,7 @@
-import * as claude from '../../../src/integration/claude-settings.ts';
-import * as codexConfig from '../../../src/integration/codex-config.ts';
-import * as codexHooks from '../../../src/integration/codex-hooks.ts';
-import { detectGates } from '../../../src/integration/ecosystem.ts';
+import * as claude from '../../../src/agents/claude/claude-settings.ts';
+import * as codexHooks from '../../../src/agents/codex/codex-hooks.ts';
+import { addServer, removeServer } from '../../../src/agents/settings/plugin-and-tools.ts';
+import { detectGates } from '../../../src/gates/find-gates.ts';
 import { must, type Target } from '../target.ts';
 
 type Edited = { readonly text: string | null } | { readonly problem: string };
@@ -75,8 +75,8 @@ const codexToml: Target = {
   run: (input) =>
     mustGoBack(
       input.toString('utf8'),
-      (each) => codexConfig.addOrch(each, { command }),
-      codexConfig.removeOrch,
+      (each) => addServer(each, { command, variables: ['A'] }),
+      (each) => ({ text: removeServer(each) }),
     ),
 };
 

@@ -1,23 +1,22 @@
 import { readFileSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
 import { parse } from 'yaml';
+import { findClaims, withoutClaims } from '../../../src/config/load.ts';
 import { parseConfig } from '../../../src/config/parse.ts';
-import { findClaims, withoutClaims } from '../../../src/config.ts';
-import { readResumption } from '../../../src/integration/orchestration-state.ts';
-import { withoutMark } from '../../../src/integration/orchestration-yaml.ts';
-import { parseSpec } from '../../../src/integration/spec.ts';
+import { editYamlRows, setYamlValues } from '../../../src/config/yaml/yaml-edit.ts';
+import { planInvalid } from '../../../src/config/yaml/yaml-page.ts';
+import { settingsOf } from '../../../src/journal/session-settings.ts';
+import { readResumption } from '../../../src/orchestration-file/resumption.ts';
+import { withoutMark } from '../../../src/orchestration-file/write-back.ts';
+import { parsePlan } from '../../../src/plan/parse-plan.ts';
+import { findCycles, listBatches, orderTasks } from '../../../src/plan/schedule/graph.ts';
+import { openSchedule } from '../../../src/plan/schedule/schedule.ts';
+import { parseSpec } from '../../../src/spec/read-spec.ts';
 import {
   formatSpecCheckpoint,
   parseFoundIssues,
   parseSpecCheckpoint,
-} from '../../../src/integration/spec-checkpoint.ts';
-import { setYamlValues } from '../../../src/integration/yaml-edit.ts';
-import { editYamlRows } from '../../../src/integration/yaml-edit-rows.ts';
-import { planInvalid } from '../../../src/integration/yaml-page.ts';
-import { findCycles, listBatches, orderTasks } from '../../../src/plan/graph.ts';
-import { parsePlan } from '../../../src/plan/parse.ts';
-import { openSchedule } from '../../../src/plan/schedule.ts';
-import { settingsOf } from '../../../src/session/settings.ts';
+} from '../../../src/spec/spec-checkpoint.ts';
 import { dependenciesYaml, tasksYaml } from '../../support/spec-texts.ts';
 import { must, mustBeShowable, type Target } from '../target.ts';
 import { at, oid } from './epic.ts';
@@ -69,11 +68,12 @@ const plan: Target = {
     must(listBatches(found.tasks).flat().length === found.tasks.length, 'every task is in a batch');
     const schedule = openSchedule(found.tasks, new Set(), 3);
     let ended = 0;
-    for (let turns = 0; !schedule.isOver(); turns++) {
+    for (let turns = 0; ; turns++) {
       must(turns <= found.tasks.length, 'a schedule ends');
-      const { start, skipped } = schedule.next();
-      ended += start.length + skipped.length;
-      for (const { id } of start) schedule.settle(id, turns % 2 === 0 ? 'succeeded' : 'failed');
+      const { ready, skipped } = schedule.next();
+      if (ready.length + skipped.length === 0) break;
+      ended += ready.length + skipped.length;
+      for (const { id } of ready) schedule.finish(id, turns % 2 === 0 ? 'succeeded' : 'failed');
     }
     must(ended === found.tasks.length, 'every task begins or is skipped');
     for (const task of found.tasks) {
@@ -108,8 +108,9 @@ const spec: Target = {
     orderTasks(found.tasks);
     const [first] = found.tasks;
     if (first === undefined) return 'accepted';
-    const values = { status: 'completed', note: 'é: #"\n' };
-    const edit = { index: first.index, values, added: { evidence: { commits: ['abc'], files: ['a b'] } } };
+    const evidence = { commits: ['abc'], files: ['a b'] };
+    const changes = { status: 'completed', note: 'é: #"\n', evidence };
+    const edit = { index: first.index, changes };
     const edited = editYamlRows(tasks, 'tasks', [edit]);
     if (!('problem' in edited)) {
       mustKeepRest(tasks, edited.text, /status|note|evidence|commits|files/);

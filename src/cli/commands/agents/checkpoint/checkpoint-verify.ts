@@ -1,0 +1,39 @@
+import { OrchError } from '../../../../errors.ts';
+import { verifyCheckpoints } from '../../../../index.ts';
+import { epicOption } from '../../../choose.ts';
+import { defineCommand } from '../../../run-command.ts';
+import { readText } from '../../../spec.ts';
+import { isNewer, showVerification } from '../../../views/checkpoint-view.ts';
+
+export const command = defineCommand({
+  description: 'Read every checkpoint, of one epic or of all, and report damaged ones.',
+  options: [epicOption('this epic only')],
+  examples: ['orch checkpoint verify', 'orch checkpoint verify --epic feat-login --json'],
+  run: async ({ out, json, withOrch }, call) => {
+    const found = await withOrch((orch) => verifyCheckpoints(readText(call, 'epic') ?? null, orch));
+    const newer = found.damaged.filter(isNewer);
+    const damaged = found.damaged.filter((each) => !isNewer(each));
+    const shown = { ...found, damaged, ...(newer.length > 0 && { newer }) };
+    out.print(json ? JSON.stringify(shown) : showVerification(out, found));
+    if (found.damaged.length === 0) return 0;
+    const data = { checked: found.checked, damaged: damaged.length };
+    const of = `of ${found.checked} checkpoints`;
+    if (damaged.length === 0)
+      throw new OrchError(
+        'FORMAT_UNSUPPORTED',
+        `${newer.length} ${of} ${newer.length === 1 ? 'was' : 'were'} written by a newer orch`,
+        {
+          hint: 'Nothing is damaged. Update orch to read them.',
+          data: { ...data, newer: newer.length },
+        },
+      );
+    throw new OrchError(
+      'INTEGRITY',
+      `${damaged.length} ${of} ${damaged.length === 1 ? 'is' : 'are'} damaged`,
+      {
+        hint: 'The others still work, and new checkpoints do not depend on the damaged ones.',
+        data,
+      },
+    );
+  },
+});

@@ -1,0 +1,30 @@
+import { resolve } from 'node:path';
+import { listPlanRuns, loadPlan } from '../../../index.ts';
+import { showTable } from '../../output.ts';
+import type { Context } from '../../run-command.ts';
+import { type Call, readText } from '../../spec.ts';
+import { viewEpic } from '../../views/session-view.ts';
+import { formatWhen } from '../../views/time-view.ts';
+
+/** `orch run --list`: lists the runs of an epic, newest first; only those of one plan if it is named. */
+export function listRuns(context: Context, call: Call): Promise<number> {
+  const { out, json, cwd } = context;
+  const file = call.argument;
+  const name = file === undefined ? null : loadPlan(resolve(cwd, file), file).name;
+  return context.withOrch(async (orch) => {
+    const { epic } = await viewEpic(context, orch, readText(call, 'epic'));
+    const found = await listPlanRuns(orch, epic, name);
+    if (json) out.print(JSON.stringify({ epicId: epic, runs: found.map(({ run }) => run) }));
+    else if (found.length === 0) out.inform(`No runs${name === null ? '' : ` of ${name}`} on ${epic} yet.`);
+    else {
+      const now = orch.clock.now();
+      const rows = found.map(({ run: { id, name: plan, status, startedAt, from }, succeeded }) => {
+        const origin = from === null ? '' : `from ${from}`;
+        return [id, plan, status.replace('_', ' '), `${succeeded} done`, formatWhen(startedAt, now), origin];
+      });
+      const header = ['RUN', 'PLAN', 'STATUS', 'TASKS', 'STARTED', ''];
+      out.print(showTable(out, header, rows, Array(6).fill({})));
+    }
+    return 0;
+  });
+}

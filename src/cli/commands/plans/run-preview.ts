@@ -1,0 +1,57 @@
+import type { Plan, RunPreview } from '../../../index.ts';
+import { count } from '../../../units.ts';
+import type { Output } from '../../output.ts';
+import type { Context } from '../../run-command.ts';
+import { showPlace, showTitle } from './run-progress.ts';
+
+/** Shows what a run would do: the order of its tasks, which run in parallel, why others wait, and its effects. */
+export function showPreview({ out, json }: Context, plan: Plan, preview: RunPreview, jobs: number): number {
+  if (json) out.print(JSON.stringify({ plan: preview.plan }));
+  else for (const line of formatPreview(out, plan, preview, jobs > 1)) out.print(line);
+  return 0;
+}
+
+type PlannedTask = RunPreview['plan']['tasks'][number];
+
+function formatPreview(out: Output, plan: Plan, preview: RunPreview, isParallel: boolean): string[] {
+  const { tasks, effects, batches, resumes, epicId } = preview.plan;
+  const inOrder = isParallel ? preview.inOrder : [];
+  const amount = `${count(tasks.length, 'task')}, ${count(effects.length, 'effect')}`;
+  const head =
+    resumes === undefined
+      ? tasks.length === 0
+        ? 'its last run succeeded; nothing left to do'
+        : `${amount}; nothing was run`
+      : `${amount} left of ${resumes} on ${epicId}; nothing was run`;
+  return [
+    `${out.paint('bold', plan.name)}: ${head}`,
+    ...tasks.map((task, index) => {
+      const run = preview.commands[index]?.replace(/\s+/g, ' ') ?? 'its effects only';
+      const wait = describeWaits(task, isParallel);
+      return `  ${showPlace(plan, task, ' ')}${showTitle(task)}  ${run}${out.paint('dim', wait)}`;
+    }),
+    ...batches.filter((batch) => batch.length > 1).map((batch) => `  in parallel: ${batch.join(', ')}`),
+    ...(inOrder.length > 0
+      ? [
+          `  ${inOrder.join(', ')}: without needs, each waits for the task before it (to start at once: needs: [])`,
+        ]
+      : []),
+    ...effects.map(({ id, task, what, hasCheck, blocked }) => {
+      const check = blocked ?? (hasCheck ? 'checked before a replay' : 'no check');
+      return `  effect ${id} of ${task}: ${what} ${out.paint('dim', `(${check})`)}`;
+    }),
+    ...preview.changes.map((change) => `  ${change}`),
+  ];
+}
+
+function describeWaits({ when, artifacts, waits }: PlannedTask, isParallel: boolean): string {
+  const needs = waits.filter(({ because }) => because !== 'files').map(({ task }) => task);
+  const shared = isParallel ? waits.filter(({ because }) => because === 'files') : [];
+  const parts = [
+    needs.length === 0 ? '' : `after ${needs.join(', ')}`,
+    ...shared.map(({ task, files }) => `not in parallel with ${task}: both change ${files.join(', ')}`),
+    when === 'success' ? '' : `when: ${when}`,
+    artifacts.length === 0 ? '' : `makes ${artifacts.join(', ')}`,
+  ].filter((part) => part !== '');
+  return parts.length === 0 ? '' : `  (${parts.join('; ')})`;
+}

@@ -1,0 +1,34 @@
+import type { Output } from './output.ts';
+import { isGroup, type Spec } from './spec.ts';
+
+/** `orch --help`: every command, in groups, on one screen. */
+export function showCommands({ paint }: Pick<Output, 'paint'>, specs: readonly Spec[]): string {
+  const headings = [...new Set(specs.map(({ heading }) => heading))];
+  const width = Math.max(...specs.map(({ name }) => name.length));
+  const lines = headings.flatMap((heading) => {
+    const here = specs.filter((spec) => spec.heading === heading);
+    const [full, short] = [here.filter((spec) => !isShort(spec)), here.filter(isShort)];
+    const rows = full.map(
+      ({ name, summary, description }) => `  ${name.padEnd(width)}  ${summary ?? description}`,
+    );
+    const alsoHere =
+      short.length > 0 ? [`  ${short.map(({ name }) => name).join(', ')}: the same as orch session …`] : [];
+    return [paint('bold', heading), ...rows, ...alsoHere];
+  });
+  return `${[
+    'orch: flight recorder and flight controller for AI agents, in plain git',
+    '',
+    ...lines,
+    '',
+    'Options: -C DIR  --json  -q, --quiet  --no-color  -V, --version  -h, --help',
+    '',
+    'Examples:',
+    '  orch init',
+    '  orch start --epic feat-login --budget 5 -- claude',
+    '  orch restore --help',
+  ].join('\n')}\n`;
+}
+
+function isShort(spec: Spec): boolean {
+  return !isGroup(spec) && spec.isShort === true;
+}

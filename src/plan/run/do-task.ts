@@ -1,0 +1,210 @@
+import { dirname, join } from 'node:path';
+import { isOn } from '../../checkpoint/policy.ts';
+import { writeFailed } from '../../errors.ts';
+import { nameFile } from '../../ids.ts';
+import type { RunningSession, SessionPorts } from '../../record/ports.ts';
+import { type Outcome, record } from '../../record/record.ts';
+import { type OutputLog, openOutputLog } from '../../session/output-log.ts';
+import type { TaskRecord } from '../../state/runs.ts';
+import { makeFolder } from '../../system/disk.ts';
+import type { Environment } from '../../system/process/spawn.ts';
+import { performEffects } from '../effects/perform.ts';
+import { type EffectFact, listTaskEffects } from '../effects/plan-effects.ts';
+import type { Task } from '../plan.ts';
+import { type Artifact, readArtifacts, storedBytes } from './artifacts.ts';
+import type { ActiveRun } from './prepare-run.ts';
+import type { RunEvent, TaskProgress } from './progress.ts';
+import { taskMarker } from './start-run.ts';
+import { runTaskCommand } from './task-command.ts';
+
+export type TaskPorts = SessionPorts & {
+  /** The top of the working tree, where tasks run. */
+  readonly cwd: string;
+  readonly env: Environment;
+  readonly signal: AbortSignal;
+  readonly onEvent: (event: RunEvent) => void;
+};
+
+/** A run with its session, and how far it is. */
+export type RunProgress = {
+  readonly run: ActiveRun;
+  readonly target: RunningSession;
+  readonly tasks: Map<string, TaskProgress>;
+  readonly effects: Map<string, EffectFact>;
+  /** The artifacts of tasks that succeeded in this session. */
+  readonly artifacts: Map<string, readonly Artifact[]>;
+  /** How many bytes of artifacts are in the checkpoints. */
+  readonly stored: { bytes: number };
+};
+
+/** How a task ended. `held`: an effect cannot be done now, so the tasks that need this one have to wait. */
+export type TaskOutcome =
+  | { readonly kind: 'succeeded' | 'stopped' }
+  | { readonly kind: 'failed' | 'blocked' | 'held'; readonly reason: string };
+
+/** Runs a task's command, unless it succeeded before, and then performs its effects. */
+export async function doTask(ports: TaskPorts, progress: RunProgress, task: Task): Promise<TaskOutcome> {
+  const { clock, onEvent } = ports;
+  const began = clock.elapsed();
+  const path = join(ports.home, 'logs', nameFile(progress.run.id), nameFile(task.id, '.log'));
+  const log = await openTaskLog(ports, task, path);
+  const reportEnd = (status: 'succeeded' | 'failed', reason: string | null = null, output = '') => {
+    const attempts = progress.tasks.get(task.id)?.attempts ?? 0;
+    const elapsed = clock.elapsed() - began;
+    onEvent({ kind: 'ended', task, status, attempts, elapsed, reason, output, log: path });
+  };
+  try {
+    const end = progress.run.done.has(task.id) ? null : await runCommand(ports, progress, task, log);
+    if (end?.kind === 'stopped') return { kind: 'stopped' };
+    if (end?.kind === 'failed') {
+      reportEnd('failed', end.reason, end.output);
+      return end;
+    }
+    const outcome = await doEffects(ports, progress, task, log);
+    if (outcome.kind === 'succeeded') reportEnd('succeeded');
+    if (outcome.kind === 'blocked') reportEnd('failed', outcome.reason);
+    if (outcome.kind === 'held') onEvent({ kind: 'held', task, reason: outcome.reason });
+    return outcome;
+  } finally {
+    await log.close();
+  }
+}
+
+async function openTaskLog(ports: TaskPorts, { id }: Task, path: string): Promise<OutputLog> {
+  try {
+    await makeFolder(ports.disk, dirname(path));
+    return openOutputLog(ports, path);
+  } catch (error) {
+    throw writeFailed(`task ${id} was not started because its log cannot be written`, error);
+  }
+}
+
+async function runCommand(ports: TaskPorts, progress: RunProgress, task: Task, log: OutputLog) {
+  const { cwd, random, redact, signal, onEvent } = ports;
+  const end = await runTaskCommand(task, {
+    cwd,
+    random,
+    redact,
+    signal,
+    env: (attempt) => ({ ...ports.env, ...task.env, ...taskEnvironment(progress, task, attempt) }),
+    marker: taskMarker(progress.run.id, task.id),
+    onOutput: log.write,
+    onAttempt: async (attempt) => {
+      const { stop } = await recordTask(ports, progress, task, { status: 'running', attempts: attempt });
+      // The supervisor will see the same reason and end the session; nothing may start meanwhile.
+      if (stop !== null) return false;
+      onEvent({ kind: 'begun', task, attempt });
+      return true;
+    },
+    onRetry: async (attempt, reason) => {
+      await log.flush();
+      log.tell(`orch: attempt ${attempt}: ${reason}`);
+      onEvent({ kind: 'retry', task, attempt, reason });
+    },
+  });
+  await log.flush();
+  if (end.kind === 'failed') {
+    log.tell(`orch: attempt ${end.attempts}: ${end.reason}`);
+    await recordTask(ports, progress, task, { status: 'failed', attempts: end.attempts });
+  }
+  if (end.kind !== 'succeeded') return end;
+  // The success is on disk before any task that needs it can start.
+  const { stop } = await recordTask(ports, progress, task, {
+    status: 'succeeded',
+    attempts: end.attempts,
+    artifacts: [...end.artifacts],
+  });
+  // The supervisor would interrupt an effect that started now.
+  const isStopped = stop !== null && listTaskEffects(progress.run.effects, task.id).length > 0;
+  return isStopped ? { kind: 'stopped' as const } : end;
+}
+
+/** Tells a task's command, and every `orch` it calls, what it is part of. */
+function taskEnvironment({ run, target }: RunProgress, task: Task, attempt: number): Environment {
+  const entries = [
+    `ORCH_EPIC=${target.epic}`,
+    `ORCH_SESSION=${target.session}`,
+    `ORCH_RUN=${run.id}`,
+    `ORCH_TASK=${task.id}`,
+    `ORCH_ATTEMPT=${attempt}`,
+  ];
+  return Object.fromEntries(entries.map((entry) => entry.split('=')));
+}
+
+/** Records how far a task is. If its checkpoint cannot be made now, it is made with the next one. */
+async function recordTask(
+  ports: TaskPorts,
+  progress: RunProgress,
+  { id, digest }: Task,
+  now: Pick<TaskRecord, 'status' | 'attempts'> & { readonly artifacts?: TaskRecord['artifacts'] },
+): Promise<Outcome['verdict']> {
+  const { run, target, tasks, effects } = progress;
+  const { status, attempts, artifacts = [] } = now;
+  const fact = { kind: 'task', run: run.id, id, status, attempts, digest, artifacts } as const;
+  const isDone = status === 'succeeded' && !hasOpenEffects(effects, id);
+  const checkpoint = isDone ? await askForCheckpoint(ports, progress, artifacts) : null;
+  if (status === 'succeeded') progress.artifacts.set(id, artifacts);
+  const { verdict } = await record(ports, target, [fact], checkpoint);
+  tasks.set(id, { status, attempts });
+  return verdict;
+}
+
+function hasOpenEffects(effects: RunProgress['effects'], task: string): boolean {
+  return [...effects.values()].some((effect) => effect.task === task && effect.status !== 'acknowledged');
+}
+
+/** Asks for the checkpoint that stores a finished task's artifacts, as long as the run may need them; null if none. */
+async function askForCheckpoint(
+  ports: TaskPorts,
+  { run, stored, target }: RunProgress,
+  artifacts: readonly Artifact[],
+) {
+  const files = await readArtifacts(ports.cwd, artifacts, storedBytes.all - stored.bytes, ports.redact);
+  stored.bytes += files.reduce((sum, { bytes }) => sum + bytes.length, 0);
+  if (files.length === 0 || !isOn(target.settings.policy, 'task')) return null;
+  const runFiles = files.map((file) => ({ run: run.id, ...file }));
+  return { trigger: 'task', reason: null, orLater: true, runFiles } as const;
+}
+
+async function doEffects(
+  ports: TaskPorts,
+  progress: RunProgress,
+  task: Task,
+  log: OutputLog,
+): Promise<TaskOutcome> {
+  const { clock, random, cwd, env, signal, onEvent } = ports;
+  const { run, target, effects } = progress;
+  const planned = listTaskEffects(run.effects, task.id);
+  if (planned.length === 0) return { kind: 'succeeded' };
+  const recordEffect = async (fact: EffectFact) => {
+    effects.set(fact.id, fact);
+    const isDone = fact.status === 'acknowledged' && !hasOpenEffects(effects, task.id);
+    const artifacts = progress.artifacts.get(task.id) ?? run.done.get(task.id)?.artifacts ?? [];
+    const checkpoint = isDone ? await askForCheckpoint(ports, progress, artifacts) : null;
+    await record(ports, target, [fact], checkpoint);
+  };
+  const outcome = await performEffects(
+    {
+      clock,
+      random,
+      cwd,
+      env: { ...env, ...taskEnvironment(progress, task, 1) },
+      signal,
+      onOutput: log.write,
+      onNote: (text) => onEvent({ kind: 'said', task, text }),
+      record: recordEffect,
+    },
+    task,
+    planned,
+  );
+  switch (outcome.kind) {
+    case 'done':
+      return { kind: 'succeeded' };
+    case 'stopped':
+      return { kind: 'stopped' };
+    case 'blocked':
+      return { kind: 'blocked', reason: `${outcome.effect}: ${outcome.reason}` };
+    case 'resume_needed':
+      return { kind: 'held', reason: `${outcome.effect}: ${outcome.reason}` };
+  }
+}

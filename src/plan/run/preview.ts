@@ -1,0 +1,163 @@
+import type { Orch } from '../../orch.ts';
+import { inheritedEnvironment } from '../../system/process/spawn.ts';
+import { describeAction, formatCommand } from '../action-text.ts';
+import {
+  listOpenEffects,
+  noEarlierEffects,
+  type PlannedEffect,
+  planRunEffects,
+} from '../effects/plan-effects.ts';
+import { chooseEffects } from '../effects/replan.ts';
+import type { Plan, Task } from '../plan.ts';
+import { mayOverlap } from '../schedule/claims.ts';
+import { listBatches, orderTasks } from '../schedule/graph.ts';
+import { choosePlanEpic, type EpicQuestion, type PlanEpic } from './choose-epic.ts';
+import { locatePlan } from './run-plan.ts';
+import { refuseTooLarge } from './run-size.ts';
+import { previewRun } from './start-run.ts';
+
+/** What a run would do: the tasks that are left, and the effects that are not acknowledged. */
+export type RunPreview = {
+  /** As scripts read it. */
+  readonly plan: {
+    readonly name: string;
+    readonly digest: string;
+    /** The run it would continue, and its epic. */
+    readonly resumes?: string;
+    readonly epicId?: string;
+    readonly tasks: readonly (Pick<
+      Task,
+      'id' | 'number' | 'name' | 'needs' | 'when' | 'files' | 'artifacts'
+    > & {
+      readonly waits: readonly Wait[];
+    })[];
+    readonly batches: readonly (readonly string[])[];
+    readonly effects: readonly {
+      readonly id: string;
+      readonly task: string;
+      readonly what: string;
+      readonly hasCheck: boolean;
+      readonly blocked?: string;
+    }[];
+  };
+  /** What each of these tasks runs; null if only its effects are left. */
+  readonly commands: readonly (string | null)[];
+  /** Tasks that declare no needs: each waits for the one before it. */
+  readonly inOrder: readonly string[];
+  /** What has changed since it was planned, in sentences for people. */
+  readonly changes: readonly string[];
+};
+
+/** Previews what a new run of a plan would do. */
+export function previewNewRun(plan: Plan, jobs: number): RunPreview {
+  refuseTooLarge(plan);
+  const { planned } = planRunEffects(plan.tasks, 'run-dry', noEarlierEffects, inheritedEnvironment());
+  return describePreview(plan, jobs, { ...nothingLeft, tasks: plan.tasks, effects: planned });
+}
+
+type ResumePreviewRequest = EpicQuestion & {
+  readonly effects: Parameters<typeof chooseEffects>[0];
+  readonly takeOver: boolean;
+  readonly jobs: number;
+};
+
+/** Previews what is left of the run that would be resumed. */
+export async function previewResumedRun(
+  orch: Orch,
+  request: ResumePreviewRequest,
+): Promise<
+  | Extract<PlanEpic, { kind: 'refused' }>
+  | (Exclude<PlanEpic, { kind: 'refused' }> & { readonly preview: RunPreview })
+> {
+  const { plan, path, intent, jobs, takeOver } = request;
+  const chosen = await choosePlanEpic(orch, request);
+  if (chosen.kind === 'refused') return chosen;
+  const { epic } = chosen;
+  const prepared = await previewRun(orch, {
+    plan,
+    ...locatePlan(orch, path),
+    intent,
+    choices: chooseEffects(request.effects),
+    session: { epic, takeOver },
+  });
+  if (prepared === null) return { ...chosen, preview: describePreview(plan, jobs, nothingLeft) };
+  const { run, changes } = prepared;
+  const effects = listOpenEffects(run.effects);
+  const isOpen = new Set(effects.map(({ record }) => record.task));
+  const tasks = plan.tasks.filter(({ id }) => !run.done.has(id) || isOpen.has(id));
+  const resumed = { resumes: run.from ?? run.id, epicId: epic };
+  const done = new Set(run.done.keys());
+  return { ...chosen, preview: describePreview(plan, jobs, { resumed, tasks, effects, done, changes }) };
+}
+
+/** What is left of a plan. */
+type Remaining = {
+  readonly resumed: { readonly resumes: string; readonly epicId: string } | null;
+  readonly tasks: readonly Task[];
+  readonly effects: readonly PlannedEffect[];
+  /** Tasks whose command has succeeded, so that only effects are left. */
+  readonly done: ReadonlySet<string>;
+  readonly changes: readonly string[];
+};
+
+const nothingLeft: Remaining = { resumed: null, tasks: [], effects: [], done: new Set(), changes: [] };
+
+function describePreview(
+  { name, digest }: Plan,
+  jobs: number,
+  { resumed, tasks, effects, done, changes }: Remaining,
+): RunPreview {
+  const waits = findWaits(tasks);
+  const order = orderTasks(tasks);
+  const batches = listBatches(tasks, { most: jobs, isExclusive: () => false });
+  return {
+    plan: {
+      name,
+      digest,
+      ...resumed,
+      tasks: order.map(({ id, number, name: title, needs, when, files, artifacts }) => {
+        return { id, number, name: title, needs, when, files, artifacts, waits: waits.get(id) ?? [] };
+      }),
+      batches: batches.map((batch) => batch.map(({ id }) => id)),
+      effects: effects.map(({ effect, record, blocked }) => ({
+        id: effect.id,
+        task: record.task,
+        what: describeAction(effect.action),
+        hasCheck: effect.check !== null,
+        ...(blocked !== null && { blocked }),
+      })),
+    },
+    commands: order.map(({ id, run }) => (run === null || done.has(id) ? null : formatCommand(run))),
+    inOrder: order.filter(({ isInOrder }) => isInOrder).map(({ id }) => id),
+    changes,
+  };
+}
+
+/** Why a task does not start at once: a task it needs, the task before it, or one that works on the same files. */
+type Wait = {
+  readonly task: string;
+  readonly because: 'needs' | 'order' | 'files';
+  /** The files both work on. */
+  readonly files: readonly string[];
+};
+
+/** Explains, by task id, what each task waits for when several may run at once. */
+function findWaits(tasks: readonly Task[]): Map<string, Wait[]> {
+  const order = orderTasks(tasks);
+  const ids = new Set(order.map(({ id }) => id));
+  const before = new Map<string, Set<string>>();
+  const waits = new Map<string, Wait[]>();
+  for (const [index, task] of order.entries()) {
+    const needs = task.needs.filter((need) => ids.has(need));
+    const all = new Set(needs.flatMap((need) => [need, ...(before.get(need) ?? [])]));
+    before.set(task.id, all);
+    const because = task.isInOrder ? 'order' : 'needs';
+    const shared = order.slice(0, index).flatMap((other): Wait[] => {
+      const files = task.files.filter((mine) => other.files.some((theirs) => mayOverlap(mine, theirs)));
+      const isFree = all.has(other.id) || files.length === 0;
+      return isFree ? [] : [{ task: other.id, because: 'files', files }];
+    });
+    waits.set(task.id, [...needs.map((need): Wait => ({ task: need, because, files: [] })), ...shared]);
+  }
+  return waits;
+}

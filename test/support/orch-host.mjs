@@ -1,0 +1,39 @@
+// Runs one `orch` after another in one process: starting node takes longer than most commands. Each gets fresh modules
+// of the built program, its own environment and folder, and files as stdout and stderr, which its caller empties.
+import { createReadStream, openSync, writeSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname } from 'node:path';
+import { createInterface } from 'node:readline';
+
+const [requests, answers, bin] = process.argv.slice(2);
+const require = createRequire(bin);
+const root = dirname(dirname(bin));
+const events = ['exit', 'uncaughtException', 'uncaughtExceptionMonitor', 'SIGINT', 'SIGTERM', 'SIGHUP'];
+const exit = process.exit;
+
+function replaceEnvironment(env) {
+  for (const name of Object.keys(process.env)) if (!(name in env)) delete process.env[name];
+  Object.assign(process.env, env);
+}
+
+function run({ args, cwd, env }) {
+  replaceEnvironment(env);
+  process.chdir(cwd);
+  process.argv = [process.execPath, bin, ...args];
+  for (const path of Object.keys(require.cache)) if (path.startsWith(root)) delete require.cache[path];
+  return new Promise((resolve) => {
+    process.exit = resolve;
+    require(bin);
+  });
+}
+
+const lines = createInterface({ input: createReadStream('', { fd: openSync(requests, 'r') }) });
+const answer = openSync(answers, 'w');
+for await (const line of lines) {
+  const status = await run(JSON.parse(line));
+  process.emit('exit', status);
+  for (const event of events) process.removeAllListeners(event);
+  process.chdir('/');
+  writeSync(answer, `${status}\n`);
+}
+exit();
