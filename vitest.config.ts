@@ -24,6 +24,8 @@ export default defineConfig({
     testTimeout: isDeep ? 0 : 120_000,
     hookTimeout: 60_000,
     pool: 'forks',
+    // Node takes the longer to start a process the more memory it has.
+    execArgv: ['--max-semi-space-size=4'],
     // Files share a worker and its modules: loading them anew for each file took longer than many tests.
     isolate: false,
     // One more than the cores of a small machine: many tests wait for timers of the product.

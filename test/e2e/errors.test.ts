@@ -1,11 +1,8 @@
 import { spawnSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
 import { fail, save } from '../support/checkpoints.ts';
-import { hostOrch } from '../support/hosted.ts';
 import { errorOf, orchBin, orchJson, runOrch, startOrch } from '../support/orch.ts';
 import { cleanEnvironment, makeRepositoryWithCommit } from '../support/repository.ts';
-
-hostOrch();
 
 const wrongCalls: { readonly [what: string]: readonly string[] } = {
   'a command there is not': ['frobnicate'],

@@ -1,11 +1,14 @@
 import { homedir } from 'node:os';
 import { expect, it } from 'vitest';
+import { useOwnProcesses } from '../support/hosted.ts';
 import { makeMachine } from '../support/machine.ts';
 import { hello } from '../support/mcp.ts';
 import { runOrch } from '../support/orch.ts';
 import type { TestRepository } from '../support/repository.ts';
 import { writeSpec } from '../support/specs.ts';
 import { writeConfig } from '../support/supervised.ts';
+
+useOwnProcesses();
 
 /*
  * What each command prints, in one story of a repository: a file per command in test/golden/. After a message is

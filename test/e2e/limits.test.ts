@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { useOwnProcesses } from '../support/hosted.ts';
 import { hasLimits, runLimited } from '../support/limits.ts';
 import { errorOf, orchJson, type Ran, runOrch } from '../support/orch.ts';
 import { makeRepositoryWithCommit, type TestRepository } from '../support/repository.ts';
@@ -15,6 +16,8 @@ import {
   writeConfig,
   writeScript,
 } from '../support/supervised.ts';
+
+useOwnProcesses();
 
 /** An agent that spends a dollar at a time, and would go on for long; it is not bound by the limits of orch. */
 function writeSpender(repository: TestRepository): string {

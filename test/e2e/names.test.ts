@@ -14,10 +14,7 @@ import {
   show,
   verify,
 } from '../support/checkpoints.ts';
-import { hostOrch } from '../support/hosted.ts';
 import { makeRepositoryWithCommit, type TestRepository } from '../support/repository.ts';
-
-hostOrch();
 
 const at = (hour: string) => ({ env: { ORCH_NOW: `2026-03-01T${hour}:00Z` } });
 const clockAt = (hour: string) => ({ clock: { now: () => Date.parse(`2026-03-01T${hour}:00Z`) } });

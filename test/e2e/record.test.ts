@@ -4,12 +4,9 @@ import { describe, expect, it } from 'vitest';
 import { saveCheckpoint } from '../../src/index.ts';
 import { startInBackground } from '../support/background.ts';
 import { fail, show } from '../support/checkpoints.ts';
-import { hostOrch } from '../support/hosted.ts';
 import { orchJson, runOrch } from '../support/orch.ts';
 import { makeRepositoryWithCommit } from '../support/repository.ts';
 import { cost } from '../support/store.ts';
-
-hostOrch();
 
 type Recorded = {
   event: Record<string, unknown>;

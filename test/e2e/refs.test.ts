@@ -17,11 +17,8 @@ import {
   show,
   verify,
 } from '../support/checkpoints.ts';
-import { hostOrch } from '../support/hosted.ts';
 import { orchJson, runOrch, startOrch } from '../support/orch.ts';
 import { makeRepositoryWithCommit, type TestRepository } from '../support/repository.ts';
-
-hostOrch();
 
 /** Waits for a started process. */
 async function finish(child: ReturnType<typeof startOrch>) {

@@ -3,6 +3,7 @@ import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { endAfterwards } from '../support/background.ts';
+import { useOwnProcesses } from '../support/hosted.ts';
 import { errorOf, orchBin, orchJson, runOrch } from '../support/orch.ts';
 import { cleanEnvironment, makeRepositoryWithCommit } from '../support/repository.ts';
 import {
@@ -16,6 +17,8 @@ import {
   writeConfig,
   writeScript,
 } from '../support/supervised.ts';
+
+useOwnProcesses();
 
 describe('in the background', () => {
   it('works on, prints into a log that is followed to its end, and keeps its own settings to itself', () => {

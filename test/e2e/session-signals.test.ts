@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { useOwnProcesses } from '../support/hosted.ts';
 import { orchJson, runOrch } from '../support/orch.ts';
 import { makeRepositoryWithCommit } from '../support/repository.ts';
 import {
@@ -14,6 +15,8 @@ import {
   writeConfig,
   writeScript,
 } from '../support/supervised.ts';
+
+useOwnProcesses();
 
 describe('signals', () => {
   it.each([

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
+import { useOwnProcesses } from '../support/hosted.ts';
 import { canHideGroups, hasGroups, withoutGroups } from '../support/limits.ts';
 import { orchBin, runOrch } from '../support/orch.ts';
 import { cleanEnvironment, makeRepositoryWithCommit, type TestRepository } from '../support/repository.ts';
@@ -15,6 +16,8 @@ import {
   writeConfig,
   writeScript,
 } from '../support/supervised.ts';
+
+useOwnProcesses();
 
 const escaped: number[] = [];
 

@@ -12,6 +12,7 @@ import {
   repositoryAt,
   show,
 } from '../support/checkpoints.ts';
+import { useOwnProcesses } from '../support/hosted.ts';
 import { errorOf, orchBin, orchJson, runOrch } from '../support/orch.ts';
 import {
   cleanEnvironment,
@@ -19,6 +20,8 @@ import {
   makeRepositoryWithCommit,
   type TestRepository,
 } from '../support/repository.ts';
+
+useOwnProcesses();
 
 function writeHook(folder: string, name: string, script: string): void {
   mkdirSync(folder, { recursive: true });

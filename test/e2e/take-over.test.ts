@@ -1,8 +1,11 @@
 import { describe, expect, it, vi } from 'vitest';
 import { endAfterwards } from '../support/background.ts';
+import { useOwnProcesses } from '../support/hosted.ts';
 import { orchJson, runOrch } from '../support/orch.ts';
 import { cloneOf, makeHub, syncIn } from '../support/remotes.ts';
 import { startSupervisor, waitUntil } from '../support/supervised.ts';
+
+useOwnProcesses();
 
 vi.setConfig({ testTimeout: 180_000 });
 

@@ -1,4 +1,3 @@
-import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
@@ -11,6 +10,7 @@ import {
   type Verification,
 } from '../../src/index.ts';
 import { errorOf, orchJson, type Ran, runOrch } from './orch.ts';
+import { readProgram, runProgram } from './programs.ts';
 import { cleanEnvironment, type TestRepository } from './repository.ts';
 
 export const engines = ['native', 'isomorphic'] as const;
@@ -33,12 +33,11 @@ export function repositoryAt(home: string, folder: string): TestRepository {
     GIT_COMMITTER_NAME: 'A User',
     GIT_COMMITTER_EMAIL: 'user@example.com',
   });
-  const options = { cwd: folder, env, encoding: 'utf8' } as const;
   return {
     folder,
     home,
-    git: (...args) => execFileSync('git', args, { ...options, stdio: 'pipe' }).replace(/\n$/, ''),
-    tryGit: (...args) => spawnSync('git', args, options),
+    git: (...args) => readProgram('git', args, { cwd: folder, env }),
+    tryGit: (...args) => runProgram('git', args, { cwd: folder, env }),
     write: (path, content) => writeFileSync(join(folder, path), content),
   };
 }
@@ -137,7 +136,7 @@ export function commitFiles(
     GIT_COMMITTER_EMAIL: 'somebody@example.com',
   });
   const git = (args: string[], input = '') =>
-    execFileSync('git', args, { cwd: repository.folder, env, input, encoding: 'utf8' }).trimEnd();
+    readProgram('git', args, { cwd: repository.folder, env, input });
   git(['read-tree', parent]);
   for (const [path, content] of Object.entries(files)) {
     const blob = git(['hash-object', '-w', '--stdin'], content);

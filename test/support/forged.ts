@@ -1,9 +1,9 @@
-import { execFileSync } from 'node:child_process';
 import { formatDocument, sealDocument } from '../../src/checkpoint/document/document.ts';
 import { formatMessage } from '../../src/checkpoint/document/message.ts';
 import { documentName, epicRef } from '../../src/checkpoint/document/names-in-git.ts';
 import { parseEpicId } from '../../src/ids.ts';
 import type { Json } from '../../src/types.ts';
+import { readProgram } from './programs.ts';
 import { cleanEnvironment, type TestRepository } from './repository.ts';
 
 /** In every hostile text, so that it is found wherever it comes out. */
@@ -268,7 +268,7 @@ export function storeForged(repository: TestRepository, forged: ForgedContent): 
   // Whatever it is: that it is no document is what tests are about.
   const sealed = sealDocument(forged as never);
   const git = (args: readonly string[], input: string | Buffer = '') =>
-    execFileSync('git', args, {
+    readProgram('git', args, {
       cwd: repository.folder,
       env: cleanEnvironment(repository.home, {
         GIT_AUTHOR_NAME: 'A Stranger',
@@ -279,8 +279,7 @@ export function storeForged(repository: TestRepository, forged: ForgedContent): 
         GIT_COMMITTER_DATE: '2026-11-16T10:00:00Z',
       }),
       input,
-      encoding: 'utf8',
-    }).trimEnd();
+    });
   const tree = (type: 'blob' | 'tree', name: string, object: string) =>
     git(['mktree', '-z'], `${type === 'blob' ? '100644' : '040000'} ${type} ${object}\t${name}\0`);
   const genuine = content as never as Parameters<typeof formatMessage>[0]; // the fields it reads are right

@@ -1,5 +1,14 @@
 import { spawn, spawnSync } from 'node:child_process';
-import { mkdtempSync, openSync, readFileSync, readSync, truncateSync, writeSync } from 'node:fs';
+import {
+  constants,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  readSync,
+  truncateSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -8,35 +17,43 @@ import { isDeep } from './depth.ts';
 const bin = fileURLToPath(new URL('../../bin/orch.js', import.meta.url));
 const hostScript = fileURLToPath(new URL('./orch-host.mjs', import.meta.url));
 
-/** Commands that supervise, outlive their call, or read what an agent sends: each is a process of its own. */
-const alone = new Set(['run', 'start', 'resume', 'hook', 'statusline', 'mcp', 'demo', 'init', 'baseline']);
+/** `mcp` and `demo` talk for as long as they run; `budget` refuses a call by where its process comes from. */
+const alone = new Set(['mcp', 'demo', 'budget']);
+/** What fits into a pipe that nobody reads yet, however many bytes a character has. */
+const longestInput = 16_000;
 
-type Call = { readonly args: readonly string[]; readonly cwd: string; readonly env: Record<string, string> };
+type Call = {
+  readonly args: readonly string[];
+  readonly cwd: string;
+  readonly env: Record<string, string>;
+  readonly input: string;
+};
 type Host = { ask(call: Call): { status: number; stdout: string; stderr: string } };
 
 let host: Host | null = null;
 let isHosting = false;
 
 /**
- * Lets the commands of a test file share one process, which takes a third of the time. Not for tests in which it
- * matters that a process has ended or who its parent is; in a deep run every `orch` is a process of its own.
+ * Each `orch` of this test file is a process of its own. Otherwise those that `runOrch` waits for share one, which takes
+ * a fifth of the time: starting node takes longer than most commands. For tests in which it matters that a process has
+ * ended or where it comes from, and for `golden.test.ts`, which runs every command as a user does. In a deep run it is
+ * so everywhere.
  */
-export function hostOrch(): void {
-  isHosting = !isDeep;
-}
-
-/** Called before each file by `setup.ts`. */
-export function stopHosting(): void {
+export function useOwnProcesses(): void {
   isHosting = false;
 }
 
-/** Can this call run in the host, in a file that asked for it? */
+/** Called before each file by `setup.ts`. */
+export function startHosting(): void {
+  isHosting = !isDeep;
+}
+
+/** Can this call run in the host? */
 export function canBeHosted(
   args: readonly string[],
-  { input, env = {} }: { readonly input?: string; readonly env?: Record<string, string> },
+  { input = '', env = {} }: { readonly input?: string; readonly env?: Record<string, string> },
 ): boolean {
-  const command = args.find((word) => !word.startsWith('-'));
-  if (!isHosting || input !== undefined || command === undefined || alone.has(command)) return false;
+  if (!isHosting || input.length > longestInput || args.some((word) => alone.has(word))) return false;
   return !Object.keys(env).some((name) => name.startsWith('NODE_') || name.startsWith('LD_'));
 }
 
@@ -48,21 +65,28 @@ export function runHosted(call: Call): { status: number; stdout: string; stderr:
 
 function startHost(): Host {
   const folder = mkdtempSync(join(tmpdir(), 'orch-host-'));
-  const [requests, answers] = [join(folder, 'requests'), join(folder, 'answers')];
+  const [requests, answers, stdin] = [
+    join(folder, 'requests'),
+    join(folder, 'answers'),
+    join(folder, 'stdin'),
+  ];
   const [stdout, stderr] = [join(folder, 'stdout'), join(folder, 'stderr')];
-  spawnSync('mkfifo', [requests, answers]);
-  const child = spawn(process.execPath, [hostScript, requests, answers, bin], {
+  spawnSync('mkfifo', [requests, answers, stdin]);
+  // Without O_NONBLOCK it would wait for a writer. As long as this one reads, opening it for writing never waits.
+  const input = openSync(stdin, constants.O_RDONLY | constants.O_NONBLOCK);
+  const child = spawn(process.execPath, ['--max-semi-space-size=4', hostScript, requests, answers, bin], {
     cwd: '/',
-    stdio: ['ignore', openSync(stdout, 'a'), openSync(stderr, 'a')],
+    stdio: [input, openSync(stdout, 'a'), openSync(stderr, 'a')],
   });
   child.unref();
   const request = openSync(requests, 'w');
   const answer = openSync(answers, 'r');
   const bytes = Buffer.alloc(16);
   return {
-    ask(call) {
+    ask({ input, ...call }) {
       truncateSync(stdout);
       truncateSync(stderr);
+      writeFileSync(stdin, input); // closed again before it is read, so that its reader comes to the end
       writeSync(request, `${JSON.stringify(call)}\n`);
       const length = readSync(answer, bytes);
       if (length === 0) {

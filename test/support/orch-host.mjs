@@ -1,6 +1,6 @@
 // Runs one `orch` after another in one process: starting node takes longer than most commands. Each gets fresh modules
 // of the built program, its own environment and folder, and files as stdout and stderr, which its caller empties.
-import { createReadStream, openSync, writeSync } from 'node:fs';
+import { createReadStream, openSync, readSync, writeSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -10,6 +10,7 @@ const require = createRequire(bin);
 const root = dirname(dirname(bin));
 const events = ['exit', 'uncaughtException', 'uncaughtExceptionMonitor', 'SIGINT', 'SIGTERM', 'SIGHUP'];
 const exit = process.exit;
+const unread = Buffer.alloc(65_536);
 
 function replaceEnvironment(env) {
   for (const name of Object.keys(process.env)) if (!(name in env)) delete process.env[name];
@@ -20,6 +21,9 @@ function run({ args, cwd, env }) {
   replaceEnvironment(env);
   process.chdir(cwd);
   process.argv = [process.execPath, bin, ...args];
+  // Whoever required a module keeps it, and the more memory a process has, the longer it takes to start another.
+  const before = require.cache[bin];
+  if (before?.parent) before.parent.children = [];
   for (const path of Object.keys(require.cache)) if (path.startsWith(root)) delete require.cache[path];
   return new Promise((resolve) => {
     process.exit = resolve;
@@ -34,6 +38,7 @@ for await (const line of lines) {
   process.emit('exit', status);
   for (const event of events) process.removeAllListeners(event);
   process.chdir('/');
+  while (readSync(0, unread) > 0); // the next command must not find what this one left
   writeSync(answer, `${status}\n`);
 }
 exit();

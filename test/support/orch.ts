@@ -14,8 +14,8 @@ type Options = { readonly cwd?: string; readonly env?: Record<string, string>; r
 export function runOrch(repository: TestRepository, args: readonly string[], options: Options = {}): Ran {
   const cwd = options.cwd ?? repository.folder;
   const env = cleanEnvironment(repository.home, options.env);
-  if (canBeHosted(args, options)) return runHosted({ args, cwd, env });
   const input = options.input ?? '';
+  if (canBeHosted(args, options)) return runHosted({ args, cwd, env, input });
   const { status, stdout, stderr } = spawnSync(process.execPath, [orchBin, ...args], {
     cwd,
     env,

@@ -1,8 +1,8 @@
-import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterTest } from './cleanup.ts';
+import { readProgram, runProgram } from './programs.ts';
 
 /** A folder that is gone after the test. */
 export function makeFolder(): string {
@@ -28,7 +28,7 @@ export type TestRepository = {
   /** Runs git there; its output without the last newline. */
   git(...args: string[]): string;
   /** Runs git there, whatever comes of it. */
-  tryGit(...args: string[]): { status: number | null; stdout: string; stderr: string };
+  tryGit(...args: string[]): { status: number; stdout: string; stderr: string };
   write(path: string, content: string): void;
 };
 
@@ -42,10 +42,9 @@ export function makeRepository(...init: string[]): TestRepository {
     GIT_COMMITTER_NAME: 'A User',
     GIT_COMMITTER_EMAIL: 'user@example.com',
   });
-  execFileSync('git', ['init', '--quiet', '--initial-branch=main', ...init, folder], { env });
-  const git = (...args: string[]) =>
-    execFileSync('git', args, { cwd: folder, env, encoding: 'utf8', stdio: 'pipe' }).replace(/\n$/, '');
-  const tryGit = (...args: string[]) => spawnSync('git', args, { cwd: folder, env, encoding: 'utf8' });
+  readProgram('git', ['init', '--quiet', '--initial-branch=main', ...init, folder], { cwd: home, env });
+  const git = (...args: string[]) => readProgram('git', args, { cwd: folder, env });
+  const tryGit = (...args: string[]) => runProgram('git', args, { cwd: folder, env });
   return { folder, home, git, tryGit, write: (path, content) => writeFileSync(join(folder, path), content) };
 }
 

@@ -1,6 +1,6 @@
-import { execFileSync } from 'node:child_process';
 import { existsSync, lstatSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { readProgram } from './programs.ts';
 import { cleanEnvironment, makeFolder, type TestRepository } from './repository.ts';
 
 type Seen = { readonly [path: string]: string };
@@ -34,10 +34,10 @@ export function lookAtGit({ folder, git }: TestRepository): Seen {
 /** What git itself checks out of a tree, in a copy of the repository without any of its files. */
 export function checkOutByGit({ folder, home }: TestRepository, tree: string): Seen {
   const copy = join(makeFolder(), 'copy');
-  execFileSync('cp', ['-a', folder, copy]);
+  const env = cleanEnvironment(home);
+  readProgram('cp', ['-a', folder, copy], { cwd: '/', env });
   for (const name of readdirSync(copy)) if (name !== '.git') rmSync(join(copy, name), { recursive: true });
   rmSync(join(copy, '.git/index'), { force: true });
-  const env = cleanEnvironment(home);
-  execFileSync('git', ['read-tree', '-m', '-u', tree], { cwd: copy, env, stdio: 'pipe' });
+  readProgram('git', ['read-tree', '-m', '-u', tree], { cwd: copy, env });
   return lookAtFiles(copy);
 }

@@ -2,9 +2,9 @@ import fc from 'fast-check';
 import { afterEach } from 'vitest';
 import { cleanUp } from './cleanup.ts';
 import { seed } from './depth.ts';
-import { stopHosting } from './hosted.ts';
+import { startHosting } from './hosted.ts';
 
 // Runs before each file: all files of a worker share their modules, so a hook in a module would run for the first only.
 afterEach(cleanUp);
-stopHosting();
+startHosting();
 fc.configureGlobal({ seed });

@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process';
 import { lstatSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import {
@@ -9,6 +8,7 @@ import {
 } from '../../src/git/snapshot/snapshot.ts';
 import { parseEpicId, parseSessionId } from '../../src/ids.ts';
 import { openOrch } from '../../src/orch.ts';
+import { readProgram } from './programs.ts';
 import { cleanEnvironment, makeFolder, type TestRepository } from './repository.ts';
 
 export const request = {
@@ -42,17 +42,12 @@ export function snapshot(
 export function treeByGit(repository: TestRepository): string {
   const copy = join(makeFolder(), 'copy');
   // node's own copying knows no names that are not text.
-  execFileSync('cp', ['-a', repository.folder, copy]);
   const env = cleanEnvironment(repository.home);
+  readProgram('cp', ['-a', repository.folder, copy], { cwd: '/', env });
   const git = (...args: string[]) =>
-    execFileSync('git', ['-c', 'core.safecrlf=false', ...args], {
-      cwd: copy,
-      env,
-      encoding: 'utf8',
-      stdio: 'pipe',
-    });
+    readProgram('git', ['-c', 'core.safecrlf=false', ...args], { cwd: copy, env });
   git('add', '--all');
-  return git('write-tree').trim();
+  return git('write-tree');
 }
 
 /** The paths and what they hold, of a commit or tree. */
