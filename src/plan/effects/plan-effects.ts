@@ -143,15 +143,13 @@ export function listTaskEffects(planned: readonly PlannedEffect[], task: string)
 
 /**
  * Plans all effects of a run before the first is tried. The caller records the facts, and has them in a checkpoint before
- * it starts. If a variable that an open effect needs is unset, nothing is planned. `room` is how many bytes the payloads
- * may take in the checkpoint.
+ * it starts. If a variable that an open effect needs is unset, nothing is planned.
  */
 export function planRunEffects(
   tasks: readonly Pick<Task, 'id' | 'effects' | 'env'>[],
   run: string,
   earlier: EarlierEffects,
   env: Variables,
-  room = Number.POSITIVE_INFINITY,
 ): EffectPlan & { readonly facts: readonly EffectFact[] } {
   const plan = planEffects(tasks, run, earlier);
   for (const { effect, record, blocked } of listOpenEffects(plan.planned)) {
@@ -161,7 +159,7 @@ export function planRunEffects(
     if (unset !== undefined) throw unsetError(unset, effect.id, record.task);
   }
   const records = plan.planned.map(({ record }) => record);
-  return { ...plan, facts: dropLongPayloads(records, room) };
+  return { ...plan, facts: dropLongPayloads(records) };
 }
 
 function unsetError(name: string, effect: string, task: string): OrchError {

@@ -140,13 +140,21 @@ async function recordTask(
 ): Promise<Outcome['verdict']> {
   const { run, target, tasks, effects } = progress;
   const { status, attempts, artifacts = [] } = now;
-  const fact = { kind: 'task', run: run.id, id, status, attempts, digest, artifacts } as const;
   const isDone = status === 'succeeded' && !hasOpenEffects(effects, id);
+  const fact = {
+    ...({ kind: 'task', run: run.id, id, status, attempts, digest, artifacts } as const),
+    ...inShards(run, isDone),
+  };
   const checkpoint = isDone ? await askForCheckpoint(ports, progress, artifacts) : null;
   if (status === 'succeeded') progress.artifacts.set(id, artifacts);
   const { verdict } = await record(ports, target, [fact], checkpoint);
   tasks.set(id, { status, attempts });
   return verdict;
+}
+
+/** Where a record is kept, and whether its task is done with it, effects included. */
+function inShards({ shards }: ActiveRun, completes: boolean) {
+  return { shards, ...(completes && { completes: true as const }) };
 }
 
 function hasOpenEffects(effects: RunProgress['effects'], task: string): boolean {
@@ -181,7 +189,7 @@ async function doEffects(
     const isDone = fact.status === 'acknowledged' && !hasOpenEffects(effects, task.id);
     const artifacts = progress.artifacts.get(task.id) ?? run.done.get(task.id)?.artifacts ?? [];
     const checkpoint = isDone ? await askForCheckpoint(ports, progress, artifacts) : null;
-    await record(ports, target, [fact], checkpoint);
+    await record(ports, target, [{ ...fact, ...inShards(run, isDone) }], checkpoint);
   };
   const outcome = await performEffects(
     {

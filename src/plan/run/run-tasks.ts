@@ -156,8 +156,9 @@ async function runSchedule(
 async function recordSkipped(ports: TaskPorts, progress: RunProgress, tasks: readonly Task[]): Promise<void> {
   if (tasks.length === 0) return;
   const skipped = { status: 'skipped', attempts: 0 } as const;
+  const { id: run, shards } = progress.run;
   const facts = tasks.map(
-    ({ id, digest }): Fact => ({ kind: 'task', run: progress.run.id, id, ...skipped, digest, artifacts: [] }),
+    ({ id, digest }): Fact => ({ kind: 'task', run, id, ...skipped, digest, artifacts: [], shards }),
   );
   await record(ports, progress.target, facts);
   for (const task of tasks) {
