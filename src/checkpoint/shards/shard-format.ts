@@ -48,7 +48,7 @@ export function listOfPath(path: string): keyof RunRecords | null {
 export function formatShard(list: List<unknown>): Buffer {
   const lines = Object.entries(list)
     .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([key, { value, stamp }]) => `${canonicalJson({ key, stamp, value })}\n`);
+    .map(([key, entry]) => `${canonicalJson({ ...entry, key })}\n`);
   return Buffer.from(lines.join(''));
 }
 
@@ -72,7 +72,8 @@ function parseLine(line: string, clock: Millis): [string, Entry<unknown>] | null
     return null;
   }
   if (!isRecord(parsed)) return null;
-  const { key, stamp, value } = parsed;
+  const { key, ...entry } = parsed;
+  const { stamp, value } = entry;
   const isStamp =
     Array.isArray(stamp) &&
     stamp.length === 3 &&
@@ -80,7 +81,7 @@ function parseLine(line: string, clock: Millis): [string, Entry<unknown>] | null
     typeof stamp[1] === 'string' &&
     isTime(stamp[2], Number.MAX_SAFE_INTEGER);
   const isValue = isRecord(value) && typeof value.status === 'string';
-  return typeof key === 'string' && isStamp && isValue ? [key, parsed as Entry<unknown>] : null; // just checked
+  return typeof key === 'string' && isStamp && isValue ? [key, entry as Entry<unknown>] : null; // just checked
 }
 
 function isTime(value: unknown, most: number): boolean {
