@@ -116,7 +116,8 @@ function planKnown(
 /** Effects are known by their ids: if two shared one, both would count as done when either is. */
 function refuseSameIds(effects: readonly Effect[]): void {
   const ids = effects.map(({ id }) => id);
-  const twice = ids.find((id, index) => ids.indexOf(id) !== index);
+  const seen = new Set<string>();
+  const twice = ids.find((id) => seen.size === seen.add(id).size);
   if (twice === undefined) return;
   throw new OrchError('PLAN_INVALID', `two effects have the id ${twice}`, {
     hint: 'Give each effect of the plan its own id',
@@ -136,11 +137,6 @@ export function listOpenEffects(planned: readonly PlannedEffect[]): PlannedEffec
   return planned.filter(({ record }) => record.status !== 'acknowledged');
 }
 
-/** Lists the effects of one task, in order. */
-export function listTaskEffects(planned: readonly PlannedEffect[], task: string): PlannedEffect[] {
-  return planned.filter(({ record }) => record.task === task);
-}
-
 /**
  * Plans all effects of a run before the first is tried. The caller records the facts, and has them in a checkpoint before
  * it starts. If a variable that an open effect needs is unset, nothing is planned.
@@ -152,9 +148,10 @@ export function planRunEffects(
   env: Variables,
 ): EffectPlan & { readonly facts: readonly EffectFact[] } {
   const plan = planEffects(tasks, run, earlier);
+  const byId = new Map(tasks.map((task) => [task.id, task]));
   for (const { effect, record, blocked } of listOpenEffects(plan.planned)) {
     if (blocked !== null) continue;
-    const task = tasks.find(({ id }) => id === record.task);
+    const task = byId.get(record.task);
     const [unset] = findUnsetVariables(effect.action, { ...env, ...task?.env });
     if (unset !== undefined) throw unsetError(unset, effect.id, record.task);
   }

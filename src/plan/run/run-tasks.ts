@@ -1,5 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import { removeLive } from '../../journal/live.ts';
+import { groupBy } from '../../keyed.ts';
 import type { RunningSession, SessionPorts } from '../../record/ports.ts';
 import { record } from '../../record/record.ts';
 import { readView } from '../../record/view.ts';
@@ -94,6 +95,7 @@ function startProgress(run: ActiveRun, target: RunningSession): RunProgress {
     target,
     tasks: new Map(run.plan.tasks.map(progressOf)),
     effects: new Map(run.effects.map(({ record: fact }) => [fact.id, fact])),
+    effectsOf: groupBy(run.effects, ({ record: fact }) => fact.task),
     stored: { bytes: stored },
     artifacts: new Map(),
   };
