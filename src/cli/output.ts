@@ -142,6 +142,11 @@ export function showTable(
   return formatTable([header, ...rows], columns, width, (line) => paint('dim', line));
 }
 
+/** Prints one JSON document. */
+export function printJson({ print }: Output, document: unknown): undefined {
+  print(JSON.stringify(document));
+}
+
 /** One fact per line, with its name in front; those without a value are left out. */
 export function showFacts(
   { paint, columns: width }: Output,

@@ -5,7 +5,7 @@ import { showNotSaved, showTitle } from './checkpoint-view.ts';
 import { formatDollars, showBudgetWarning } from './money-view.ts';
 
 /** Prints what was recorded, as text or as JSON; over budget, it fails with status 4. */
-export function showRecorded(context: Context, recorded: RecordedEntry, message: string): number {
+export function showRecorded(context: Context, recorded: RecordedEntry, message: string): undefined {
   const { out, json } = context;
   const { events, budget, checkpoint } = recorded;
   if (json) {
@@ -17,7 +17,6 @@ export function showRecorded(context: Context, recorded: RecordedEntry, message:
     if (checkpoint) for (const line of showNotSaved(out, checkpoint)) out.inform(`  ${line}`);
   }
   checkBudget(context, recorded);
-  return 0;
 }
 
 /** Warns near the budget, with --json too. Beyond it, fails with status 4: this was recorded, but work must stop. */

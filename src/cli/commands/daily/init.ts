@@ -4,7 +4,7 @@ import { cleanLine, cleanText, columnsOf } from '../../../text.ts';
 import { showClaim } from '../../config-trust.ts';
 import { askOrSignal, canAsk, cannotAsk } from '../../confirm.ts';
 import type { Output } from '../../output.ts';
-import { type Context, defineCommand } from '../../run-command.ts';
+import { type Context, defineCommand, inRepository } from '../../run-command.ts';
 import type { Call } from '../../spec.ts';
 
 export const command = defineCommand({
@@ -32,7 +32,7 @@ export const command = defineCommand({
     { flags: '--no-codex', description: 'without Codex' },
   ],
   examples: ['orch init', 'orch init -y', 'orch init --shared --config', 'orch init --undo'],
-  run: (context, call) => context.withOrch((orch) => init(context, orch, call)),
+  run: inRepository(init),
 });
 
 async function init(context: Context, orch: Orch, call: Call): Promise<number> {

@@ -24,6 +24,5 @@ export const command = defineCommand({
     }
     refuseWithoutCode(made);
     if (json) out.print(JSON.stringify({ checkpoint, leftOut }));
-    return 0;
   },
 });
