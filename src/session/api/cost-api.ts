@@ -5,7 +5,6 @@ import { type Budget, describeEstimate } from '../../cost/budget.ts';
 import { burnPerHour, lastsUntil } from '../../cost/forecast.ts';
 import { type Ledger, listReadings } from '../../cost/ledger.ts';
 import { estimateOf, guessOf, moneyOf, spentBy, spentIn, sumByModel } from '../../cost/money.ts';
-import { listUnpriced } from '../../cost/pricing.ts';
 import { makeReport, type Point, parseSince, type CostReport as Report } from '../../cost/report.ts';
 import { parseEpicId, parseOid } from '../../ids.ts';
 import { lookUp } from '../../keyed.ts';
@@ -22,7 +21,7 @@ import type { Micros, Millis } from '../../types.ts';
 import { toMicros, toUsd } from '../../units.ts';
 import { using, type Where } from '../../where.ts';
 import { recordTo } from '../calls.ts';
-import { describeMoney } from '../epic-status.ts';
+import { describeMoney, describeUnpriced, type Unpriced } from '../epic-status.ts';
 import { readExistingEpic } from '../find-session.ts';
 import { describeRecorded, type RecordedEntry } from '../recorded-entry.ts';
 
@@ -62,11 +61,7 @@ export type CostStatus = {
   /** ISO 8601, UTC; null if that cannot be estimated, or the budget is used up. */
   readonly lastsUntil: string | null;
   /** Models without a price, and what is counted for each. */
-  readonly unpriced: readonly {
-    readonly model: string;
-    readonly tokens: number;
-    readonly guessUsd: number;
-  }[];
+  readonly unpriced: readonly Unpriced[];
   /** A higher budget that another clone set and that was not accepted here yet. */
   readonly raised: RaisedBudget | null;
 };
@@ -98,9 +93,7 @@ export async function readCost(epicId: string, where: Where = {}): Promise<CostS
       bySession: bySession.sort((a, b) => (b.number ?? 0) - (a.number ?? 0)),
       byModel: byModel.sort((a, b) => b.costUsd - a.costUsd),
       ...(await forecast(orch, view)),
-      unpriced: listUnpriced(state.ledger, prices).map(({ model, tokens, guess }) => {
-        return { model, tokens, guessUsd: toUsd(guess) };
-      }),
+      unpriced: describeUnpriced(state, prices),
       raised: findRaisedBudget(orch.home, epic, foldAll(view.tip.state, view.pending)),
     };
   });
