@@ -91,6 +91,9 @@ function terminalColumns(): number | null {
 
 export type Column = { readonly align?: 'right'; readonly paint?: (text: string) => string };
 
+/** A column of numbers. */
+export const right: Column = { align: 'right' };
+
 /** No column is cut below this: the beginning of a word and the mark of the cut. */
 const narrowest = 4;
 

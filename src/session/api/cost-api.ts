@@ -1,4 +1,4 @@
-import { type Checkpoint, describeCommit, walkReadable } from '../../checkpoint/list.ts';
+import type { Checkpoint } from '../../checkpoint/list.ts';
 import { findRaisedBudget, type RaisedBudget } from '../../checkpoint/local-budget.ts';
 import { readCommitAndDocument } from '../../checkpoint/read-base.ts';
 import { type Budget, describeEstimate } from '../../cost/budget.ts';
@@ -24,22 +24,14 @@ import { recordTo } from '../calls.ts';
 import { describeMoney, describeUnpriced, type Unpriced } from '../epic-status.ts';
 import { readExistingEpic } from '../find-session.ts';
 import { describeRecorded, type RecordedEntry } from '../recorded-entry.ts';
+import { walkCheckpoints } from './epic-log.ts';
 
 /** Reads an epic's cost at each checkpoint, newest first. */
 async function* walkPoints(ports: SessionPorts, view: EpicView, most?: number): AsyncGenerator<Point> {
-  if (view.tip.oid === null) return;
-  const onDamage = (error: Error) => ports.report(`some checkpoints could not be read: ${error.message}`);
-  for await (const commit of walkReadable(ports, view.epic, onDamage, most)) {
-    const said = describeCommit(commit);
-    if (said === null) continue;
-    yield {
-      commit: commit.oid,
-      parents: commit.parents,
-      at: commit.authoredAt,
-      sessionId: said.sessionId,
-      sessionNumber: said.sessionNumber,
-      micros: toMicros(said.costUsd),
-    };
+  for await (const { commit, checkpoint } of walkCheckpoints(ports, view, most)) {
+    const { oid, parents, authoredAt: at } = commit;
+    const { sessionId, sessionNumber, costUsd } = checkpoint;
+    yield { commit: oid, parents, at, sessionId, sessionNumber, micros: toMicros(costUsd) };
   }
 }
 

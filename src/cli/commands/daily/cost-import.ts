@@ -4,7 +4,7 @@ import { type ImportedCosts, importCosts, type Orch, rememberEpic } from '../../
 import { count } from '../../../units.ts';
 import { choosePlace, epicOption } from '../../choose.ts';
 import { approveConfig } from '../../config-trust.ts';
-import { type Output, printJson, showTable } from '../../output.ts';
+import { type Output, printJson, right, showTable } from '../../output.ts';
 import { type Context, defineCommand, inRepository } from '../../run-command.ts';
 import { type Call, type ExitStatus, readText } from '../../spec.ts';
 import { formatDollars } from '../../views/money-view.ts';
@@ -69,7 +69,6 @@ function show(out: Output, { imported }: ImportedCosts, estimated: readonly stri
     String(cacheRead),
     String(output),
   ]);
-  const right = { align: 'right' as const };
   const header = ['MODEL', 'USD', 'IN', 'CACHE WRITE', 'CACHE READ', 'OUT'];
   return showTable(out, header, rows, [{}, right, right, right, right, right]);
 }

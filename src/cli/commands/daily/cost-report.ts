@@ -1,7 +1,7 @@
 import { OrchError } from '../../../errors.ts';
 import { type CostReport, readCostReport } from '../../../index.ts';
 import { chooseEpic, epicOption } from '../../choose.ts';
-import { type Output, showTable } from '../../output.ts';
+import { type Output, right, showTable } from '../../output.ts';
 import { answer, defineCommand, inRepository } from '../../run-command.ts';
 import { readText } from '../../spec.ts';
 import { formatDollars, formatModel } from '../../views/money-view.ts';
@@ -52,7 +52,7 @@ function show(out: Output, report: CostReport, by: By): string {
     '█'.repeat(Math.round((costUsd / most) * barWidth)),
   ]);
   const sum = ['', `= ${report.totalUsd.toFixed(2)}`, describeRest(report)];
-  const columns = [{}, { align: 'right' as const }, {}];
+  const columns = [{}, right, {}];
   const table = showTable(out, [by.toUpperCase(), 'USD', ''], [...cells, sum], columns);
   const models = report.byModel
     .map(({ model, costUsd }) => `${formatModel(model)} ${costUsd.toFixed(2)}`)

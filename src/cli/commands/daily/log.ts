@@ -4,7 +4,7 @@ import { columnsOf, cutColumns } from '../../../text.ts';
 import type { Millis } from '../../../types.ts';
 import { formatAge } from '../../../units.ts';
 import { chooseEpic, epicOption, readEpicName } from '../../choose.ts';
-import { flatten, formatTable, type Output } from '../../output.ts';
+import { flatten, formatTable, type Output, right } from '../../output.ts';
 import { answer, defineCommand, inRepository } from '../../run-command.ts';
 import { readText } from '../../spec.ts';
 import { limitOptions, paintGates, readLimit, showNotSaved } from '../../views/checkpoint-view.ts';
@@ -51,15 +51,7 @@ function show(out: Output, { epicId, sessions, checkpoints }: EpicLog, now: Mill
     if (known) lines.push(...showHighlights(out, known));
     const rows = own.map((checkpoint) => showRow(checkpoint, now));
     if (rows.length > 0) {
-      const columns = [
-        { align: 'right' as const },
-        {},
-        {},
-        { align: 'right' as const },
-        {},
-        { paint: (text: string) => paintGates(out, text) },
-        {},
-      ];
+      const columns = [right, {}, {}, right, {}, { paint: (text: string) => paintGates(out, text) }, {}];
       const table = formatTable(rows, columns, out.columns - 2);
       const shown = table.split('\n');
       for (const [index, { notSaved }] of own.entries()) {

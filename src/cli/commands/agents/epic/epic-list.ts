@@ -1,7 +1,7 @@
 import { type EpicInfo, listEpics } from '../../../../index.ts';
 import type { Millis } from '../../../../types.ts';
 import { printUnreadable } from '../../../choose.ts';
-import { type Output, showTable } from '../../../output.ts';
+import { type Output, right, showTable } from '../../../output.ts';
 import { defineCommand, inRepository } from '../../../run-command.ts';
 import { showAmounts } from '../../../views/money-view.ts';
 import { formatCondition } from '../../../views/session-view.ts';
@@ -36,6 +36,5 @@ function showEpics(out: Output, epics: readonly EpicInfo[], now: Millis): string
     ];
   });
   const header = ['EPIC', 'STATE', 'SPENT', 'CKPTS', 'SNAPSHOTS', 'LAST'];
-  const right = { align: 'right' as const };
   return showTable(out, header, rows, [{}, {}, {}, right, right, {}]);
 }

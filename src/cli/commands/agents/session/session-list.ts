@@ -1,7 +1,7 @@
 import { listAllSessions, listEpicOrBegun, type SessionDetails } from '../../../../index.ts';
 import type { Millis } from '../../../../types.ts';
 import { epicOption, printUnreadable } from '../../../choose.ts';
-import { type Output, showTable } from '../../../output.ts';
+import { type Output, right, showTable } from '../../../output.ts';
 import { answer, defineCommand, inRepository } from '../../../run-command.ts';
 import { readText } from '../../../spec.ts';
 import { limitOptions, printDamaged, readLimit, showList } from '../../../views/checkpoint-view.ts';
@@ -45,6 +45,5 @@ function showSessions(out: Output, sessions: readonly SessionDetails[], now: Mil
     session.id,
   ]);
   const header = ['EPIC', 'SESS', 'AGENT', 'STATE', 'STARTED', 'COST', 'CKPTS', 'ID'];
-  const right = { align: 'right' as const };
   return showTable(out, header, rows, [{}, {}, {}, {}, right, right, right, {}]);
 }
