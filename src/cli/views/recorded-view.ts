@@ -1,5 +1,6 @@
 import { OrchError } from '../../errors.ts';
 import type { RaisedBudget, RecordedEntry } from '../../index.ts';
+import { printJson } from '../output.ts';
 import type { Context } from '../run-command.ts';
 import { showNotSaved, showTitle } from './checkpoint-view.ts';
 import { formatDollars, showBudgetWarning } from './money-view.ts';
@@ -10,7 +11,7 @@ export function showRecorded(context: Context, recorded: RecordedEntry, message:
   const { events, budget, checkpoint } = recorded;
   if (json) {
     const event = events.at(-1) ?? null;
-    out.print(JSON.stringify({ event, ...(events.length > 1 && { events }), budget, checkpoint }));
+    printJson(out, { event, ...(events.length > 1 && { events }), budget, checkpoint });
   } else {
     out.print(`${out.paint('green', '✓')} ${message}`);
     if (checkpoint) out.print(showTitle(out, checkpoint, '◆ '));

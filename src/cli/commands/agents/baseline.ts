@@ -8,6 +8,7 @@ import {
 } from '../../../index.ts';
 import { statusOfSignal } from '../../../system/process/signals.ts';
 import { choosePlace, epicOption } from '../../choose.ts';
+import { printJson } from '../../output.ts';
 import { answer, type Context, defineCommand, inRepository } from '../../run-command.ts';
 import { readText } from '../../spec.ts';
 import { showTitle } from '../../views/checkpoint-view.ts';
@@ -40,7 +41,7 @@ export const command = defineCommand({
     const shown = result.gates.map(({ name, status, durationMs, output, fixed }) => {
       return { name, status, durationMs, output, fixed };
     });
-    if (json) out.print(JSON.stringify({ passed, gates: shown }));
+    if (json) printJson(out, { passed, gates: shown });
     else {
       out.print(formatBaselineResult(result));
       if (checkpoint) out.print(showTitle(out, checkpoint, '◆ '));

@@ -14,7 +14,7 @@ import type { Millis } from '../../../types.ts';
 import { count } from '../../../units.ts';
 import { chooseEpicOf, epicOption } from '../../choose.ts';
 import { askOrSignal, canAsk, cannotAsk } from '../../confirm.ts';
-import type { Output } from '../../output.ts';
+import { type Output, printJson } from '../../output.ts';
 import { type Context, defineCommand } from '../../run-command.ts';
 import { type Call, type ExitStatus, readText } from '../../spec.ts';
 import { mostNamed, quoteText, showDone, showHead } from '../../views/restore-view.ts';
@@ -77,7 +77,7 @@ async function restoreHere(context: Context, orch: Orch, call: Call): Promise<Ex
     for (const line of show(out, preview, options)) (isDryRun ? out.print : out.inform)(line);
   }
   if (isDryRun || (isNothing && interrupted === null)) {
-    if (json) out.print(JSON.stringify(result));
+    if (json) printJson(out, result);
     else if (!isDryRun) out.inform('Nothing to do.');
     return;
   }
@@ -93,7 +93,7 @@ async function restoreHere(context: Context, orch: Orch, call: Call): Promise<Ex
     undoes !== null || input === 'undo'
       ? await undoRestore(undoes === null ? {} : { commit: undoes }, orch)
       : await restoreCheckpoint({ ...input, name: result.restored?.id ?? input.name }, orch);
-  if (json) out.print(JSON.stringify(done));
+  if (json) printJson(out, done);
   else for (const line of showDone(done)) out.inform(line);
 }
 
@@ -111,7 +111,7 @@ async function writeToFolder(
 ): Promise<undefined> {
   const written = await writeCheckpointTo(folder, input, orch);
   const { restored, changed, deleted, undo, label, notInSnapshot } = written;
-  if (json) out.print(JSON.stringify({ restored, changed, deleted, undo, folder }));
+  if (json) printJson(out, { restored, changed, deleted, undo, folder });
   else {
     out.inform(`Restored ${count(changed.length, 'file')} of ${label} into ${folder}`);
     for (const line of listFiles(notInSnapshotTitle(label), notInSnapshot, Number.POSITIVE_INFINITY))

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { listPlanRuns, loadPlan } from '../../../index.ts';
-import { showTable } from '../../output.ts';
+import { printJson, showTable } from '../../output.ts';
 import type { Context } from '../../run-command.ts';
 import { type Call, type ExitStatus, readText } from '../../spec.ts';
 import { viewEpic } from '../../views/session-view.ts';
@@ -14,7 +14,7 @@ export function listRuns(context: Context, call: Call): Promise<ExitStatus> {
   return context.withOrch(async (orch): Promise<undefined> => {
     const { epic } = await viewEpic(context, orch, readText(call, 'epic'));
     const found = await listPlanRuns(orch, epic, name);
-    if (json) out.print(JSON.stringify({ epicId: epic, runs: found.map(({ run }) => run) }));
+    if (json) printJson(out, { epicId: epic, runs: found.map(({ run }) => run) });
     else if (found.length === 0) out.inform(`No runs${name === null ? '' : ` of ${name}`} on ${epic} yet.`);
     else {
       const now = orch.clock.now();

@@ -14,6 +14,7 @@ import {
 import type { EpicId } from '../../../../types.ts';
 import { count, formatAge } from '../../../../units.ts';
 import { confirmFirst, confirmOptions } from '../../../confirm.ts';
+import { printJson } from '../../../output.ts';
 import { answer, defineCommand, inRepository } from '../../../run-command.ts';
 import type { Command, CommandSpec } from '../../../spec.ts';
 import { showAmounts } from '../../../views/money-view.ts';
@@ -46,7 +47,7 @@ function defineChange(
       const isDryRun = call.options['dry-run'] === true;
       if (act) {
         const status = await confirmFirst(context, call, lines, question);
-        if (json && isDryRun) out.print(JSON.stringify({ epicId, from, done: false, says: lines }));
+        if (json && isDryRun) printJson(out, { epicId, from, done: false, says: lines });
         if (status !== null) return status;
         await act();
       }

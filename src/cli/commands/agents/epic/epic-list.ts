@@ -1,7 +1,7 @@
 import { type EpicInfo, listEpics } from '../../../../index.ts';
 import type { Millis } from '../../../../types.ts';
 import { printUnreadable } from '../../../choose.ts';
-import { type Output, right, showTable } from '../../../output.ts';
+import { type Output, printJson, right, showTable } from '../../../output.ts';
 import { defineCommand, inRepository } from '../../../run-command.ts';
 import { showAmounts } from '../../../views/money-view.ts';
 import { formatCondition } from '../../../views/session-view.ts';
@@ -14,7 +14,7 @@ export const command = defineCommand({
   run: inRepository(async (context, orch, call) => {
     const { out, json } = context;
     const { epics, unreadable } = await listEpics({ all: call.options.all === true }, orch);
-    if (json) out.print(JSON.stringify({ epics, ...(unreadable.length > 0 && { unreadable }) }));
+    if (json) printJson(out, { epics, ...(unreadable.length > 0 && { unreadable }) });
     else if (epics.length === 0)
       out.inform('No active epics. See archived and deleted ones: orch epic list --all');
     else out.print(showEpics(out, epics, orch.clock.now()));

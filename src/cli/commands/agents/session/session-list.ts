@@ -1,7 +1,7 @@
 import { listAllSessions, listEpicOrBegun, type SessionDetails } from '../../../../index.ts';
 import type { Millis } from '../../../../types.ts';
 import { epicOption, printUnreadable } from '../../../choose.ts';
-import { type Output, right, showTable } from '../../../output.ts';
+import { type Output, printJson, right, showTable } from '../../../output.ts';
 import { answer, defineCommand, inRepository } from '../../../run-command.ts';
 import { readText } from '../../../spec.ts';
 import { limitOptions, printDamaged, readLimit, showList } from '../../../views/checkpoint-view.ts';
@@ -27,7 +27,7 @@ export const command = defineCommand({
     }
     const { sessions, unreadable } = await listAllSessions(orch, limit);
     printUnreadable(context, unreadable);
-    if (json) out.print(JSON.stringify({ sessions: sessions.map(({ session }) => session) }));
+    if (json) printJson(out, { sessions: sessions.map(({ session }) => session) });
     else if (sessions.length === 0) out.inform('No sessions yet. Start one: orch start --epic my-feature');
     else out.print(showSessions(out, sessions, now));
   }),

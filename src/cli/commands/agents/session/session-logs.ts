@@ -1,6 +1,6 @@
 import { readSessionLog } from '../../../../index.ts';
 import { epicOption } from '../../../choose.ts';
-import { writeTo } from '../../../output.ts';
+import { printJson, writeTo } from '../../../output.ts';
 import { defineCommand, inRepository } from '../../../run-command.ts';
 import { readText } from '../../../spec.ts';
 import { viewEpic } from '../../../views/session-view.ts';
@@ -21,6 +21,6 @@ export const command = defineCommand({
       follow,
       onText: json ? collect : print,
     });
-    if (json) out.print(JSON.stringify({ session, log: Buffer.concat(pieces).toString() }));
+    if (json) printJson(out, { session, log: Buffer.concat(pieces).toString() });
   }),
 });
