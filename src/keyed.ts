@@ -17,3 +17,14 @@ export function mergeKeyed<T>(a: Keyed<T>, b: Keyed<T>, merge: (x: T, y: T) => T
 export function lookUp<T>(map: Keyed<T>, key: string): T | undefined {
   return Object.hasOwn(map, key) ? map[key] : undefined;
 }
+
+/** Groups values by a key, in their order. */
+export function groupBy<T>(values: readonly T[], keyOf: (value: T) => string): Map<string, [T, ...T[]]> {
+  const groups = new Map<string, [T, ...T[]]>();
+  for (const value of values) {
+    const group = groups.get(keyOf(value));
+    if (group === undefined) groups.set(keyOf(value), [value]);
+    else group.push(value);
+  }
+  return groups;
+}

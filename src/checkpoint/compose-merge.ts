@@ -6,9 +6,11 @@ import { join } from '../state/join.ts';
 import type { State } from '../state/lists.ts';
 import type { EpicId, Trigger } from '../types.ts';
 import { formatInstant, toUsd } from '../units.ts';
-import { type Composed, finishCheckpoint } from './compose.ts';
+import { type Composed, describeShards, finishCheckpoint } from './compose.ts';
 import { pathOfRunFile, type RunFile } from './document/run-files.ts';
 import type { Saved } from './read-base.ts';
+import { noShardEdits, type ShardEdits } from './shards/edit-shards.ts';
+import type { RunFolders } from './shards/read-shards.ts';
 
 /*
  * Checkpoints that record nothing new. Everything in them follows from their parents, including time and id, so every
@@ -20,7 +22,7 @@ const keptBeside = 5;
 
 /**
  * The checkpoint that joins two. `beside` are the names in the newer one's folder, `olderFiles` the files that runs need
- * from the older one, `rows` the ledger rows that replace the joined ones.
+ * from the older one, `shards` the records of runs that both know, `rows` the ledger rows that replace the joined ones.
  */
 export function composeMerge(
   epic: EpicId,
@@ -28,12 +30,13 @@ export function composeMerge(
   older: Saved,
   beside: readonly string[],
   olderFiles: readonly RunFile[],
+  shards: ShardEdits,
   rows: State['ledger'] = {},
 ): Composed {
   const joined = join(sealMoney(newer.document.state), sealMoney(older.document.state));
   const state = sealMoney({ ...joined, ledger: { ...joined.ledger, ...rows } });
   const seq = Math.max(newer.document.seq, older.document.seq) + 1;
-  return compose(epic, newer, beside, olderFiles, {
+  return compose(epic, newer, beside, olderFiles, shards, {
     state,
     seq,
     random: idFrom([newer.commit.oid, older.commit.oid, ...Object.keys(rows).sort()]),
@@ -44,9 +47,15 @@ export function composeMerge(
 }
 
 /** The first checkpoint of an epic under its new name, with everything known under the old one. */
-export function composeRenamed(epic: EpicId, old: Saved, files: readonly RunFile[]): Composed {
+export function composeRenamed(
+  epic: EpicId,
+  old: Saved,
+  files: readonly RunFile[],
+  folders: RunFolders,
+): Composed {
   const { state, seq, id, epicId } = old.document;
-  return compose(epic, old, [], files, {
+  const shards = { ...noShardEdits, folders };
+  return compose(epic, old, [], files, shards, {
     state: sealMoney(state),
     seq: seq + 1,
     random: idFrom([old.commit.oid, epic]),
@@ -70,13 +79,14 @@ function compose(
   newest: Saved,
   beside: readonly string[],
   files: readonly RunFile[],
+  shards: ShardEdits,
   { state, seq, random, trigger, summary, figures }: Derived,
 ): Composed {
   const at = newest.commit.committedAt;
   const { sessionId, sessionNumber, writer, gitCommit, branch, snapshot } = newest.document;
   const { leftOut, leftOutTotal, snapshotFailed } = newest.document;
   const content = {
-    format: 1 as const,
+    ...describeShards(state, shards),
     id: makeCheckpointId(seq, random),
     seq,
     epicId: epic,
@@ -103,6 +113,7 @@ function compose(
     keep: keptBeside,
     // If both have a file, the newer one counts.
     runFiles: files.filter((file) => !beside.includes(pathOfRunFile(file))),
+    shards,
     figures,
     agent: null,
     authoredAt: at,

@@ -6,6 +6,7 @@ import { budgetOf, type CodeChanges, readCurrent } from '../state/current.ts';
 import type { Event } from '../state/facts.ts';
 import { foldAll } from '../state/fold.ts';
 import type { State } from '../state/lists.ts';
+import { runOf } from '../state/runs.ts';
 import { cleanText } from '../text.ts';
 import type { EpicId, GateColour, Millis, Oid, SessionId, Trigger, WriterId } from '../types.ts';
 import { formatInstant, toUsd } from '../units.ts';
@@ -22,6 +23,8 @@ import { briefName, documentName, epicFolder, parseDocumentName } from './docume
 import { editRunFiles, type RunFile } from './document/run-files.ts';
 import { describeFigures, summarize } from './document/summary.ts';
 import type { Base } from './read-base.ts';
+import type { ShardEdits } from './shards/edit-shards.ts';
+import { runsFolder } from './shards/shard-format.ts';
 
 /** What git says about the code of a checkpoint. */
 export type CodeUpdate = {
@@ -73,6 +76,7 @@ export function composeCheckpoints(
   base: Base,
   draft: Draft,
   names: readonly string[],
+  shards: ShardEdits,
   random: () => string,
 ): Composed[] {
   const reason = draft.reason === null ? null : normalizeReason(draft.reason) || null;
@@ -90,7 +94,7 @@ export function composeCheckpoints(
     const session = lookUp(folded.sessions, draft.sessionId)?.value;
     const rebuiltOver = index === 0 ? base.damage.map(({ commit, problem }) => ({ commit, problem })) : [];
     const content = {
-      format: 1 as const,
+      ...describeShards(folded, shards),
       id,
       seq,
       epicId: epic,
@@ -117,6 +121,8 @@ export function composeCheckpoints(
       present,
       keep: draft.keep,
       runFiles: index === parts.length - 1 ? draft.runFiles : [],
+      // From the first one on: the marks of no checkpoint may be ahead of its records.
+      shards,
       figures: describeFigures(content.sessionNumber, events, before, folded, rebuiltOver.length),
       agent: nameAgent(folded, session?.agent ?? null),
       authoredAt: draft.at,
@@ -128,12 +134,22 @@ export function composeCheckpoints(
   });
 }
 
+/** The trees of the runs that are still listed. With any, the document has a format that an older orch refuses. */
+export function describeShards(state: State, { folders }: Pick<ShardEdits, 'folders'>) {
+  const listed = new Set(Object.keys(state.runs).map(runOf));
+  const kept = [...folders].filter(([run]) => listed.has(run)).sort(([a], [b]) => (a < b ? -1 : 1));
+  return kept.length === 0
+    ? { format: 1 as const }
+    : { format: 2 as const, shards: Object.fromEntries(kept) };
+}
+
 type Surroundings = {
   readonly gates: GateColour;
   /** The names in the epic's folder, of which the newest `keep` documents stay. */
   readonly present: readonly string[];
   readonly keep: number;
   readonly runFiles: readonly RunFile[];
+  readonly shards: ShardEdits;
   readonly figures: string;
   readonly agent: string | null;
   readonly authoredAt: Millis;
@@ -143,7 +159,7 @@ type Surroundings = {
 /** Fits a checkpoint's document and drafts its commit: the document, the brief, the files of runs and the message. */
 export function finishCheckpoint(
   content: DocumentContent,
-  { gates, present, keep, runFiles, figures, agent, authoredAt, committedAt }: Surroundings,
+  { gates, present, keep, runFiles, shards, figures, agent, authoredAt, committedAt }: Surroundings,
 ): Composed {
   const { document, bytes } = fitDocument(content);
   const { state, epicId } = document;
@@ -154,11 +170,16 @@ export function finishCheckpoint(
   if (kept.has(name)) edits.set(name, bytes);
   const brief = generateResumeBrief({ epicId, state, checkpoint: { ...document, gates } });
   edits.set(briefName, Buffer.from(brief.markdown));
-  for (const [path, file] of editRunFiles(state, present, runFiles)) edits.set(path, file);
+  for (const [path, file] of editRunFiles(state, present, runFiles, shards.changed)) edits.set(path, file);
+  const folders = new Map(
+    [...shards.folders.keys()].map((run) => [`${runsFolder}/${run}`, document.shards?.[run] ?? null]),
+  );
   const money = { cost: spentIn(state.ledger), budget: budgetOf(state) };
   const said = { ...money, gates, head: document.gitCommit, notSaved: describeNotSaved(document), agent };
   const message = formatMessage({ ...document, ...said }, figures);
-  return { document, commit: { folder: epicFolder(epicId), edits, message, authoredAt, committedAt } };
+  const { objects } = shards;
+  const commit = { folder: epicFolder(epicId), edits, folders, objects, message, authoredAt, committedAt };
+  return { document, commit };
 }
 
 function listAfter(names: readonly string[], edits: ReadonlyMap<string, Buffer | null>): string[] {

@@ -11,6 +11,8 @@ import { epicRef } from './document/names-in-git.ts';
 import { listBeside, readRunFiles } from './document/run-files.ts';
 import { readEnd, type Saved } from './read-base.ts';
 import { noRows, type OwnRows, reconcileOwn } from './restored-clone.ts';
+import { mergeShards } from './shards/edit-shards.ts';
+import { listRunFolders, type RunFolders } from './shards/read-shards.ts';
 
 export type Merged = {
   readonly tip: Oid;
@@ -56,7 +58,9 @@ async function mergeOnce(git: GitEngine, epic: EpicId, theirs: Oid, own: OwnRows
     ...(base === null ? await readRunFiles(git, newer.commit.tree, newer.document.epicId) : []),
     ...(await readRunFiles(git, older.commit.tree, older.document.epicId)),
   ];
-  const { document, commit } = composeMerge(epic, newer, older, beside, olderFiles, rows);
+  const clock = Math.max(newer.document.state.clock, older.document.state.clock);
+  const shards = await mergeShards(git, await listFolders(git, newer), await listFolders(git, older), clock);
+  const { document, commit } = composeMerge(epic, newer, older, beside, olderFiles, shards, rows);
   // No clone could read it, not even this one.
   if (formatDocument(document).length > maxJoinedBytes)
     throw new OrchError('INTEGRITY', `${epic} is too large to store together with the remote's version`, {
@@ -66,6 +70,10 @@ async function mergeOnce(git: GitEngine, epic: EpicId, theirs: Oid, own: OwnRows
   const parents = [ours, theirs].sort();
   const [tip] = await append(git, { ref, expected: ours, parents, base }, [commit]);
   return { tip: tip ?? ours, how: 'merged', setBack };
+}
+
+function listFolders(git: GitEngine, { commit, document }: Saved): Promise<RunFolders> {
+  return listRunFolders(git, commit.tree, document.epicId);
 }
 
 /** Ours may be damaged: then a newer line that is complete replaces it. */

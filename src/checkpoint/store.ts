@@ -4,6 +4,7 @@ import type { GitEngine } from '../git/engine.ts';
 import { append } from '../git/objects/append-commits.ts';
 import { isKnownAncestor } from '../git/objects/walk-history.ts';
 import { nameFile } from '../ids.ts';
+import type { Event } from '../state/facts.ts';
 import { withLock } from '../system/lock.ts';
 import type { EpicId, Oid } from '../types.ts';
 import { formatInstant } from '../units.ts';
@@ -14,6 +15,8 @@ import { epicRef, parseTrackedRef, remotesPrefix, trashRef } from './document/na
 import { listBeside } from './document/run-files.ts';
 import { type Checkpoint, describeCommit } from './list.ts';
 import type { Base } from './read-base.ts';
+import { foldShards, mergeShards, noShardEdits, type ShardEdits } from './shards/edit-shards.ts';
+import { listRunFolders } from './shards/read-shards.ts';
 import { listEpics, readTip, remember, type StorePorts, type Tip } from './tip.ts';
 
 export type Stored = {
@@ -46,7 +49,8 @@ export async function readTipToSaveOn(ports: StorePorts, epic: EpicId): Promise<
 export async function saveOn(ports: StorePorts, epic: EpicId, tip: Tip, draft: Draft): Promise<Stored> {
   const tree = tip.parents[0]?.tree ?? null;
   const beside = tree === null ? [] : await listBeside(ports.git, tree, epic);
-  const composed = composeCheckpoints(epic, tip, draft, beside, () => ports.random.id(6));
+  const shards = await foldShardsOn(ports.git, epic, tip, draft.events);
+  const composed = composeCheckpoints(epic, tip, draft, beside, shards, () => ports.random.id(6));
   const commits = await append(
     ports.git,
     { ref: epicRef(epic), expected: tip.oid, parents: tip.parents.map(({ oid }) => oid), base: tree },
@@ -55,10 +59,29 @@ export async function saveOn(ports: StorePorts, epic: EpicId, tip: Tip, draft: D
   );
   remember(ports, epic, commits, tip);
   setDamageAside(ports, epic, tip);
+  for (const shard of shards.damaged)
+    ports.report(`${epic}: records of tasks could not be read (${shard}); those recorded now are kept`);
   const [last, oid] = [composed.at(-1), commits.at(-1)];
   const checkpoint = last && oid && describeCommit({ ...last.commit, oid });
   if (!last || !checkpoint) throw new Error('the saved draft gave no checkpoint');
   return { checkpoint, document: last.document, base: tip };
+}
+
+/** Folds events into the shards at a tip. It has several parents if the checkpoint that merged them is unreadable. */
+async function foldShardsOn(
+  git: GitEngine,
+  epic: EpicId,
+  { parents, state }: Tip,
+  events: readonly Event[],
+): Promise<ShardEdits> {
+  let joined = noShardEdits;
+  for (const { tree } of parents) {
+    const folders = await listRunFolders(git, tree, epic);
+    const { objects, ...merged } = await mergeShards(git, joined.folders, folders, state.clock);
+    joined = { ...merged, objects: [...joined.objects, ...objects] };
+  }
+  const { objects, ...folded } = await foldShards(git, joined.folders, events, state.clock);
+  return { ...folded, objects: [...joined.objects, ...objects] };
 }
 
 function setDamageAside(ports: StorePorts, epic: EpicId, { damage }: Tip): void {

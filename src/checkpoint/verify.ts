@@ -5,6 +5,7 @@ import { readCommit } from '../git/objects/read-objects.ts';
 import type { Repository } from '../git/repository.ts';
 import { snapshotRef } from '../git/snapshot/snapshot-message.ts';
 import { parseOid, seqOf } from '../ids.ts';
+import { lookUp } from '../keyed.ts';
 import type { CheckpointId, EpicId, Oid } from '../types.ts';
 import { toUsd } from '../units.ts';
 import { findBriefFault } from './brief/write-brief.ts';
@@ -13,7 +14,8 @@ import type { CheckpointDocument } from './document/document.ts';
 import { type MessageContent, parseMessage } from './document/message.ts';
 import { epicRef } from './document/names-in-git.ts';
 import { readEpicRef, walkEpicCommits } from './list.ts';
-import { readSaved } from './read-base.ts';
+import { readSaved, type Saved } from './read-base.ts';
+import { listRunFolders, readRunRecords } from './shards/read-shards.ts';
 import type { StorePorts } from './tip.ts';
 
 export type DamagedCheckpoint = {
@@ -107,6 +109,7 @@ async function verifyOne(
     const differing = findDifference({ id, ...said }, saved.document);
     if (differing !== null)
       throw new OrchError('INTEGRITY', `the message and the document of ${oid} differ in ${differing}`);
+    await verifyShards(git, saved, isNewest);
     const fault = await findBriefFault(git, saved, isNewest);
     if (fault?.kind === 'damaged') throw new OrchError('INTEGRITY', `its brief: ${fault.problem}`);
     const brief = fault
@@ -119,6 +122,22 @@ async function verifyOne(
     return { damaged: null, remarks };
   } catch (error) {
     return { damaged: describeDamage(epicId, oid, id, error), remarks: [] };
+  }
+}
+
+/** Are the records of runs those that the document names? Those of the newest checkpoint are read as well. */
+async function verifyShards(git: GitEngine, { commit, document }: Saved, isNewest: boolean): Promise<void> {
+  const { shards = {}, epicId, state } = document;
+  const found = await listRunFolders(git, commit.tree, epicId);
+  const other = [...new Set([...found.keys(), ...Object.keys(shards)])].find(
+    (run) => found.get(run) !== lookUp(shards, run),
+  );
+  if (other !== undefined)
+    throw new OrchError('INTEGRITY', `the records of ${other} are not those that ${document.id} names`);
+  for (const [run, folder] of isNewest ? found : []) {
+    const { damaged } = await readRunRecords(git, folder, run, state.clock);
+    if (damaged.length > 0)
+      throw new OrchError('INTEGRITY', `some tasks of ${run} are unknown: ${damaged.join('; ')}`);
   }
 }
 

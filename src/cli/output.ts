@@ -91,6 +91,9 @@ function terminalColumns(): number | null {
 
 export type Column = { readonly align?: 'right'; readonly paint?: (text: string) => string };
 
+/** A column of numbers. */
+export const right: Column = { align: 'right' };
+
 /** No column is cut below this: the beginning of a word and the mark of the cut. */
 const narrowest = 4;
 
@@ -140,6 +143,11 @@ export function showTable(
   columns: readonly Column[],
 ): string {
   return formatTable([header, ...rows], columns, width, (line) => paint('dim', line));
+}
+
+/** Prints one JSON document. */
+export function printJson({ print }: Output, document: unknown): undefined {
+  print(JSON.stringify(document));
 }
 
 /** One fact per line, with its name in front; those without a value are left out. */

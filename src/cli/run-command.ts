@@ -2,11 +2,12 @@ import { resolve } from 'node:path';
 import { exitStatuses, isOrchError, limitReached, OrchError, systemCode, writeFailed } from '../errors.ts';
 import { type Orch, openOrch } from '../index.ts';
 import { readSettings, type Settings } from './environment.ts';
-import { type Output, openOutput } from './output.ts';
+import { type Output, openOutput, printJson } from './output.ts';
 import {
   type Call,
   type Command,
   type CommandSpec,
+  type ExitStatus,
   type Globals,
   parseSimple,
   takeOwnWords,
@@ -34,6 +35,19 @@ export function defineCommand(spec: CommandSpec): Command {
       return simple && runCommand(spec, simple.globals, simple.call, argv);
     },
   };
+}
+
+/** Makes the `run` of a command that works in a repository, which is open while it runs. */
+export function inRepository(
+  work: (context: Context, orch: Orch, call: Call) => Promise<ExitStatus>,
+): CommandSpec['run'] {
+  return (context, call) => context.withOrch((orch) => work(context, orch, call));
+}
+
+/** Prints what a command found: one JSON document with --json, else the text. */
+export function answer({ out, json }: Context, document: unknown, showText: () => string): undefined {
+  if (json) printJson(out, document);
+  else out.print(showText());
 }
 
 /** Runs a command, and returns the exit status. */

@@ -21,6 +21,9 @@ export type Call = {
   readonly options: { readonly [name: string]: string | true | undefined };
 };
 
+/** The exit status of a command; undefined means 0. */
+export type ExitStatus = number | undefined;
+
 /** Defines a command; help, errors and completion are all derived from it. Its name is in commands.ts. */
 export type CommandSpec = {
   /** A few words for the list of commands; the description by default. */
@@ -41,8 +44,7 @@ export type CommandSpec = {
   /** Is everything after `--` a path? */
   readonly takesPaths?: true;
   readonly examples: readonly string[];
-  /** Returns the exit status; undefined means 0. */
-  run(context: Context, call: Call): Promise<number | undefined>;
+  run(context: Context, call: Call): Promise<ExitStatus>;
 };
 
 /** A command with its name and its heading in the help. */

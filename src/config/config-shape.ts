@@ -60,7 +60,7 @@ const fraction = value(
   (given) => (typeof given === 'number' && given > 0 && given <= 1 ? given : undefined),
   (given) =>
     typeof given === 'number' && given > 1 && given <= 100
-      ? `found ${given}; ${given} % is ${given / 100}`
+      ? `found ${given}; ${given}% is ${given / 100}`
       : null,
   { type: 'number', exclusiveMinimum: 0, maximum: 1 },
 );

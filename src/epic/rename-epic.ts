@@ -6,6 +6,7 @@ import { readEpicRef } from '../checkpoint/list.ts';
 import { copyLocalBudget, keepLocalBudget } from '../checkpoint/local-budget.ts';
 import { mergeHistory } from '../checkpoint/merge.ts';
 import { nothing, readEnd } from '../checkpoint/read-base.ts';
+import { listRunFolders } from '../checkpoint/shards/read-shards.ts';
 import { listRefPositions, refuseCaseVariant } from '../checkpoint/store.ts';
 import { listEpics, readTip, remember, type StorePorts } from '../checkpoint/tip.ts';
 import { isOrchError, OrchError } from '../errors.ts';
@@ -97,7 +98,9 @@ async function moveRefs(ports: StorePorts, from: EpicId, to: EpicId): Promise<vo
     await recordDeletedRefs(ports, await listRefPositions(git, ref, oid));
   if ((await git.readRef(epicRef(to))) === null) {
     const saved = await readEnd(git, from, old);
-    const { commit } = composeRenamed(to, saved, await readRunFiles(git, saved.commit.tree, from));
+    const { tree } = saved.commit;
+    const files = await readRunFiles(git, tree, from);
+    const { commit } = composeRenamed(to, saved, files, await listRunFolders(git, tree, from));
     const target = { ref: epicRef(to), expected: null, parents: [old], base: null };
     const commits = await append(git, target, [commit], undefined, [...snapshots.made, ...gone]);
     remember(ports, to, commits, { ...nothing, oid: old, parents: [saved.commit] });

@@ -95,7 +95,7 @@ export function explainFullContext(
   const full = findFullContext(settings.policy, state, link.agentSessions);
   if (full === null) return null;
   const percent = Math.floor(full.fill * 100);
-  return `orch: the context window is ${percent} % full (${full.tier}). Everything is saved. Compact it or start a new session, which gets the brief of ${link.epic}.`;
+  return `orch: the context window is ${percent}% full (${full.tier}). Everything is saved. Compact it or start a new session, which gets the brief of ${link.epic}.`;
 }
 
 /** Warns once about a model without a price, and says what is counted instead. */

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { HookCall } from '../agents/calls/hook-call.ts';
+import type { HookCall, StartSource } from '../agents/calls/hook-call.ts';
 import { hash } from '../digest.ts';
 import { checkLive, listLive, writeLive } from '../journal/live.ts';
 import { journalFolder, readJournal } from '../journal/read.ts';
@@ -36,7 +36,7 @@ export async function startAgent(
   ports: AgentPorts,
   call: HookCall,
   caller: HookContext,
-  source: 'startup' | 'resume' | 'clear' | 'compact',
+  source: StartSource,
 ): Promise<AgentAnswer> {
   const answer = await beginAgent(ports, call, caller, source);
   // A resumed conversation already has this line, a cleared one gets a single line, and an unrecorded one gets none.
@@ -52,7 +52,7 @@ async function beginAgent(
   ports: AgentPorts,
   call: HookCall,
   caller: HookContext,
-  source: 'startup' | 'resume' | 'clear' | 'compact',
+  source: StartSource,
 ): Promise<AgentAnswer> {
   const known = caller.session
     ? readLink(ports.home, caller.session)

@@ -5,6 +5,7 @@ import { readForeignStatusLine, readOwnEntries } from '../agents/claude/claude-s
 import { countOwnHooks } from '../agents/codex/codex-hooks.ts';
 import { type FoundAgents, findAgents } from '../agents/find-agents.ts';
 import { hasPlugin, isOwnText } from '../agents/settings/plugin-and-tools.ts';
+import { configFile } from '../config/load.ts';
 import { OrchError } from '../errors.ts';
 import { findEcosystems } from '../gates/find-gates.ts';
 import type { Gate } from '../gates/gate.ts';
@@ -16,7 +17,6 @@ import { isInstalled } from '../system/process/spawn.ts';
 
 export const localSettings = '.claude/settings.local.json';
 export const sharedSettings = '.claude/settings.json';
-export const configFile = '.orchestration/config.yaml';
 export const claudeSkill = '.claude/skills/orch/SKILL.md';
 const claudePlugin = '.claude/skills/orch/.claude-plugin/plugin.json';
 export const codexSkill = '.agents/skills/orch/SKILL.md';

@@ -11,8 +11,9 @@ import {
 import type { OrchCommand } from '../agents/orch-command.ts';
 import type { Problem } from '../agents/settings/json-text.ts';
 import { allowsTools, allowTools, disallowTools } from '../agents/settings/plugin-and-tools.ts';
+import { configFile } from '../config/load.ts';
 import { OrchError } from '../errors.ts';
-import { configFile, type InitFacts, localSettings, type Target } from './init-facts.ts';
+import { type InitFacts, localSettings, type Target } from './init-facts.ts';
 import {
   addExclude,
   listExcluded,

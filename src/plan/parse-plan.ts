@@ -17,8 +17,8 @@ import { type Finding, findReferenceMistakes } from './references.ts';
 const defaultBackoff = 1_000;
 const effectAttempts = 3;
 
-/** More than any plan that could be recorded. */
-const maxFileBytes = 1024 * 1024;
+/** Far more than ten thousand tasks take. */
+const maxFileBytes = 16 * 1024 * 1024;
 
 /** Loads a plan's file; `shown` is its name in messages. */
 export function loadPlan(path: string, shown = path): Plan {

@@ -53,17 +53,12 @@ export async function diffCheckpoints(input: DiffInput, where: Where = {}): Prom
   return using(where, async (orch) => {
     const [from, to] = await readSides(orch, input);
     const scope = input.paths ? showPaths(resolvePaths(orch.repository, input.cwd, input.paths)) : null;
-    const changes = await explainSides(orch, [from, to], () =>
-      listFileChanges(orch.repository, from.tree, to.tree),
-    );
-    const files = changes
+    const compare = () => listFileChanges(orch.repository, from.tree, to.tree);
+    const files = (await explainSides(orch, [from, to], compare))
       .filter(({ path }) => isWithin(path, scope))
-      .map(({ path, change, added, removed }) => ({
-        path,
-        status: change,
-        additions: added,
-        deletions: removed,
-      }));
+      .map(({ path, change: status, added: additions, removed: deletions }) => {
+        return { path, status, additions, deletions };
+      });
     return { from: from.checkpoint?.id ?? null, to: to.checkpoint?.id ?? null, files };
   });
 }

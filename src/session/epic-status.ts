@@ -3,6 +3,7 @@ import { type Budget, describeBudget } from '../cost/budget.ts';
 import type { ContextWindow } from '../cost/context-window.ts';
 import { totalUsage } from '../cost/ledger.ts';
 import { estimateOf, spentIn } from '../cost/money.ts';
+import { listUnpriced, type Prices } from '../cost/pricing.ts';
 import {
   describeSession,
   isTakenOver,
@@ -17,6 +18,7 @@ import { compareStamps } from '../state/join.ts';
 import type { Session, State } from '../state/lists.ts';
 import { cleanLine } from '../text.ts';
 import type { EpicId, Micros, Millis } from '../types.ts';
+import { toUsd } from '../units.ts';
 import { type AgentAtWork, describeAtWork, isRunning } from './at-work.ts';
 
 /** The status of an epic. */
@@ -42,6 +44,16 @@ type OpenQuestion = { readonly id: string; readonly text: string };
 export function describeMoney(state: State, uncounted: Micros = 0): Budget {
   const estimate = estimateOf(totalUsage(state.ledger));
   return describeBudget(spentIn(state.ledger) + uncounted, budgetOf(state), estimate);
+}
+
+/** Tokens of a model without a price, and what is counted for them. */
+export type Unpriced = { readonly model: string; readonly tokens: number; readonly guessUsd: number };
+
+/** Describes which models of an epic have no price. */
+export function describeUnpriced({ ledger }: State, prices: Prices): Unpriced[] {
+  return listUnpriced(ledger, prices).map(({ model, tokens, guess }) => {
+    return { model, tokens, guessUsd: toUsd(guess) };
+  });
 }
 
 /** Finds the session a call means if it names none: a running one, else the newest. */

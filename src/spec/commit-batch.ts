@@ -7,8 +7,9 @@ import {
   refuseDuringOperation,
 } from '../git/worktree/user-commit.ts';
 import { cleanLine, cutColumns, quoteForShell } from '../text.ts';
+import type { Oid } from '../types.ts';
 import { nameBatches } from './batches.ts';
-import type { CommittedWork, Completed } from './complete-batch.ts';
+import type { Completed } from './complete-batch.ts';
 import { isFileOfTasks } from './evidence.ts';
 import { dependenciesName, type SpecTask, tasksName } from './read-spec.ts';
 import { type BatchPorts, isIgnoredSpec, type Situation } from './situation.ts';
@@ -64,6 +65,12 @@ function describeTasks({ batches }: Situation, tasks: readonly SpecTask[]) {
   const subject = cutColumns(cleanLine(`${ids}: ${tasks.map(({ name }) => name).join('; ')}`), 72);
   return { subject, trailers: [`Tasks: ${ids}`, `Batch: ${nameBatches(batches, tasks)}`] };
 }
+
+export type CommittedWork = {
+  readonly oid: Oid;
+  /** Files that no task names, and that are in it because they were staged. */
+  readonly staged: readonly string[];
+};
 
 /**
  * Commits the uncommitted work on tasks: the files they name, and what is staged; returns null if there is none. It comes

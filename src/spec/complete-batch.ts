@@ -6,9 +6,9 @@ import { type EpicView, readView } from '../record/view.ts';
 import type { Destination } from '../record/which/which-session.ts';
 import { recordTo } from '../session/calls.ts';
 import { cleanLine } from '../text.ts';
-import type { Oid } from '../types.ts';
 import { formatInstant } from '../units.ts';
 import { chooseTasks, findBatchNumber, listCompleted, nameBatches } from './batches.ts';
+import { type CommittedWork, commitWork } from './commit-batch.ts';
 import { type Difference, findDifferences, reportUnchanged } from './differences.ts';
 import {
   findEvidence,
@@ -38,23 +38,20 @@ import {
 } from './situation.ts';
 import type { DeferredIssue, FoundIssue } from './spec-checkpoint.ts';
 
-type CompleteRequest = {
-  readonly folder: string;
-  /** Null for the current batch. */
-  readonly tasks: readonly string[] | null;
-  readonly found: readonly FoundIssue[];
+export type CompleteOptions = {
+  /** Task ids; the current batch by default. */
+  readonly tasks?: readonly string[];
+  /** What a review found: medium and low issues are deferred, critical and high ones block the batch. */
+  readonly deferred?: readonly FoundIssue[];
   /** Complete even on another branch or history than the last batch, or without changes for its tasks. */
-  readonly anyway: boolean;
-  /** Commits the tasks' uncommitted work, so that the spec can name the commit; returns null if there is none. */
-  readonly commitWork:
-    | ((situation: Situation, tasks: readonly SpecTask[]) => Promise<CommittedWork | null>)
-    | null;
+  readonly anyway?: boolean;
+  /** Commit it on the user's branch: the tasks' files and what is staged, then the spec's files. */
+  readonly commit?: boolean;
 };
 
-export type CommittedWork = {
-  readonly oid: Oid;
-  /** Files that no task names, and that are in it because they were staged. */
-  readonly staged: readonly string[];
+type CompleteRequest = CompleteOptions & {
+  readonly folder: string;
+  readonly deferred: readonly FoundIssue[];
 };
 
 export type Completed = {
@@ -87,15 +84,18 @@ const maxAttempts = 5;
 export function completeBatch(
   ports: BatchPorts,
   place: Destination,
-  request: CompleteRequest,
+  folder: string,
+  options: CompleteOptions,
 ): Promise<Completed> {
-  return withSpecLock(ports, request.folder, async () => {
-    const found = await Promise.all(
-      request.found.map(async (issue) => ({ ...issue, description: await ports.redact(issue.description) })),
+  return withSpecLock(ports, folder, async () => {
+    const deferred = await Promise.all(
+      (options.deferred ?? []).map(async (issue) => {
+        return { ...issue, description: await ports.redact(issue.description) };
+      }),
     );
     const view = await readView(ports, place.epic);
-    const written = await writeFiles(ports, view, { ...request, found });
-    const outcome = await recordProgress(ports, place, view, written, found);
+    const written = await writeFiles(ports, view, { ...options, folder, deferred });
+    const outcome = await recordProgress(ports, place, view, written, deferred);
     return { ...written, outcome };
   });
 }
@@ -127,19 +127,21 @@ async function tryWriteFiles(
 ): Promise<(Written & { readonly isComplete: boolean }) | null> {
   const committed = await readCommitted(ports, situation);
   const known = committed ?? listCompleted(situation.spec.tasks);
-  const { newly: chosen, already } = chooseTasks(situation, known, request.tasks);
+  const { newly: chosen, already } = chooseTasks(situation, known, request.tasks ?? null);
   const since = await readSince(ports, situation);
   const differences = findDifferences(situation, since);
   if (chosen.length > 0 && !request.anyway) refuseDifferences(differences);
-  refuseSevere(request.found, view.state.issues, chosen.length > 0);
+  refuseSevere(request.deferred, view.state.issues, chosen.length > 0);
   const unchanged = chosen.length === 0 ? [] : await findUnchanged(ports, situation, since, chosen);
   if (chosen.length > 0 && unchanged.length === chosen.length && !request.anyway)
     throw unchangedError(situation, unchanged);
   const changed = chosen.filter((task) => !unchanged.includes(task));
   // A task that the user names, or confirms with --anyway, is completed even if nothing changed for it.
-  const isLeftOpen = request.tasks === null && !request.anyway;
+  const isLeftOpen = request.tasks === undefined && !request.anyway;
   const newly = isLeftOpen ? changed : chosen;
-  const work = changed.length === 0 ? null : ((await request.commitWork?.(situation, changed)) ?? null);
+  const isCommitted = request.commit && changed.length > 0;
+  // The spec's files name this commit, so it is made before they are written.
+  const work = isCommitted ? await commitWork(ports, situation, changed) : null;
   const now = work ? { ...situation, head: { ...situation.head, commit: work.oid } } : situation;
   if (newly.length > 0) {
     const done = await readWork(ports, work ? await readSince(ports, now) : since);
@@ -155,7 +157,7 @@ async function tryWriteFiles(
     Math.max(...about.map(({ id }) => findBatchNumber(after.batches, id)), 0) || after.position.lastBatch;
   const deferred = deferIssues(
     situation.checkpoint?.deferred ?? [],
-    request.found,
+    request.deferred,
     view.state.issues,
     number,
   );

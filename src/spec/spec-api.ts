@@ -10,8 +10,8 @@ import { describeRecorded, type RecordedEntry } from '../session/recorded-entry.
 import { readIfThere, realPath } from '../system/disk.ts';
 import type { Oid } from '../types.ts';
 import { using, type Where } from '../where.ts';
-import { type BatchCommit, checkCommit, commitWork, planCommit } from './commit-batch.ts';
-import { completeBatch as complete } from './complete-batch.ts';
+import { type BatchCommit, checkCommit, planCommit } from './commit-batch.ts';
+import { type CompleteOptions, completeBatch as complete } from './complete-batch.ts';
 import {
   type BatchStatus,
   describeNext,
@@ -53,18 +53,11 @@ export async function recoverBatches(
   return { ...status, fromGit };
 }
 
-export type CompleteBatchOptions = SpecOptions & {
-  /** Task ids; the current batch by default. */
-  readonly tasks?: readonly string[];
-  /** What a review found: medium and low issues are deferred, critical and high ones block the batch. */
-  readonly deferred?: readonly FoundIssue[];
-  /** The epic to record it on; by default that of a session running here, or the one named after the spec. */
-  readonly epicId?: string;
-  /** Complete even on another branch or history than the last batch, or without changes for its tasks. */
-  readonly anyway?: boolean;
-  /** Commit it on the user's branch: the tasks' files and what is staged, then the spec's files. */
-  readonly commit?: boolean;
-};
+export type CompleteBatchOptions = SpecOptions &
+  CompleteOptions & {
+    /** The epic to record it on; by default that of a session running here, or the one named after the spec. */
+    readonly epicId?: string;
+  };
 
 export type CompletedBatch = {
   readonly spec: NextBatch['spec'];
@@ -101,19 +94,13 @@ export async function completeBatchIn(
   orch: Orch,
   place: Destination,
   { path: folder }: FoundSpec,
-  { tasks, deferred = [], anyway = false, commit = false }: CompleteBatchOptions,
+  options: CompleteOptions,
 ): Promise<{ readonly completed: CompletedBatch; readonly recorded: RecordedEntry | null }> {
-  if (commit) await checkCommit(orch, folder);
-  const done = await complete(orch, place, {
-    folder,
-    tasks: tasks ?? null,
-    found: deferred,
-    anyway,
-    commitWork: commit ? (situation, changed) => commitWork(orch, situation, changed) : null,
-  });
+  if (options.commit) await checkCommit(orch, folder);
+  const done = await complete(orch, place, folder, options);
   const { situation, newly, already, number, outcome, differences } = done;
   const plan = await planCommit(orch, done);
-  const oid = plan && commit ? await commitForUser(orch.repository, plan.commands) : null;
+  const oid = plan && options.commit ? await commitForUser(orch.repository, plan.commands) : null;
   const { spec, total, batch: next } = describeNext(situation, differences);
   const completed = {
     spec,

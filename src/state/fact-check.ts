@@ -22,6 +22,7 @@ import { lookUp } from '../keyed.ts';
 import { maxSessionNumber } from '../units.ts';
 import type { Fact } from './facts.ts';
 import { isNamed, isRecorded } from './left-behind.ts';
+import { maxShardDepth } from './run-records.ts';
 
 /*
  * Checks facts as `fact-shape.ts` defines them, but without zod: every hook reads journals, and loading zod would take
@@ -54,6 +55,8 @@ const artifact = withFields<{ path: string; sha256: string; bytes: number }>({
   bytes: amount,
 });
 const reason = orNull(text);
+const isTrue: Check = (value) => value === true;
+const shards = wholeUpTo(maxShardDepth);
 
 /** Deeper than orch nests anything, and well below what a document may hold. */
 const maxDepth = 32;
@@ -69,7 +72,7 @@ const kinds: { readonly [K in Fact['kind']]: Checks<OfKind<K>> } = {
     number: wholeUpTo(maxSessionNumber),
     agent: orNull(text),
     parentSessionId: orNull(session),
-    forCalls: optional((value) => value === true),
+    forCalls: optional(isTrue),
     host: optional(text),
   },
   session_joined: {},
@@ -126,14 +129,17 @@ const kinds: { readonly [K in Fact['kind']]: Checks<OfKind<K>> } = {
     file: optional(text),
     startedAt: time,
     endedAt: orNull(time),
+    shards: optional(shards),
   },
   task: {
     run,
     id: key,
-    status: oneOf('running', 'succeeded', 'failed', 'skipped'),
+    status: oneOf('pending', 'running', 'succeeded', 'failed', 'skipped'),
     attempts: amount,
     digest: text,
     artifacts: listOf(artifact),
+    shards: optional(shards),
+    completes: optional(isTrue),
   },
   effect: {
     run,
@@ -146,6 +152,8 @@ const kinds: { readonly [K in Fact['kind']]: Checks<OfKind<K>> } = {
     what: text,
     content: optional(text),
     tried: optional(oneOf('no', 'here', 'elsewhere')),
+    shards: optional(shards),
+    completes: optional(isTrue),
   },
 };
 

@@ -17,6 +17,7 @@ import {
   runHead,
   sessionId,
   sessionNumber,
+  shardDepth,
   taskRecord,
 } from './state-shape.ts';
 
@@ -24,6 +25,9 @@ const text = z.string();
 const key = z.string().check(z.minLength(1), z.maxLength(1_024));
 const reason = z.nullable(text);
 const run = z.string().check(z.refine(isRunId));
+
+/** For a record in a shard: how deep the tree of its run's shards is, and whether its task is done with it, effects included. */
+const inShards = { shards: z.optional(shardDepth), completes: z.optional(z.literal(true)) };
 
 const isBudget = (value: unknown) => value === null || findShapeProblem(amount, value) === null;
 
@@ -69,8 +73,8 @@ export const factShape = z.discriminatedUnion('kind', [
   /** The session continues from an older checkpoint, and leaves behind what was recorded after it. */
   z.extend(abandonedWork, { kind: z.literal('abandoned') }),
   z.extend(z.omit(runHead, { at: true }), { kind: z.literal('run'), run }),
-  z.extend(z.omit(taskRecord, { at: true }), { kind: z.literal('task'), run, id: key }),
-  z.extend(z.omit(effectRecord, { at: true }), { kind: z.literal('effect'), run, id: key }),
+  z.extend(z.omit(taskRecord, { at: true }), { kind: z.literal('task'), run, id: key, ...inShards }),
+  z.extend(z.omit(effectRecord, { at: true }), { kind: z.literal('effect'), run, id: key, ...inShards }),
 ]);
 
 /** What is wrong with a fact from outside; null if nothing is. */

@@ -7,7 +7,7 @@ import {
   noUsage,
   type Usage,
 } from '../cost/ledger.ts';
-import { lookUp } from '../keyed.ts';
+import { type Keyed, lookUp } from '../keyed.ts';
 import type { Json, Millis } from '../types.ts';
 import { latestTime, maxCount } from '../units.ts';
 import { type Event, type Fact, journalOf, stampOf } from './facts.ts';
@@ -99,17 +99,38 @@ function runAfter(part: RunPart, fact: Extract<Fact, { run: string }>, at: Milli
       return { ...part, head: { ...head, at } };
     }
     case 'task': {
-      const { kind: _, run: __, id, ...record } = fact;
-      return { ...part, tasks: { ...part.tasks, [id]: { ...record, at } } };
+      const { kind: _, run: __, id, shards, completes: ___, ...record } = fact;
+      const task = { ...record, at };
+      const tasks = shards === undefined ? { ...part.tasks, [id]: task } : noteOpen(part.tasks, id, task);
+      return { ...part, tasks };
     }
     case 'effect': {
-      const { kind: _, run: __, id, ...record } = fact;
+      const { kind: _, run: __, id, shards, completes: ___, content: given, ...record } = fact;
+      const effect = { ...record, at };
+      if (shards !== undefined) return { ...part, effects: noteOpen(part.effects, id, effect) };
       // The content is recorded once, when the effect is planned.
-      const content = record.content ?? lookUp(part.effects, id)?.content;
-      const effect = { ...record, ...(content !== undefined && { content }), at };
-      return { ...part, effects: { ...part.effects, [id]: effect } };
+      const content = given ?? lookUp(part.effects, id)?.content;
+      const whole = { ...effect, ...(content !== undefined && { content }) };
+      return { ...part, effects: { ...part.effects, [id]: whole } };
     }
   }
+}
+
+/** How many open tasks and effects of a run with shards are in the document, for the brief. */
+export const mostOpen = 20;
+
+const closed: readonly string[] = ['succeeded', 'skipped', 'pending', 'acknowledged'];
+
+/** Of a run whose records are in shards, the document knows only the newest that are not done. */
+function noteOpen<T extends { readonly status: string; readonly at: Millis }>(
+  open: Keyed<T>,
+  id: string,
+  record: T,
+): Keyed<T> {
+  const others = Object.entries(open).filter(([other]) => other !== id);
+  if (closed.includes(record.status)) return Object.fromEntries(others);
+  const newest = others.sort(([a, x], [b, y]) => y.at - x.at || (a < b ? -1 : 1)).slice(0, mostOpen - 1);
+  return Object.fromEntries([...newest, [id, record]]);
 }
 
 function sessionAfter(known: Session | undefined, { fact, at, by }: Event): Session | null {

@@ -67,6 +67,7 @@ export function findDoneTask(runs: List<RunPart>, fact: Fact): string | null {
     (fact.kind === 'effect' && fact.status === 'acknowledged');
   if (!isLast) return null;
   const task = fact.kind === 'task' ? fact.id : fact.task;
+  if (fact.shards !== undefined) return fact.completes ? task : null;
   return isTaskDone(runs, fact.run, task) ? task : null;
 }
 

@@ -146,8 +146,11 @@ export const gateResult = z.object({
   session: sessionId,
 });
 
+export const shardDepth = z.int().check(z.minimum(0), z.maximum(3));
+
 export const taskRecord = z.object({
-  status: z.enum(['running', 'succeeded', 'failed', 'skipped']),
+  /** `pending`: it had succeeded, and runs again. */
+  status: z.enum(['pending', 'running', 'succeeded', 'failed', 'skipped']),
   attempts: amount,
   /** Digest of the task as written, to notice changes. */
   digest: text,
@@ -184,6 +187,8 @@ export const runHead = z.object({
   file: z.optional(text),
   startedAt: time,
   endedAt: timeOrNull,
+  /** How deep the tree of its shards is; missing if all its tasks and effects are in the document. */
+  shards: z.optional(shardDepth),
   at: time,
 });
 

@@ -255,20 +255,27 @@ export async function writeAtomically(
   const folder = dirname(path);
   await makeFolder(disk, folder);
   const temporary = join(folder, `.tmp-${random.id(8)}`);
+  const fd = disk.open(temporary, 'wx', mode);
+  await moveIntoPlace(disk, { fd, temporary, path }, async () => {
+    writeAll(disk, fd, Buffer.from(content));
+    if (isDurable) await disk.sync(fd);
+  });
+  if (isDurable) await syncFolder(disk, folder);
+}
+
+/** Fills a temporary file and gives it its name; leaves nothing behind if that fails. */
+async function moveIntoPlace(
+  disk: Disk,
+  { fd, temporary, path }: { readonly fd: number; readonly temporary: string; readonly path: string },
+  fill: () => Promise<void>,
+): Promise<void> {
   try {
-    const fd = disk.open(temporary, 'wx', mode);
-    try {
-      writeAll(disk, fd, Buffer.from(content));
-      if (isDurable) await disk.sync(fd);
-    } finally {
-      disk.close(fd);
-    }
+    await fill().finally(() => disk.close(fd));
     disk.rename(temporary, path);
   } catch (error) {
     removeIfThere(disk, temporary);
     throw error;
   }
-  if (isDurable) await syncFolder(disk, folder);
 }
 
 /** No write takes longer: an older temporary file was left by a process that died. */
@@ -345,17 +352,9 @@ export async function writeExpiring(
 ): Promise<void> {
   const temporary = `${path}.${random}`;
   const fd = await withFolder(disk, dirname(path), () => disk.open(temporary, 'wx', 0o644));
-  try {
-    try {
-      writeAll(disk, fd, Buffer.from(text));
-      const until = (Date.now() + lasts) / 1_000;
-      futimesSync(fd, until, until);
-    } finally {
-      disk.close(fd);
-    }
-    disk.rename(temporary, path);
-  } catch (error) {
-    removeIfThere(disk, temporary);
-    throw error;
-  }
+  await moveIntoPlace(disk, { fd, temporary, path }, async () => {
+    writeAll(disk, fd, Buffer.from(text));
+    const until = (Date.now() + lasts) / 1_000;
+    futimesSync(fd, until, until);
+  });
 }

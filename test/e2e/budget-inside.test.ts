@@ -173,7 +173,7 @@ describe('I7: what a supervisor knows of the money', () => {
     await waitUntil(() => orch.stdout() === 'ready\n');
     expect(runOrch(repository, ['record', 'cost', '1', '-e', 'a']).status).toBe(0);
     // What it has not seen, it cannot hold.
-    await waitUntil(() => orch.stderr().includes('80 % of the budget'));
+    await waitUntil(() => orch.stderr().includes('80% of the budget'));
     tamper(repository, first);
     if (noticed.includes(what)) await waitUntil(() => orch.stderr().includes('changed from outside orch'));
     runOrch(repository, ['record', 'cost', '1', '-e', 'a']);

@@ -42,7 +42,7 @@ describe.each(engines)('a document of a newer format (%s)', (engine) => {
   it('is a row of its own in status, and hides no other epic', async () => {
     const repository = makeRepositoryWithCommit();
     const [, two] = await save(repository, ['one', 'two']);
-    replaceDocument(repository, two, (document) => ({ ...document, format: 2 }));
+    replaceDocument(repository, two, (document) => ({ ...document, format: 3 }));
     orchJson(repository, ['record', 'note', 'mine', '-e', 'good'], { env });
     const shown = runOrch(repository, ['status'], { env });
     expect(shown).toMatchObject({ status: 0, stderr: expect.stringContaining('x cannot be read: ') });
@@ -60,14 +60,14 @@ describe.each(engines)('a document of a newer format (%s)', (engine) => {
   it('is refused, not half-read, and nothing is written over it', async () => {
     const repository = makeRepositoryWithCommit();
     const [, two] = await save(repository, ['one', 'two']);
-    const made = replaceDocument(repository, two, (document) => ({ ...document, format: 2 }));
+    const made = replaceDocument(repository, two, (document) => ({ ...document, format: 3 }));
 
     for (const args of [['show'], ['create', '--reason', 'three']]) {
       const error = fail(repository, ['checkpoint', ...args, '-e', 'x'], { env });
       expect(error).toMatchObject({
         status: 6,
         code: 'FORMAT_UNSUPPORTED',
-        data: { format: 2, supported: 1 },
+        data: { format: 3, supported: 2 },
       });
       expect(error.hint).toContain('Update orch');
     }
@@ -89,7 +89,7 @@ describe.each(engines)('a document of a newer format (%s)', (engine) => {
   it('is not written over either where a damaged one stands on it', async () => {
     const repository = makeRepositoryWithCommit();
     const [, two] = await save(repository, ['one', 'two']);
-    const newer = replaceDocument(repository, two, (document) => ({ ...document, format: 2 }));
+    const newer = replaceDocument(repository, two, (document) => ({ ...document, format: 3 }));
     const message = repository
       .git('log', '-1', '--format=%B', two.commit)
       .replaceAll(two.id, 'ckpt-00000003-damaged');

@@ -336,7 +336,7 @@ describe('the context window of an agent', () => {
     fill(transcript, 'm-2', 90_000);
     expect(call('PostToolUse', wrote(repository, 'b'))).toEqual({
       continue: false,
-      stopReason: expect.stringContaining('90 % full (EMERGENCY)'),
+      stopReason: expect.stringContaining('90% full (EMERGENCY)'),
     });
     expect(triggers(repository)).toEqual(['context_tier', 'session_start']);
     expect(call('PreToolUse', { tool_name: 'Bash', tool_input: {} })).toMatchObject({

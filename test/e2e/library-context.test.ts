@@ -41,7 +41,7 @@ import { waitUntil } from '../support/supervised.ts';
 vi.setConfig({ testTimeout: 60_000 });
 
 describe('a context', () => {
-  it('is made with ids of its own, counts costs, warns at 80 % once and stops at 100 %', () => {
+  it('is made with ids of its own, counts costs, warns at 80% once and stops at 100%', () => {
     const context = createSessionContext({ epicId: 'x', budget: 1 });
     expect(context).toMatchObject({ epicId: 'x', sessionNumber: 1, budget: { limitUsd: 1, spentUsd: 0 } });
     expect(generateSessionId()).toMatch(/^sess-\w{6}$/);

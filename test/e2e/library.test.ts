@@ -60,7 +60,7 @@ describe('the library, as a program uses it', () => {
     expect(log.split('\n')).toHaveLength(3);
   });
 
-  it('records, warns at 80 %, stops at 100 %, and resumes with more money only', async () => {
+  it('records, warns at 80%, stops at 100%, and resumes with more money only', async () => {
     const { folder: cwd } = makeRepositoryWithCommit();
     const where = { cwd };
     const config: SessionConfig = { epicId: 'x', budget: 1, agent: 'robot' };

@@ -100,7 +100,7 @@ describe.runIf(hasTmux)('the live line', () => {
       await shown(pattern);
       expect(terminal.lines().filter(isLive)).toHaveLength(1);
     }
-    expect(terminal.lines().filter((line) => line.includes('▲ 85 %'))).toHaveLength(1);
+    expect(terminal.lines().filter((line) => line.includes('▲ 85%'))).toHaveLength(1);
     terminal.interrupt();
     await shown(/Continue {2}orch resume -e migrate/);
     expect(terminal.lines().filter((line) => isLive(line) || line.includes('^C'))).toEqual([]);

@@ -31,7 +31,7 @@ const triggers = (repository: TestRepository) =>
     .reverse();
 
 describe('the policy of a repository', () => {
-  it('makes the checkpoints it names and no others, each threshold once, and warns at 80 % whatever it says', () => {
+  it('makes the checkpoints it names and no others, each threshold once, and warns at 80% whatever it says', () => {
     const repository = makeRepositoryWithCommit();
     configure(
       repository,
@@ -64,14 +64,14 @@ describe('the policy of a repository', () => {
     expect(newest(repository)?.summary).toBe('50% of the budget spent: $5.00 of $10.00');
     expect(spend(repository, '2.99')).toMatchObject({ stderr: '' });
     const warned = spend(repository, '0.01');
-    expect(warned).toMatchObject({ status: 0, stderr: '▲ 80 % of the budget is spent: $8.00 of $10.00\n' });
+    expect(warned).toMatchObject({ status: 0, stderr: '▲ 80% of the budget is spent: $8.00 of $10.00\n' });
     expect(spend(repository, '0.01').stderr).toBe('');
     // Raised before anything was saved: the same thresholds again.
     expect(runOrch(repository, ['cost', 'budget', '20']).status).toBe(0);
     expect(spend(repository, '1.99').status).toBe(0);
     expect(newest(repository)?.summary).toBe('50% of the budget spent: $10.00 of $20.00');
     const again = spend(repository, '6', '--json');
-    expect(again.stderr).toBe('▲ 80 % of the budget is spent: $16.00 of $20.00\n');
+    expect(again.stderr).toBe('▲ 80% of the budget is spent: $16.00 of $20.00\n');
     expect(triggers(repository)).toEqual(['issue_complete', 'cost', 'cost']);
   });
 

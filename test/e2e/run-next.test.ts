@@ -161,5 +161,5 @@ it('a warning has the time of day', () => {
   );
   const env = { ORCH_NOW: '2026-01-02T03:04:05Z', TZ: 'UTC' };
   const ran = runOrch(repository, ['run', 'plan.yaml', '-e', 'e', '--budget', '1'], { env });
-  expect(ran.stderr).toContain('03:04  ▲ 90 % of the budget is spent: $0.90 of $1.00\n');
+  expect(ran.stderr).toContain('03:04  ▲ 90% of the budget is spent: $0.90 of $1.00\n');
 });

@@ -89,15 +89,17 @@ describe('a task', () => {
     );
     expect(registered).toContain('bad failed');
     const names = repository.git('ls-tree', '-r', '--name-only', 'refs/orchestration/epics/e').split('\n');
-    const newest = names.filter((name) => name.endsWith('.json')).at(-1) ?? '';
-    const document = JSON.parse(repository.git('show', `refs/orchestration/epics/e:${newest}`));
-    const [part] = Object.values<{ value: { tasks: Record<string, { artifacts: unknown }> } }>(
-      document.state.runs,
-    );
-    expect(part?.value.tasks.good?.artifacts).toEqual([
+    const shard = names.find((name) => name.endsWith(`/runs/${info.id}/tasks/all.jsonl`)) ?? '';
+    const lines = repository.git('show', `refs/orchestration/epics/e:${shard}`).split('\n');
+    const tasks = lines.map((line) => JSON.parse(line));
+    expect(tasks.map(({ key, value }) => [key, value.status])).toEqual([
+      ['bad', 'failed'],
+      ['good', 'succeeded'],
+    ]);
+    expect(tasks.at(1)?.value.artifacts).toEqual([
       { path: 'made.txt', sha256: expect.stringMatching(/^[0-9a-f]{64}$/), bytes: 5 },
     ]);
-    // A run that failed can be gone on with: what it made stays as long.
+    // A failed run can be resumed, so what it made stays.
     expect(names.find((name) => name.endsWith(`artifacts/${info.id}/files/made.txt`))).toBeDefined();
   }, 30_000);
 

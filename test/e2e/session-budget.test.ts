@@ -57,7 +57,7 @@ describe('I7: the budget', () => {
     const orch = startSupervisor(repository, ['start', '-e', 'a', '--budget', '10', '--', agent]);
     await waitUntil(() => orch.stdout() === 'ready\n');
     expect(runOrch(repository, ['record', 'cost', '8.5', '-e', 'a']).status).toBe(0);
-    await waitUntil(() => orch.stderr().includes('85 % of the budget'));
+    await waitUntil(() => orch.stderr().includes('85% of the budget'));
     expect(runOrch(repository, ['record', 'cost', '0.5', '-e', 'a']).status).toBe(0);
     expect(runOrch(repository, ['record', 'cost', '1', '-e', 'a']).status).toBe(4);
     await waitUntil(() => orch.stderr().includes('stopping the command'));

@@ -59,9 +59,9 @@ const pendingOf = (repository: TestRepository) =>
 
 it('shows epic, session, money, tier and the age of the last checkpoint, and keeps what is new about the window', () => {
   const repository = begin();
-  expect(showLine(repository)).toBe('x · $0.00 · context 75 % · nothing saved\n');
+  expect(showLine(repository)).toBe('x · $0.00 · context 75% · nothing saved\n');
   callHook(repository, 'UserPromptSubmit', { prompt: 'Begin' });
-  expect(showLine(repository)).toMatch(/^x s1 · \$0\.00 · context 75 % · saved (now|\d+s ago)\n$/);
+  expect(showLine(repository)).toMatch(/^x s1 · \$0\.00 · context 75% · saved (now|\d+s ago)\n$/);
   const { context, pendingEvents } = pendingOf(repository);
   expect(context).toMatchObject({ tier: 'WARNING', source: 'agent', tokens: 150_000 });
   expect(pendingEvents).toBe(1);
@@ -78,7 +78,7 @@ it('shows epic, session, money, tier and the age of the last checkpoint, and kee
 
 it("shows the user's own line first, whatever that does", () => {
   const repository = begin();
-  const ours = 'x · $0.00 · context 75 % · nothing saved\n';
+  const ours = 'x · $0.00 · context 75% · nothing saved\n';
   // It gets what Claude Code said, on its own stdin.
   const reads = `node -e "process.stdin.on('data', (d) => console.log(JSON.parse(d).model.display_name))"`;
   expect(showLine(repository, 150_000, chain(reads))).toBe(`Sonnet 4.5\n${ours}`);

@@ -95,7 +95,7 @@ describe('a remote on which refs are not what they were', () => {
       );
     };
     const before = tipOf(desk);
-    put(text.replace('"format": 1', '"format": 2'));
+    put(text.replace('"format": 1', '"format": 3'));
     const newer = runOrch(desk, ['sync', '--json']);
     expect(errorOf(newer)).toMatchObject({
       code: 'FORMAT_UNSUPPORTED',

@@ -203,7 +203,7 @@ describe('a wrong config names place, key, what was found and what is allowed', 
     ],
     [
       'checkpoint: { cost: [0.5, 80] }',
-      '1:27: checkpoint.cost[1]: found 80; 80 % is 0.8; allowed: a fraction of the budget above 0 and up to 1, such as 0.8',
+      '1:27: checkpoint.cost[1]: found 80; 80% is 0.8; allowed: a fraction of the budget above 0 and up to 1, such as 0.8',
     ],
     [
       'checkpoint: { cost: [0] }',

@@ -39,7 +39,7 @@ describe('room in a window', () => {
     ['is made by a clear, however little was in it', 10, 20, 'b', 'clear'],
     ['is not made by a drop of 10,000', 20_000, 10_000, 'a', null],
     ['is made by a larger one', 20_001, 10_000, 'a', 'compaction'],
-    ['is not made by a drop to 80 %', 100_000, 80_000, 'a', null],
+    ['is not made by a drop to 80%', 100_000, 80_000, 'a', null],
     ['is made by a drop below', 100_000, 79_999, 'a', 'compaction'],
     ['is not made by growth', 10, 150_000, 'a', null],
   ])('%s', (_, before, after, session, expected) => {

@@ -75,7 +75,7 @@ describe('a document', () => {
   });
 
   it('of a newer format is refused before anything else is looked at', async () => {
-    const newer = Buffer.from(JSON.stringify({ format: 2, everything: 'else is different' }));
+    const newer = Buffer.from(JSON.stringify({ format: 3, everything: 'else is different' }));
     await expect(read(newer)).rejects.toMatchObject({ code: 'FORMAT_UNSUPPORTED' });
   });
 

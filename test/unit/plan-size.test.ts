@@ -1,13 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { type DocumentContent, maxDocumentBytes } from '../../src/checkpoint/document/document.ts';
 import { fitDocument } from '../../src/checkpoint/document/fit-document.ts';
-import { hasCode } from '../../src/errors.ts';
 import { parseSessionId, parseWriterId } from '../../src/ids.ts';
 import { noEarlierEffects, planEffects } from '../../src/plan/effects/plan-effects.ts';
 import { parsePlan } from '../../src/plan/parse-plan.ts';
 import type { Plan } from '../../src/plan/plan.ts';
 import { listRuns } from '../../src/plan/run/known-runs.ts';
-import { maxRunBytes, measureRun, refuseTooLarge } from '../../src/plan/run/run-size.ts';
 import { type Entry, emptyState } from '../../src/state/lists.ts';
 import type { RunHead, RunPart } from '../../src/state/runs.ts';
 
@@ -55,27 +53,8 @@ function makeContent(parts: { readonly [key: string]: RunPart }): DocumentConten
   } as unknown as DocumentContent;
 }
 
-describe('the records of a run', () => {
+describe('the records of a run inside a document, as an older orch wrote them', () => {
   const plan = makePlan(200);
-
-  it('fit: 200 tasks, each with an effect', () => {
-    expect(measureRun(plan)).toBeLessThan(maxRunBytes);
-    const { bytes } = fitDocument(
-      makeContent({ 'run-aaaa@sess-aaaa': makePart(plan, 'run-aaaa', 'running', 1) }),
-    );
-    expect(bytes.length).toBeLessThan(measureRun(plan) + 4_096);
-  });
-
-  it('that would not fit are refused before the run starts, naming the limit', () => {
-    try {
-      refuseTooLarge(makePlan(400));
-      expect.unreachable();
-    } catch (error) {
-      expect(hasCode(error, 'PLAN_INVALID') && error.message).toMatch(
-        /large is too large: recording its 400 tasks takes \d+ KB, and a run may take 128 KB/,
-      );
-    }
-  });
 
   it('stay complete while the run can be resumed; older entries make room', () => {
     const content = makeContent({
@@ -88,7 +67,11 @@ describe('the records of a run', () => {
     expect(bytes.length).toBeLessThanOrEqual(maxDocumentBytes);
     const runs = listRuns(document.state);
     expect(
-      runs.map(({ id, tasks, effects }) => [id, Object.keys(tasks).length, Object.keys(effects).length]),
+      runs.map(({ id, inDocument: { tasks, effects } }) => [
+        id,
+        Object.keys(tasks).length,
+        Object.keys(effects).length,
+      ]),
     ).toEqual([
       ['run-now1', 200, 200],
       ['run-old2', 0, 0],
@@ -105,6 +88,6 @@ describe('the records of a run', () => {
       'run-x@sess-aaaa': makePart({ ...plan, name: 'other' }, 'run-x', 'succeeded', 1),
     });
     const [run] = listRuns(fitDocument(content).document.state);
-    expect(run?.effects['effect-7']?.status).toBe('acknowledged');
+    expect(run?.inDocument.effects['effect-7']?.status).toBe('acknowledged');
   });
 });

@@ -72,6 +72,7 @@ it('I7: a task that used up the budget starts no effect; it counts as done, and 
       target: started.target,
       tasks: new Map(),
       effects,
+      effectsOf: new Map([[task.id, run.effects]]),
       stored: { bytes: 0 },
       artifacts: new Map(),
     };

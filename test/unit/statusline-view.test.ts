@@ -22,19 +22,19 @@ it.each<[string, Partial<StatusLine>, number, string]>([
     'all of it',
     {},
     120,
-    'feat-login s7 · session $0.96 · $4.10/$20.00 █░░░░░░ 20% · gates red · context 83 % · saved 2m ago',
+    'feat-login s7 · session $0.96 · $4.10/$20.00 █░░░░░░ 20% · gates red · context 83% · saved 2m ago',
   ],
   [
     'no bar where it does not fit',
     {},
     95,
-    'feat-login s7 · session $0.96 · $4.10/$20.00 20% · gates red · context 83 % · saved 2m ago',
+    'feat-login s7 · session $0.96 · $4.10/$20.00 20% · gates red · context 83% · saved 2m ago',
   ],
   [
     'nothing of the last checkpoint where that does not fit either',
     {},
     80,
-    'feat-login s7 · session $0.96 · $4.10/$20.00 20% · gates red · context 83 %',
+    'feat-login s7 · session $0.96 · $4.10/$20.00 20% · gates red · context 83%',
   ],
   [
     'what there is, at the beginning',
@@ -46,7 +46,7 @@ it.each<[string, Partial<StatusLine>, number, string]>([
     'the money once, where one session spent it all',
     { session: 4_100_000, age: 10 },
     120,
-    'feat-login s7 · $4.10/$20.00 █░░░░░░ 20% · gates red · context 83 % · saved now',
+    'feat-login s7 · $4.10/$20.00 █░░░░░░ 20% · gates red · context 83% · saved now',
   ],
 ])('shows %s', (_, part, columns, expected) => {
   expect(showStatusLine({ ...line, ...part }, columns)).toBe(expected);

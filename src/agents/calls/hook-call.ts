@@ -7,14 +7,12 @@ import { describeFailure, describeTool, readMark, textOf } from './tool-call.ts'
 /** What an agent needs from its user before it continues. */
 export type WaitingFor = 'permission' | 'plan' | 'question' | 'input';
 
+/** How an agent starts: `clear` and `compact` continue the same work; the others start it. */
+export type StartSource = 'startup' | 'resume' | 'clear' | 'compact';
+
 /** What an agent reports through a hook, the same for every agent. */
 export type AgentEvent =
-  /** `clear` and `compact` continue the same work; the others start it. */
-  | {
-      readonly kind: 'start';
-      readonly source: 'startup' | 'resume' | 'clear' | 'compact';
-      readonly model: string | null;
-    }
+  | { readonly kind: 'start'; readonly source: StartSource; readonly model: string | null }
   | { readonly kind: 'prompt'; readonly text: string }
   /** A tool was used; `mark` identifies the same call in the transcript. */
   | { readonly kind: 'tool'; readonly facts: readonly Fact[]; readonly mark: string | null }

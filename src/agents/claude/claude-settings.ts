@@ -1,15 +1,15 @@
 import { isRecord } from '../../checks.ts';
 import { quoteForShell } from '../../text.ts';
-import { guardForShell, type OrchCommand, readOwnLine, readThen, writeThen } from '../orch-command.ts';
+import { type OrchCommand, readOwnLine, readThen, writeThen } from '../orch-command.ts';
 import {
   addHooks,
   countHooks,
   type EventHooks,
   hasHooks,
   ifReadable,
+  makeHook,
   readHookable,
   removeHooks,
-  writeHooks,
 } from '../settings/hook-entries.ts';
 import {
   appendEntry,
@@ -34,9 +34,6 @@ type ClaudeOptions = {
   /** The source text of a status line in other settings, which ours would hide. */
   readonly inheritedStatusLine?: string | null;
 };
-
-/** In seconds; after that Claude Code continues without an answer. */
-const usualTimeout = 30;
 
 /**
  * The events orch listens to, and the version that introduced each. Claude Code ignores the whole file if it does not
@@ -69,7 +66,7 @@ export function addOrch(text: string | null, options: ClaudeOptions): { readonly
     clean = withoutOrch(text);
   }
   if (clean === null && wanted.length === 0) return { text: writeStatusLine(options) };
-  const hooked = clean === null ? writeHooks(wanted) : addHooks(clean, wanted);
+  const hooked = addHooks(clean, wanted);
   return ifReadable(options.shared ? hooked : addStatusLine(hooked, options));
 }
 
@@ -120,13 +117,12 @@ export function readChainedStatusLine(args: readonly string[]): { readonly comma
   return type === 'command' && typeof command === 'string' ? { command } : null;
 }
 
-function chooseHooks({ command, shared, version, isHookedElsewhere }: ClaudeOptions): EventHooks {
-  if (isHookedElsewhere) return [];
-  const args = ['hook', 'claude'];
-  const line = shared ? guardForShell(args) : quoteForShell([...command, ...args]);
-  const known = events.filter(([, since]) => since === null || isAtLeast(version, since));
-  const lineOf = (event: string) => (ofTools.includes(event) ? wrapToolHook(line) : line);
-  return known.map(([event]) => [event, { type: 'command', command: lineOf(event), timeout: usualTimeout }]);
+function chooseHooks(options: ClaudeOptions): EventHooks {
+  if (options.isHookedElsewhere) return [];
+  const usual = makeHook('claude', options);
+  const ofTool = { ...usual, command: wrapToolHook(usual.command) };
+  const known = events.filter(([, since]) => since === null || isAtLeast(options.version, since));
+  return known.map(([event]) => [event, ofTools.includes(event) ? ofTool : usual]);
 }
 
 /** The events of every tool call. */

@@ -1,20 +1,17 @@
-import { quoteForShell } from '../../text.ts';
-import { guardForShell, type OrchCommand } from '../orch-command.ts';
+import type { OrchCommand } from '../orch-command.ts';
 import {
   addHooks,
   countHooks,
   type EventHooks,
   hasHooks,
   ifReadable,
+  makeHook,
   readHookable,
   removeHooks,
-  writeHooks,
 } from '../settings/hook-entries.ts';
 import { type Problem, readJson } from '../settings/json-text.ts';
 
-/** In seconds; after that Codex continues without an answer. */
-const usualTimeout = 30;
-/** Codex skips a hook that may take longer at the end of a session. */
+/** In seconds; Codex skips a hook that may take longer at the end of a session. */
 const endTimeout = 3;
 
 const events = [
@@ -37,12 +34,11 @@ export function addOrch(
   options: { readonly command: OrchCommand; readonly shared: boolean },
 ): { readonly text: string } | Problem {
   const wanted = chooseHooks(options);
-  if (text === null) return { text: writeHooks(wanted) };
+  if (text === null) return { text: addHooks(null, wanted) };
   const json = readHookable(text);
   if ('problem' in json) return json;
   if (hasHooks(json.value, 'codex', wanted)) return { text };
-  const clean = removeHooks(text, 'codex');
-  return ifReadable(clean === null ? writeHooks(wanted) : addHooks(clean, wanted));
+  return ifReadable(addHooks(removeHooks(text, 'codex'), wanted));
 }
 
 /** Removes exactly orch's hooks from Codex's `hooks.json`; the text is null if nothing else was in the file. */
@@ -62,9 +58,7 @@ export function countOwnHooks(text: string | null): number {
   return countHooks(text, 'codex');
 }
 
-function chooseHooks({ command, shared }: { command: OrchCommand; shared: boolean }): EventHooks {
-  const args = ['hook', 'codex'];
-  const line = shared ? guardForShell(args) : quoteForShell([...command, ...args]);
-  const timeoutOf = (event: (typeof events)[number]) => (event === 'SessionEnd' ? endTimeout : usualTimeout);
-  return events.map((event) => [event, { type: 'command', command: line, timeout: timeoutOf(event) }]);
+function chooseHooks(options: { command: OrchCommand; shared: boolean }): EventHooks {
+  const timeoutOf = (event: string) => (event === 'SessionEnd' ? endTimeout : undefined);
+  return events.map((event) => [event, makeHook('codex', options, timeoutOf(event))]);
 }

@@ -1,5 +1,6 @@
 import { isRecord } from '../../checks.ts';
-import { readOwnLine } from '../orch-command.ts';
+import { quoteForShell } from '../../text.ts';
+import { guardForShell, type OrchCommand, readOwnLine } from '../orch-command.ts';
 import {
   appendEntry,
   findDuplicate,
@@ -14,6 +15,20 @@ import {
 /** A hook in the form Claude Code and Codex share. */
 type HookHandler = { readonly type: 'command'; readonly command: string; readonly timeout: number };
 export type EventHooks = readonly (readonly [event: string, handler: HookHandler])[];
+
+/** In seconds; after that an agent continues without an answer. */
+const usualTimeout = 30;
+
+/** Makes the hook that calls orch; `shared` for settings a team shares, which name no path of this machine. */
+export function makeHook(
+  agent: string,
+  { command, shared }: { readonly command: OrchCommand; readonly shared: boolean },
+  timeout = usualTimeout,
+): HookHandler {
+  const args = ['hook', agent];
+  const line = shared ? guardForShell(args) : quoteForShell([...command, ...args]);
+  return { type: 'command', command: line, timeout };
+}
 
 /** Parses settings that hooks can be added to, or returns why they can't. */
 export function readHookable(text: string): Json | Problem {
@@ -51,13 +66,14 @@ export function listOwnLines(text: string | null, agent: string): string[] {
 }
 
 /** Writes a new file with these hooks. Its first entry is on its own line, which later shows that the file is ours. */
-export function writeHooks(wanted: EventHooks): string {
+function writeHooks(wanted: EventHooks): string {
   const hooks = Object.fromEntries(wanted.map(([event, handler]) => [event, [{ hooks: [handler] }]]));
   return `${JSON.stringify({ hooks }, null, 2)}\n`;
 }
 
-/** Adds hooks after the existing ones, whose positions stay the same. */
-export function addHooks(text: string, wanted: EventHooks): string {
+/** Adds hooks after the existing ones, whose positions stay the same; null stands for no file. */
+export function addHooks(text: string | null, wanted: EventHooks): string {
+  if (text === null) return writeHooks(wanted);
   return wanted.reduce((edited, [event, handler]) => addHook(edited, event, { hooks: [handler] }), text);
 }
 

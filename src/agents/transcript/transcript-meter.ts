@@ -9,7 +9,7 @@ import type { Fact } from '../../state/facts.ts';
 import type { WritePorts } from '../../system/disk.ts';
 import type { Micros, Millis } from '../../types.ts';
 import { type Meters, makeMeters, reconcileMeters } from './meters.ts';
-import { type FileNotice, readTranscript, unread } from './transcript.ts';
+import { readTranscript, unread } from './transcript.ts';
 import { loadCached, storeCached } from './transcript-cache.ts';
 
 type MeterRequest = {
@@ -38,7 +38,6 @@ export type MeterResult = {
   readonly counted: Micros;
   /** The sum of the agents' own accounts. */
   readonly reported: Nanos;
-  readonly notices: readonly FileNotice[];
   /** By transcript: what is in its agent's context window, if known. */
   readonly contexts: Keyed<ContextReading | null>;
 };
@@ -54,7 +53,7 @@ export async function meterTranscripts(
   { cache, paths, prices, recorded, before, begins = {}, figure = null, isFollowed }: MeterRequest,
 ): Promise<MeterResult> {
   const cached = loadCached(cache);
-  const { state, reading, notices } = readTranscript(cached?.state ?? unread, paths, undefined, begins);
+  const { state, reading } = readTranscript(cached?.state ?? unread, paths, undefined, begins);
   const meters = reconcileMeters(
     makeMeters(reading.counted, prices),
     reading.accounts,
@@ -75,7 +74,7 @@ export async function meterTranscripts(
   const contexts = Object.fromEntries(
     Object.entries(state.files).map(([path, { context }]) => [path, context]),
   );
-  return { facts, meters, counted: sumMoney(own), reported, notices, contexts };
+  return { facts, meters, counted: sumMoney(own), reported, contexts };
 }
 
 /** Subtracts meters, and drops those with nothing left. */

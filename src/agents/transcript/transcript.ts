@@ -61,7 +61,7 @@ export type TranscriptReading = {
 };
 
 /** A file that changed in an unexpected way. What was counted from it stays counted. */
-export type FileNotice = { readonly path: string; readonly problem: FileProblem };
+type FileNotice = { readonly path: string; readonly problem: FileProblem };
 
 export type TranscriptUpdate = {
   readonly state: TranscriptState;

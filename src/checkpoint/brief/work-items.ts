@@ -1,5 +1,6 @@
 import { lookUp } from '../../keyed.ts';
 import { readCurrent } from '../../state/current.ts';
+import { mostOpen } from '../../state/fold.ts';
 import type { GateResult, IssueUpdate, State } from '../../state/lists.ts';
 import { type RunPart, runOf } from '../../state/runs.ts';
 import { count } from '../../units.ts';
@@ -143,7 +144,7 @@ function isUnfinished(part: RunPart): boolean {
 function describeTasks(part: RunPart): string[] {
   const open = openTasks(part).sort(byKey);
   const said = open.slice(0, 5).map(([id, { status }]) => `${plainText(id, 40)} ${status}`);
-  return said.length === 0 ? [] : [`${count(open.length, 'task')} not done: ${said.join(', ')}`];
+  return said.length === 0 ? [] : [`${countOpen(open, 'task')} not done: ${said.join(', ')}`];
 }
 
 function describeEffects(part: RunPart): string[] {
@@ -152,7 +153,12 @@ function describeEffects(part: RunPart): string[] {
     const why = reason === null ? '' : ` (${plainText(reason, 80)})`;
     return `${plainText(id, 40)} ${status}${why}`;
   });
-  return said.length === 0 ? [] : [`${count(open.length, 'effect')} not acknowledged: ${said.join(', ')}`];
+  return said.length === 0 ? [] : [`${countOpen(open, 'effect')} not acknowledged: ${said.join(', ')}`];
+}
+
+/** The document may know only the newest ones. */
+function countOpen({ length }: readonly unknown[], noun: string): string {
+  return `${length === mostOpen ? 'at least ' : ''}${count(length, noun)}`;
 }
 
 function byKey([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number {

@@ -1,6 +1,6 @@
 import * as z from 'zod/mini';
 import { amount } from '../../cost/ledger-shape.ts';
-import { isEpicId } from '../../ids.ts';
+import { isEpicId, isRunId } from '../../ids.ts';
 import { factShape, findFactProblem } from '../../state/fact-shape.ts';
 import type { Event } from '../../state/facts.ts';
 import {
@@ -49,7 +49,8 @@ const instant = z
 
 /** What a stored document must look like, without its checksum. */
 export const documentShape = z.object({
-  format: z.literal(1),
+  /** 2 if records of runs are in shards, which an older orch would not see. */
+  format: z.union([z.literal(1), z.literal(2)]),
   id: checkpointId,
   seq: z.int().check(z.positive(), z.maximum(maxSeq)),
   epicId: idOf<EpicId>(isEpicId, /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/),
@@ -76,6 +77,8 @@ export const documentShape = z.object({
   /** The events folded into this checkpoint. */
   events: z.array(event),
   state: stateShape,
+  /** The trees with the records of runs, by run. */
+  shards: z.optional(z.record(z.string().check(z.refine(isRunId)), oid)),
   /** Unreadable checkpoints that this one was rebuilt without. */
   rebuiltOver: z.optional(z.array(z.object({ commit: z.string(), problem: z.string() }))),
 });

@@ -6,7 +6,8 @@ import { emptyState, type State } from '../../state/lists.ts';
 import { cleanLine } from '../../text.ts';
 import type { documentShape } from './document-shape.ts';
 
-const format = 1;
+/** The newest format this orch reads. */
+const format = 2;
 /** The most bytes a stored document takes. */
 export const maxDocumentBytes = 256 * 1024;
 /** The most that is read: money, marks and sessions are stored even if they take more than that. */

@@ -5,7 +5,8 @@ import { folderMode, type TreeEntry } from '../../git/objects/tree-object.ts';
 import { isRunId } from '../../ids.ts';
 import { lookUp } from '../../keyed.ts';
 import { readCurrent } from '../../state/current.ts';
-import type { State } from '../../state/lists.ts';
+import type { List, State } from '../../state/lists.ts';
+import { noRecords, type RunRecords } from '../../state/run-records.ts';
 import {
   type EffectRecord,
   isWholePayload,
@@ -33,7 +34,7 @@ export const filesFolder = 'files';
 type Run = RunPart & { readonly head: RunHead };
 
 /**
- * The changes to the files of runs, by path in the epic's folder. What a run planned and did is made from the state, so
+ * The changes to the files of runs, by path in the epic's folder; `changed` are the records of runs with other effects. What a run planned and did is made from the state, so
  * it can always be made again; a run's files are removed when it succeeds, and everything of it when the next run of
  * its plan starts or a cleanup removes it. Files that orch did not write stay.
  */
@@ -41,11 +42,13 @@ export function editRunFiles(
   state: State,
   present: readonly string[],
   added: readonly RunFile[],
+  changed: ReadonlyMap<string, RunRecords>,
 ): Map<string, Buffer | null> {
   const newest = keptRuns(state);
   const edits = new Map<string, Buffer | null>();
   for (const path of present) if (isLeftOver(path, newest)) edits.set(path, null);
-  for (const [id, run] of newest) {
+  for (const [id, known] of newest) {
+    const run = known.head.shards === undefined ? known : withRecords(known, changed.get(id));
     if (Object.keys(run.effects).length === 0) continue;
     edits.set(pathOf(id, plannedName), formatPlanned(id, run));
     if (isWrittenBack(run)) edits.set(pathOf(id, finalName), formatFinal(id, run));
@@ -56,6 +59,13 @@ export function editRunFiles(
     if (run && !hasSucceeded(run)) edits.set(pathOfRunFile(file), file.bytes);
   }
   return edits;
+}
+
+/** A run with its records, if they have changed in a way that shows in its files. */
+function withRecords(run: Run, records: RunRecords = noRecords): Run {
+  const values = <T>(list: List<T>) => Object.entries(list).map(([key, { value }]) => [key, value] as const);
+  const effects = values(records.effects).map(([key, value]) => [key.slice(value.task.length + 1), value]);
+  return { ...run, tasks: Object.fromEntries(values(records.tasks)), effects: Object.fromEntries(effects) };
 }
 
 /** The runs that have files in the tree: the newest of each plan, unless it was cleaned up since. */

@@ -71,7 +71,7 @@ async function makeLine(
 }
 
 /**
- * `feat-login s7 · session $0.96 · $4.10/$20.00 ██░░░░░ 20% · gates red · context 83 % · saved 2m ago`. If it does not
+ * `feat-login s7 · session $0.96 · $4.10/$20.00 ██░░░░░ 20% · gates red · context 83% · saved 2m ago`. If it does not
  * fit, the bar is left out, then the age of the checkpoint.
  */
 export function showStatusLine(line: StatusLine, columns: number): string {
@@ -87,7 +87,7 @@ export function showStatusLine(line: StatusLine, columns: number): string {
       isAll || session === 0 ? '' : `session ${formatUsd(session)}`,
       `${showAmounts(budget)}${shownBar && ` ${shownBar}`}${used}`,
       gates === 'unknown' ? '' : `gates ${gates}`,
-      percent === null ? '' : `context ${Math.floor(percent)} %`,
+      percent === null ? '' : `context ${Math.floor(percent)}%`,
       last,
     ]
       .filter((part) => part !== '')

@@ -5,6 +5,7 @@ import { generateSessionId, type Orch, type Session, sessionLogPath } from '../.
 import { makeFolder, readTextIfThere } from '../../system/disk.ts';
 import { startInBackground } from '../../system/process/spawn.ts';
 import type { EpicId } from '../../types.ts';
+import { printJson } from '../output.ts';
 import type { Context } from '../run-command.ts';
 
 type Message = {
@@ -37,7 +38,7 @@ export async function runInBackground(context: Context, orch: Orch, epic: EpicId
   if (!started) throw endedEarly(log);
   const { out, json } = context;
   for (const line of said) out.inform(line);
-  if (json) out.print(JSON.stringify(started));
+  if (json) printJson(out, started);
   else {
     const { number } = started.session ?? { number: '?' };
     out.print(

@@ -6,7 +6,7 @@ import {
   type SuperviseEvent,
 } from '../../index.ts';
 import { askYesNo, canAsk } from '../confirm.ts';
-import { writeTo } from '../output.ts';
+import { printJson, writeTo } from '../output.ts';
 import type { Context } from '../run-command.ts';
 import type { Call } from '../spec.ts';
 import { showDone } from '../views/restore-view.ts';
@@ -87,7 +87,7 @@ export function openSessionScreen(
         case 'ready': {
           const { kind: _, brief, ...rest } = event;
           const document = { ...rest, baseline: null, brief };
-          if (json) out.print(JSON.stringify(document));
+          if (json) printJson(out, document);
           if (process.connected) process.send?.({ started: document, said }, () => process.disconnect?.());
           return;
         }

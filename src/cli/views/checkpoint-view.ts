@@ -4,13 +4,22 @@ import { columnsOf, cutColumns } from '../../text.ts';
 import type { EpicId, Millis } from '../../types.ts';
 import { count } from '../../units.ts';
 import { type Column, flatten, type Output, showFacts, showTable } from '../output.ts';
+import { type Call, type OptionSpec, readText } from '../spec.ts';
 import { formatDollars } from './money-view.ts';
 import { formatWhen } from './time-view.ts';
 
 type LeftOutFiles = readonly { readonly path: string; readonly reason: string }[];
 
-/** Parses --limit. */
-export function parseLimit(text: string): number {
+/** The options of commands that list at most so many. */
+export const limitOptions = (what = 'at most this many'): readonly OptionSpec[] => [
+  { flags: '-n, --limit <n>', description: what, initial: '20' },
+  { flags: '-a, --all', description: 'all of them' },
+];
+
+/** Reads --limit and --all. */
+export function readLimit(call: Call): number {
+  if (call.options.all) return Number.POSITIVE_INFINITY;
+  const text = readText(call, 'limit') ?? '';
   if (/^[1-9]\d{0,8}$/.test(text)) return Number(text);
   throw new OrchError('USAGE', `--limit takes a whole number above 0, not ${JSON.stringify(text)}`, {
     hint: 'Try --limit 20, or --all',

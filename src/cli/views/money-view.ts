@@ -1,7 +1,7 @@
 import { type Budget, byHand } from '../../index.ts';
 import { type Colour, flatten, type Output } from '../output.ts';
 
-/** `██░░░░░`: how much is spent, rounded down so that it is full only at 100 %. */
+/** `██░░░░░`: how much is spent, rounded down so that it is full only at 100%. */
 export function showBar(percent: number | null, width = 7): string {
   if (percent === null) return '';
   const full = Math.min(width, Math.floor((percent / 100) * width));
@@ -43,12 +43,12 @@ export function formatModel(model: string): string {
   return model === byHand ? 'by hand' : flatten(model);
 }
 
-/** `▲ 80 % of the budget is spent: $4.00 of $5.00` */
+/** `▲ 80% of the budget is spent: $4.00 of $5.00` */
 export function showBudgetWarning(
   { paint }: Output,
   { spentUsd, limitUsd }: { readonly spentUsd: number; readonly limitUsd: number },
 ): string {
   const percent = Math.floor((spentUsd / limitUsd) * 100);
   const amounts = `${formatDollars(spentUsd)} of ${formatDollars(limitUsd)}`;
-  return paint('yellow', `▲ ${percent} % of the budget is spent: ${amounts}`);
+  return paint('yellow', `▲ ${percent}% of the budget is spent: ${amounts}`);
 }

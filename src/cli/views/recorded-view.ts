@@ -1,23 +1,23 @@
 import { OrchError } from '../../errors.ts';
 import type { RaisedBudget, RecordedEntry } from '../../index.ts';
+import { printJson } from '../output.ts';
 import type { Context } from '../run-command.ts';
 import { showNotSaved, showTitle } from './checkpoint-view.ts';
 import { formatDollars, showBudgetWarning } from './money-view.ts';
 
 /** Prints what was recorded, as text or as JSON; over budget, it fails with status 4. */
-export function showRecorded(context: Context, recorded: RecordedEntry, message: string): number {
+export function showRecorded(context: Context, recorded: RecordedEntry, message: string): undefined {
   const { out, json } = context;
   const { events, budget, checkpoint } = recorded;
   if (json) {
     const event = events.at(-1) ?? null;
-    out.print(JSON.stringify({ event, ...(events.length > 1 && { events }), budget, checkpoint }));
+    printJson(out, { event, ...(events.length > 1 && { events }), budget, checkpoint });
   } else {
     out.print(`${out.paint('green', '✓')} ${message}`);
     if (checkpoint) out.print(showTitle(out, checkpoint, '◆ '));
     if (checkpoint) for (const line of showNotSaved(out, checkpoint)) out.inform(`  ${line}`);
   }
   checkBudget(context, recorded);
-  return 0;
 }
 
 /** Warns near the budget, with --json too. Beyond it, fails with status 4: this was recorded, but work must stop. */

@@ -1,14 +1,18 @@
 import type { Millis, Oid } from '../../types.ts';
-import type { GitEngine, GitObject, RefUpdate } from '../engine.ts';
+import type { GitEngine, GitObject, ObjectFormat, RefUpdate } from '../engine.ts';
 import { formatCommit } from './commit-object.ts';
 import { hashObject } from './loose-objects.ts';
-import { editTree, fileMode, type TreeEdit } from './tree-object.ts';
+import { editTree, fileMode, folderMode, noFolder, type TreeEdit } from './tree-object.ts';
 
 export type CommitDraft = {
   /** The path of the folder that contains all edits. */
   readonly folder: readonly string[];
   /** File path in that folder → its new content; null removes it. The rest of the tree stays. */
   readonly edits: ReadonlyMap<string, Buffer | null>;
+  /** Folder path in that folder → its new tree; null removes it. */
+  readonly folders?: ReadonlyMap<string, Oid | null>;
+  /** Objects of these trees that are to be written. */
+  readonly objects?: readonly GitObject[];
   readonly message: string;
   readonly authoredAt: Millis;
   readonly committedAt: Millis;
@@ -55,7 +59,8 @@ async function writeCommits(
   const commits: Oid[] = [];
   let { parents, base } = to;
   for (const draft of drafts) {
-    const { tree, objects: trees } = await editTree(withOurs, base, placeEdits(draft, add));
+    for (const object of draft.objects ?? []) add(object);
+    const { tree, objects: trees } = await editTree(withOurs, base, placeEdits(draft, git.format, add));
     for (const object of trees) add(object);
     const { message, authoredAt, committedAt } = draft;
     const commit = add(formatCommit({ tree, parents, message, authoredAt, committedAt }));
@@ -69,11 +74,16 @@ async function writeCommits(
 }
 
 /** Edits by path from the top of the tree, in bytes. */
-function placeEdits({ folder, edits }: CommitDraft, add: (object: GitObject) => Oid): Map<string, TreeEdit> {
-  return new Map(
-    [...edits].map(([path, bytes]) => [
-      Buffer.from([...folder, path].join('/')).toString('latin1'),
-      bytes && { mode: fileMode, oid: add({ kind: 'blob', bytes }) },
-    ]),
-  );
+function placeEdits(
+  { folder, edits, folders = new Map() }: CommitDraft,
+  format: ObjectFormat,
+  add: (object: GitObject) => Oid,
+): Map<string, TreeEdit> {
+  const place = (path: string) => Buffer.from([...folder, path].join('/')).toString('latin1');
+  const placed = new Map<string, TreeEdit>();
+  for (const [path, bytes] of edits)
+    placed.set(place(path), bytes && { mode: fileMode, oid: add({ kind: 'blob', bytes }) });
+  for (const [path, oid] of folders)
+    placed.set(place(path), oid === null ? noFolder(format) : { mode: folderMode, oid });
+  return placed;
 }

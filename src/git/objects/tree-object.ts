@@ -52,8 +52,13 @@ export function formatTree(entries: readonly TreeEntry[], encoding: NameEncoding
   return { kind: 'tree', bytes: Buffer.concat(parts) };
 }
 
-/** The new entry at a path; null removes it. */
+/** The new entry at a path, a file or a whole folder; null removes a file, an empty folder disappears. */
 export type TreeEdit = Pick<TreeEntry, 'mode' | 'oid'> | null;
+
+/** The edit that removes a folder. */
+export function noFolder(format: ObjectFormat): TreeEdit {
+  return { mode: folderMode, oid: hashObject(formatTree([]), format) };
+}
 
 type FolderEdits = { readonly files: Map<string, TreeEdit>; readonly folders: Map<string, FolderEdits> };
 
@@ -72,15 +77,17 @@ export async function editTree(
     objects.push(object);
     return hashObject(object, git.format);
   };
+  const nothing = noFolder(git.format);
   const editFolder = async (before: Oid | null, { files, folders }: FolderEdits): Promise<TreeEntry[]> => {
     const known = before === null ? [] : await readTree(git, before, 'latin1');
     const entries = new Map(known.map((entry) => [entry.name, entry]));
     for (const [name, edit] of files) {
-      if (edit !== null) entries.set(name, { ...edit, name });
+      if (edit?.mode === folderMode && edit.oid === nothing?.oid) entries.delete(name);
+      else if (edit !== null) entries.set(name, { ...edit, name });
       else if (entries.get(name)?.mode !== folderMode) entries.delete(name);
     }
     for (const [name, below] of folders) {
-      if (files.get(name)) continue; // a file replaces this folder
+      if (files.get(name)) continue; // a file replaces this folder, or it is replaced as a whole
       const folder = entries.get(name);
       const inside = await editFolder(folder?.mode === folderMode ? folder.oid : null, below);
       if (inside.length > 0) entries.set(name, { mode: folderMode, name, oid: add(inside) });

@@ -54,15 +54,14 @@ export function readPlanned(
   return { ...effect, action: JSON.parse(content) as Action, digest }; // this clone wrote it
 }
 
-/** How much the payloads of one run may take together. */
-const maxRunPayloads = 64 * 1024;
+/** How much the payloads of one run may take together: `planned-writeback.json` holds all of them. */
+const maxRunPayloads = 1024 * 1024;
 
 /** Drops the payloads that are too long, or for which no room is left. */
 export function dropLongPayloads<T extends { readonly content?: string | undefined }>(
   records: readonly T[],
-  room: number,
 ): T[] {
-  let left = Math.min(room, maxRunPayloads);
+  let left = maxRunPayloads;
   return records.map((record) => {
     const { content, ...rest } = record;
     const bytes = Buffer.byteLength(JSON.stringify(content ?? ''));

@@ -116,7 +116,8 @@ function planKnown(
 /** Effects are known by their ids: if two shared one, both would count as done when either is. */
 function refuseSameIds(effects: readonly Effect[]): void {
   const ids = effects.map(({ id }) => id);
-  const twice = ids.find((id, index) => ids.indexOf(id) !== index);
+  const seen = new Set<string>();
+  const twice = ids.find((id) => seen.size === seen.add(id).size);
   if (twice === undefined) return;
   throw new OrchError('PLAN_INVALID', `two effects have the id ${twice}`, {
     hint: 'Give each effect of the plan its own id',
@@ -136,32 +137,26 @@ export function listOpenEffects(planned: readonly PlannedEffect[]): PlannedEffec
   return planned.filter(({ record }) => record.status !== 'acknowledged');
 }
 
-/** Lists the effects of one task, in order. */
-export function listTaskEffects(planned: readonly PlannedEffect[], task: string): PlannedEffect[] {
-  return planned.filter(({ record }) => record.task === task);
-}
-
 /**
  * Plans all effects of a run before the first is tried. The caller records the facts, and has them in a checkpoint before
- * it starts. If a variable that an open effect needs is unset, nothing is planned. `room` is how many bytes the payloads
- * may take in the checkpoint.
+ * it starts. If a variable that an open effect needs is unset, nothing is planned.
  */
 export function planRunEffects(
   tasks: readonly Pick<Task, 'id' | 'effects' | 'env'>[],
   run: string,
   earlier: EarlierEffects,
   env: Variables,
-  room = Number.POSITIVE_INFINITY,
 ): EffectPlan & { readonly facts: readonly EffectFact[] } {
   const plan = planEffects(tasks, run, earlier);
+  const byId = new Map(tasks.map((task) => [task.id, task]));
   for (const { effect, record, blocked } of listOpenEffects(plan.planned)) {
     if (blocked !== null) continue;
-    const task = tasks.find(({ id }) => id === record.task);
+    const task = byId.get(record.task);
     const [unset] = findUnsetVariables(effect.action, { ...env, ...task?.env });
     if (unset !== undefined) throw unsetError(unset, effect.id, record.task);
   }
   const records = plan.planned.map(({ record }) => record);
-  return { ...plan, facts: dropLongPayloads(records, room) };
+  return { ...plan, facts: dropLongPayloads(records) };
 }
 
 function unsetError(name: string, effect: string, task: string): OrchError {

@@ -72,6 +72,8 @@ export function carryTasks(plan: Plan, records: Keyed<TaskRecord>, rules: CarryR
     rerun,
     assumedDone,
     added: plan.tasks.filter(isNew),
-    removed: Object.keys(records).filter((id) => !ids.has(id)),
+    removed: Object.entries(records).flatMap(([id, { status }]) =>
+      ids.has(id) || status === 'pending' ? [] : [id],
+    ),
   };
 }

@@ -89,10 +89,11 @@ async function findRunsElsewhere(
   const { views, unreadable } = await readAllViews(orch);
   onUnreadable(unreadable);
   const location = locatePlan(orch, path);
-  const found = views.flatMap(({ epic, state }) => {
-    const run = findRun(state, plan.name);
-    return run && matches(run) && findNamesake(location, run) === null ? [{ epic, run }] : [];
-  });
+  const found: { epic: EpicId; run: KnownRun }[] = [];
+  for (const view of views) {
+    const run = await findRun(orch.git, view, plan.name);
+    if (run && matches(run) && findNamesake(location, run) === null) found.push({ epic: view.epic, run });
+  }
   return found.some(({ epic }) => epic === own) ? [] : found;
 }
 

@@ -47,6 +47,7 @@ export function chooseRun(
     return { kind: 'new', from: null, after: 0 };
   }
   if (last === null) throw noRunError(plan, context);
+  if (last.damaged.length > 0) throw damagedError(plan, last);
   if (last.writer !== context.writer && !context.takeOver) throw otherCloneError(plan, last, context);
   if (intent.kind === 'step') return { kind: 'new', from: last, after: findStep(plan, intent.step).number };
   return { kind: last.head.status === 'succeeded' ? 'finished' : 'resume', run: last };
@@ -95,7 +96,7 @@ function describeStopped(plan: Plan, run: KnownRun): string | null {
   const at = plan.tasks.find(({ id }) => {
     const status = lookUp(run.tasks, id)?.status;
     const hasOpenEffects = status === 'succeeded' && open.some(({ task }) => task === id);
-    return status === undefined || status === 'running' || hasOpenEffects;
+    return status === undefined || status === 'pending' || status === 'running' || hasOpenEffects;
   });
   return at ? `task ${at.number} (${at.id})` : null;
 }
@@ -109,6 +110,15 @@ function refuseRepeat({ name }: Plan, run: KnownRun): void {
   throw new OrchError('RESUME_NEEDED', `${name}: ${run.id} ${status} after it had done ${listed}`, {
     hint: 'Continue it: --resume. Start over and repeat these effects: --fresh.',
     data: { plan: name, run: run.id, effects: ids, isEarlier: true },
+  });
+}
+
+/** What is unknown may have been done: running it again could repeat an effect. */
+function damagedError({ name }: Plan, { id, damaged }: KnownRun): OrchError {
+  const more = damaged.length > 1 ? `, and ${damaged.length - 1} more` : '';
+  return new OrchError('INTEGRITY', `some tasks of ${id} are unknown: ${damaged[0]}${more}`, {
+    hint: 'Another clone may have it: orch sync. Start over, and repeat everything: --fresh.',
+    data: { plan: name, run: id, damaged },
   });
 }
 

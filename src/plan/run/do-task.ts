@@ -9,7 +9,7 @@ import type { TaskRecord } from '../../state/runs.ts';
 import { makeFolder } from '../../system/disk.ts';
 import type { Environment } from '../../system/process/spawn.ts';
 import { performEffects } from '../effects/perform.ts';
-import { type EffectFact, listTaskEffects } from '../effects/plan-effects.ts';
+import type { EffectFact, PlannedEffect } from '../effects/plan-effects.ts';
 import type { Task } from '../plan.ts';
 import { type Artifact, readArtifacts, storedBytes } from './artifacts.ts';
 import type { ActiveRun } from './prepare-run.ts';
@@ -31,6 +31,8 @@ export type RunProgress = {
   readonly target: RunningSession;
   readonly tasks: Map<string, TaskProgress>;
   readonly effects: Map<string, EffectFact>;
+  /** The planned effects of each task that has any. */
+  readonly effectsOf: ReadonlyMap<string, readonly PlannedEffect[]>;
   /** The artifacts of tasks that succeeded in this session. */
   readonly artifacts: Map<string, readonly Artifact[]>;
   /** How many bytes of artifacts are in the checkpoints. */
@@ -115,7 +117,7 @@ async function runCommand(ports: TaskPorts, progress: RunProgress, task: Task, l
     artifacts: [...end.artifacts],
   });
   // The supervisor would interrupt an effect that started now.
-  const isStopped = stop !== null && listTaskEffects(progress.run.effects, task.id).length > 0;
+  const isStopped = stop !== null && progress.effectsOf.has(task.id);
   return isStopped ? { kind: 'stopped' as const } : end;
 }
 
@@ -138,10 +140,13 @@ async function recordTask(
   { id, digest }: Task,
   now: Pick<TaskRecord, 'status' | 'attempts'> & { readonly artifacts?: TaskRecord['artifacts'] },
 ): Promise<Outcome['verdict']> {
-  const { run, target, tasks, effects } = progress;
+  const { run, target, tasks } = progress;
   const { status, attempts, artifacts = [] } = now;
-  const fact = { kind: 'task', run: run.id, id, status, attempts, digest, artifacts } as const;
-  const isDone = status === 'succeeded' && !hasOpenEffects(effects, id);
+  const isDone = status === 'succeeded' && !hasOpenEffects(progress, id);
+  const fact = {
+    ...({ kind: 'task', run: run.id, id, status, attempts, digest, artifacts } as const),
+    ...inShards(run, isDone),
+  };
   const checkpoint = isDone ? await askForCheckpoint(ports, progress, artifacts) : null;
   if (status === 'succeeded') progress.artifacts.set(id, artifacts);
   const { verdict } = await record(ports, target, [fact], checkpoint);
@@ -149,8 +154,14 @@ async function recordTask(
   return verdict;
 }
 
-function hasOpenEffects(effects: RunProgress['effects'], task: string): boolean {
-  return [...effects.values()].some((effect) => effect.task === task && effect.status !== 'acknowledged');
+/** Where a record is kept, and whether its task is done with it, effects included. */
+function inShards({ shards }: ActiveRun, completes: boolean) {
+  return { shards, ...(completes && { completes: true as const }) };
+}
+
+function hasOpenEffects({ effects, effectsOf }: RunProgress, task: string): boolean {
+  const own = effectsOf.get(task) ?? [];
+  return own.some(({ record: { id } }) => effects.get(id)?.status !== 'acknowledged');
 }
 
 /** Asks for the checkpoint that stores a finished task's artifacts, as long as the run may need them; null if none. */
@@ -174,14 +185,14 @@ async function doEffects(
 ): Promise<TaskOutcome> {
   const { clock, random, cwd, env, signal, onEvent } = ports;
   const { run, target, effects } = progress;
-  const planned = listTaskEffects(run.effects, task.id);
+  const planned = progress.effectsOf.get(task.id) ?? [];
   if (planned.length === 0) return { kind: 'succeeded' };
   const recordEffect = async (fact: EffectFact) => {
     effects.set(fact.id, fact);
-    const isDone = fact.status === 'acknowledged' && !hasOpenEffects(effects, task.id);
+    const isDone = fact.status === 'acknowledged' && !hasOpenEffects(progress, task.id);
     const artifacts = progress.artifacts.get(task.id) ?? run.done.get(task.id)?.artifacts ?? [];
     const checkpoint = isDone ? await askForCheckpoint(ports, progress, artifacts) : null;
-    await record(ports, target, [fact], checkpoint);
+    await record(ports, target, [{ ...fact, ...inShards(run, isDone) }], checkpoint);
   };
   const outcome = await performEffects(
     {

@@ -1,35 +1,62 @@
 import { join } from 'node:path';
+import { countRecords } from '../../checkpoint/shards/edit-shards.ts';
+import { listRunFolders, readRunRecords } from '../../checkpoint/shards/read-shards.ts';
+import type { GitEngine } from '../../git/engine.ts';
 import { readInnerPath } from '../../ids.ts';
 import { checkLive, readLive } from '../../journal/live.ts';
 import type { Keyed } from '../../keyed.ts';
 import type { Orch } from '../../orch.ts';
-import { readView } from '../../record/view.ts';
+import { type EpicView, readView } from '../../record/view.ts';
 import { compareStamps } from '../../state/join.ts';
-import type { State } from '../../state/lists.ts';
-import { type EffectRecord, type RunHead, readRuns, runOf, type TaskRecord } from '../../state/runs.ts';
+import type { List, State } from '../../state/lists.ts';
+import {
+  foldRecord,
+  isRecordEvent,
+  joinRecords,
+  noRecords,
+  type RecordEvent,
+  type RunRecords,
+} from '../../state/run-records.ts';
+import {
+  type EffectRecord,
+  type RunHead,
+  type RunPart,
+  readRuns,
+  runOf,
+  type TaskRecord,
+} from '../../state/runs.ts';
+import { effectRecord, findShapeProblem, taskRecord } from '../../state/state-shape.ts';
 import { statIfThere } from '../../system/disk.ts';
 import type { EpicId, WriterId } from '../../types.ts';
 import { formatInstant } from '../../units.ts';
 import type { RunSummary } from './progress.ts';
 
-/** A run as an epic has recorded it. */
-export type KnownRun = {
+/** A run in an epic's list of runs. */
+export type ListedRun = {
   readonly id: string;
   readonly head: RunHead;
-  readonly tasks: Keyed<TaskRecord>;
-  readonly effects: Keyed<EffectRecord>;
   /** The clone that worked on it last. */
   readonly writer: WriterId;
+  /** What the document has of its records: all of them or, if they are in shards, a few that are open. */
+  readonly inDocument: Pick<RunPart, 'tasks' | 'effects'>;
+};
+
+/** A run with everything recorded about it. */
+export type KnownRun = Omit<ListedRun, 'inDocument'> & {
+  readonly tasks: Keyed<TaskRecord>;
+  readonly effects: Keyed<EffectRecord>;
+  /** What could not be read: the tasks there are unknown. */
+  readonly damaged: readonly string[];
 };
 
 type Runs = Pick<State, 'runs'>;
 
 /** Lists an epic's runs, newest first. */
-export function listRuns(state: Runs): KnownRun[] {
+export function listRuns(state: Runs): ListedRun[] {
   const writers = readWriters(state);
-  const known = [...readRuns(state.runs)].flatMap(([id, { head, tasks, effects }]): KnownRun[] => {
+  const known = [...readRuns(state.runs)].flatMap(([id, { head, ...inDocument }]): ListedRun[] => {
     const writer = writers.get(id);
-    return head === null || writer === undefined ? [] : [{ id, head, tasks, effects, writer }];
+    return head === null || writer === undefined ? [] : [{ id, head, inDocument, writer }];
   });
   return known.sort((a, b) => b.head.startedAt - a.head.startedAt || (a.id < b.id ? 1 : -1));
 }
@@ -40,7 +67,7 @@ function readWriters({ runs }: Runs): Map<string, WriterId> {
 }
 
 /** Lists the newest run of each plan, newest first. */
-export function listNewestRuns(state: Runs): KnownRun[] {
+export function listNewestRuns(state: Runs): ListedRun[] {
   const plans = new Set<string>();
   return listRuns(state).filter(({ head }) => {
     const isNewest = !plans.has(head.plan);
@@ -49,9 +76,53 @@ export function listNewestRuns(state: Runs): KnownRun[] {
   });
 }
 
-/** Finds the newest run of a plan, the only one that can be resumed. */
-export function findRun(state: Runs, plan: string): KnownRun | null {
-  return listRuns(state).find(({ head }) => head.plan === plan) ?? null;
+/** Finds the newest run of a plan, the only one that can be resumed, and reads all its records. */
+export async function findRun(git: GitEngine, view: EpicView, plan: string): Promise<KnownRun | null> {
+  const listed = listRuns(view.state).find(({ head }) => head.plan === plan);
+  return listed ? readRun(git, view, listed) : null;
+}
+
+async function readRun(git: GitEngine, view: EpicView, { inDocument, ...run }: ListedRun): Promise<KnownRun> {
+  if (run.head.shards === undefined) return { ...run, ...inDocument, damaged: [] };
+  let records = noRecords;
+  const damaged: string[] = [];
+  for (const { tree } of view.tip.parents) {
+    const folder = (await listRunFolders(git, tree, view.epic)).get(run.id);
+    if (folder === undefined) continue;
+    const found = await readRunRecords(git, folder, run.id, view.state.clock);
+    records = joinRecords(records, found.records);
+    damaged.push(...found.damaged);
+  }
+  records = eventsOf(view, run.id).reduce(foldRecord, records);
+  const wrong = findWrong(records);
+  if (wrong !== null) damaged.push(wrong);
+  const effects = Object.values(records.effects).length === 0 ? {} : byEffect(records);
+  return { ...run, tasks: valuesOf(records.tasks), effects, damaged };
+}
+
+/** What the journals hold about a run's tasks and effects. */
+function eventsOf({ pending }: EpicView, run: string): RecordEvent[] {
+  return pending.filter(isRecordEvent).filter(({ fact }) => fact.run === run);
+}
+
+/** Records may come from other clones. */
+function findWrong({ tasks, effects }: RunRecords): string | null {
+  for (const [key, { value }] of Object.entries(tasks))
+    if (findShapeProblem(taskRecord, value) !== null) return `the record of task ${key}`;
+  for (const [key, { value }] of Object.entries(effects))
+    if (findShapeProblem(effectRecord, value) !== null) return `the record of effect ${key}`;
+  return null;
+}
+
+function valuesOf<T>(list: List<T>): Keyed<T> {
+  return Object.fromEntries(Object.entries(list).map(([key, { value }]) => [key, value]));
+}
+
+/** By the effect's own id, which is unique in a plan. */
+function byEffect({ effects }: RunRecords): Keyed<EffectRecord> {
+  return Object.fromEntries(
+    Object.entries(effects).map(([key, { value }]) => [key.slice(value.task.length + 1), value]),
+  );
 }
 
 /** Whether a run was started and has not ended. A failed run has ended. */
@@ -65,7 +136,7 @@ export function listDoneEffects({ effects }: KnownRun): string[] {
 }
 
 /** Whether a process in this clone is working on a run, as far as that can be known. */
-export function isActive({ home }: { readonly home: string }, run: KnownRun | null): boolean {
+export function isActive({ home }: { readonly home: string }, run: Pick<KnownRun, 'head'> | null): boolean {
   const live = run && readLive(home, run.head.session);
   return live !== null && checkLive(live) !== 'dead';
 }
@@ -86,11 +157,11 @@ export async function listPlanRuns(
   epic: EpicId,
   plan: string | null = null,
 ): Promise<{ readonly run: RunSummary; readonly succeeded: number }[]> {
-  const { state } = await readView(orch, epic);
-  const newest = new Set(listNewestRuns(state).map(({ id }) => id));
-  return listRuns(state)
-    .filter(({ head }) => plan === null || head.plan === plan)
-    .map((run) => {
+  const view = await readView(orch, epic);
+  const newest = new Set(listNewestRuns(view.state).map(({ id }) => id));
+  const listed = listRuns(view.state).filter(({ head }) => plan === null || head.plan === plan);
+  return Promise.all(
+    listed.map(async (run) => {
       const { id, head } = run;
       const isStopped = isUnfinished(run) && !isActive(orch, run);
       // Only the newest run of a plan can be resumed; an older unfinished one was abandoned.
@@ -104,7 +175,18 @@ export async function listPlanRuns(
           from: head.from,
           startedAt: formatInstant(head.startedAt),
         },
-        succeeded: Object.values(run.tasks).filter(({ status }) => status === 'succeeded').length,
+        succeeded: await countSucceeded(orch.git, view, run),
       };
-    });
+    }),
+  );
+}
+
+/** Counts the tasks that succeeded, without reading them all. */
+async function countSucceeded(git: GitEngine, view: EpicView, run: ListedRun): Promise<number> {
+  if (run.head.shards === undefined)
+    return Object.values(run.inDocument.tasks).filter(({ status }) => status === 'succeeded').length;
+  const [tip] = view.tip.parents;
+  const folder = tip ? (await listRunFolders(git, tip.tree, view.epic)).get(run.id) : undefined;
+  const { tasks } = await countRecords(git, folder ?? null, run.id, eventsOf(view, run.id), view.state.clock);
+  return tasks.succeeded ?? 0;
 }

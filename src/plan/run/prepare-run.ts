@@ -1,6 +1,8 @@
 import { OrchError } from '../../errors.ts';
 import { lookUp } from '../../keyed.ts';
+import { canonicalJson } from '../../state/canonical.ts';
 import type { Fact } from '../../state/facts.ts';
+import { chooseShardDepth } from '../../state/run-records.ts';
 import type { RunHead, TaskRecord } from '../../state/runs.ts';
 import type { Clock, Random } from '../../system/clock.ts';
 import type { Environment } from '../../system/process/spawn.ts';
@@ -9,6 +11,7 @@ import type { Millis, SessionId, WriterId } from '../../types.ts';
 import { wasPlannedHere } from '../effects/payload.ts';
 import {
   type EarlierEffects,
+  type EffectFact,
   noEarlierEffects,
   type PlannedEffect,
   planRunEffects,
@@ -20,7 +23,6 @@ import { findBrokenArtifacts } from './artifacts.ts';
 import { type CarriedTasks, carryTasks } from './carry-tasks.ts';
 import type { RunChoice } from './choose-run.ts';
 import type { KnownRun } from './known-runs.ts';
-import { maxRunBytes, measureRun } from './run-size.ts';
 
 /** A run, with everything done before that counts for it. */
 export type ActiveRun = {
@@ -31,6 +33,8 @@ export type ActiveRun = {
   /** The plan's file, relative to the top of the working tree, so that others can resume the run. */
   readonly file: string | null;
   readonly startedAt: Millis;
+  /** How deep the tree of its shards is. */
+  readonly shards: number;
   /** Tasks whose command has succeeded before. */
   readonly done: ReadonlyMap<string, TaskRecord>;
   readonly effects: readonly PlannedEffect[];
@@ -81,6 +85,7 @@ export function prepareRun(
   const head = isResumed
     ? { id: choice.run.id, from: choice.run.head.from, file, startedAt: choice.run.head.startedAt }
     : { id: `run-${random.id(6)}`, from: choice.from?.id ?? null, file, startedAt };
+  const shards = (isResumed ? choice.run.head.shards : undefined) ?? chooseShardDepth(countRecords(plan));
   const carried = earlier && carryOver(plan, earlier, worktree, after);
   const done = carried?.done ?? new Map<string, TaskRecord>();
   const ahead = plan.tasks.filter((task) =>
@@ -92,10 +97,12 @@ export function prepareRun(
   const earlierEffects = earlier
     ? { ...carryEffects(plan, ahead, earlier, writer), choices, isOwn: wasPlannedHere(home, earlier.id) }
     : noEarlierEffects;
-  const room = Math.max(0, maxRunBytes - measureRun(plan));
-  const { planned, facts, changes } = planRunEffects([...kept, ...ahead], head.id, earlierEffects, env, room);
+  const { planned, facts, changes } = planRunEffects([...kept, ...ahead], head.id, earlierEffects, env);
+  const run = { ...head, plan, shards, done, effects: planned };
+  // A run that was recorded inside documents is restated as a whole, which moves it into shards.
+  const known = isResumed && choice.run.head.shards !== undefined ? choice.run : null;
   return {
-    run: { ...head, plan, done, effects: planned },
+    run,
     carried,
     changes: [
       ...(earlier === null ? warnRepeatedEffects(plan, last) : []),
@@ -103,21 +110,52 @@ export function prepareRun(
       ...skipped.flatMap((task) => (done.has(task.id) ? warnSkippedEffects(task, earlier) : [])),
     ],
     facts: [
-      makeHeadFact({ ...head, plan }, session, { status: 'running', endedAt: null }),
-      ...[...done].map(([id, { at: _, ...record }]): Fact => ({ kind: 'task', run: head.id, id, ...record })),
-      ...facts,
+      makeHeadFact(run, session, { status: 'running', endedAt: null }),
+      ...(known ? restartTasks(run, known, carried) : restateTasks(run)),
+      ...facts.filter((fact) => !isKnownEffect(fact, known)).map((fact) => ({ ...fact, shards })),
     ],
   };
 }
 
+/** How many records a run of the plan has of one kind, at most. */
+function countRecords({ tasks }: Plan): number {
+  const effects = tasks.reduce((sum, task) => sum + task.effects.length, 0);
+  return Math.max(tasks.length, effects);
+}
+
+/** The facts that tasks of an earlier run count as done in this one. */
+function restateTasks({ id: run, done, shards }: ActiveRun): Fact[] {
+  return [...done].map(([id, { at: _, ...record }]) => ({ kind: 'task', run, id, ...record, shards }));
+}
+
+/**
+ * The facts that tasks which had succeeded run again, or have left the plan. Without them, a task that needs one of these
+ * would count as done if the run stopped in between.
+ */
+function restartTasks({ id: run, shards }: ActiveRun, known: KnownRun, carried: CarriedTasks | null): Fact[] {
+  const restarted = [...(carried?.rerun ?? []).map(({ task }) => task.id), ...(carried?.removed ?? [])];
+  return restarted.flatMap((id): Fact[] => {
+    const record = lookUp(known.tasks, id);
+    if (record === undefined || record.status === 'pending') return [];
+    const { digest } = record;
+    return [{ kind: 'task', run, id, status: 'pending', attempts: 0, digest, artifacts: [], shards }];
+  });
+}
+
+/** Is the effect recorded exactly so already? */
+function isKnownEffect({ kind: _, run: __, id, ...fact }: EffectFact, known: KnownRun | null): boolean {
+  const { at: ___, ...record } = lookUp(known?.effects ?? {}, id) ?? { at: 0 };
+  return known !== null && canonicalJson(record) === canonicalJson(fact);
+}
+
 /** Makes the fact that describes the status of a run. */
 export function makeHeadFact(
-  { id, plan, from, file, startedAt }: Omit<ActiveRun, 'done' | 'effects'>,
+  { id, plan, from, file, startedAt, shards }: Omit<ActiveRun, 'done' | 'effects'>,
   session: SessionId,
   now: Pick<RunHead, 'status' | 'endedAt'>,
 ): Fact {
   const place = file === null ? {} : { file };
-  const head = { plan: plan.name, digest: plan.digest, session, from, ...place, startedAt };
+  const head = { plan: plan.name, digest: plan.digest, session, from, ...place, startedAt, shards };
   return { kind: 'run', run: id, ...head, ...now };
 }
 

@@ -13,7 +13,6 @@ import { mayOverlap } from '../schedule/claims.ts';
 import { listBatches, orderTasks } from '../schedule/graph.ts';
 import { choosePlanEpic, type EpicQuestion, type PlanEpic } from './choose-epic.ts';
 import { locatePlan } from './run-plan.ts';
-import { refuseTooLarge } from './run-size.ts';
 import { previewRun } from './start-run.ts';
 
 /** What a run would do: the tasks that are left, and the effects that are not acknowledged. */
@@ -50,7 +49,6 @@ export type RunPreview = {
 
 /** Previews what a new run of a plan would do. */
 export function previewNewRun(plan: Plan, jobs: number): RunPreview {
-  refuseTooLarge(plan);
   const { planned } = planRunEffects(plan.tasks, 'run-dry', noEarlierEffects, inheritedEnvironment());
   return describePreview(plan, jobs, { ...nothingLeft, tasks: plan.tasks, effects: planned });
 }

@@ -207,7 +207,7 @@ function withHint({ code, message, data, cause }: OrchError, hint: string): Orch
 }
 
 async function readLastRun(orch: Orch, plan: Plan, epic: EpicId) {
-  return findRun((await readView(orch, epic)).state, plan.name);
+  return findRun(orch.git, await readView(orch, epic), plan.name);
 }
 
 async function writeReport(orch: Orch, file: string, plan: Plan, epic: EpicId): Promise<void> {

@@ -1,5 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import { removeLive } from '../../journal/live.ts';
+import { groupBy } from '../../keyed.ts';
 import type { RunningSession, SessionPorts } from '../../record/ports.ts';
 import { record } from '../../record/record.ts';
 import { readView } from '../../record/view.ts';
@@ -94,6 +95,7 @@ function startProgress(run: ActiveRun, target: RunningSession): RunProgress {
     target,
     tasks: new Map(run.plan.tasks.map(progressOf)),
     effects: new Map(run.effects.map(({ record: fact }) => [fact.id, fact])),
+    effectsOf: groupBy(run.effects, ({ record: fact }) => fact.task),
     stored: { bytes: stored },
     artifacts: new Map(),
   };
@@ -156,8 +158,9 @@ async function runSchedule(
 async function recordSkipped(ports: TaskPorts, progress: RunProgress, tasks: readonly Task[]): Promise<void> {
   if (tasks.length === 0) return;
   const skipped = { status: 'skipped', attempts: 0 } as const;
+  const { id: run, shards } = progress.run;
   const facts = tasks.map(
-    ({ id, digest }): Fact => ({ kind: 'task', run: progress.run.id, id, ...skipped, digest, artifacts: [] }),
+    ({ id, digest }): Fact => ({ kind: 'task', run, id, ...skipped, digest, artifacts: [], shards }),
   );
   await record(ports, progress.target, facts);
   for (const task of tasks) {

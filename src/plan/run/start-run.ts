@@ -1,7 +1,7 @@
 import { makeSessionId } from '../../record/begin.ts';
 import type { SessionPorts } from '../../record/ports.ts';
 import { record } from '../../record/record.ts';
-import { type EpicView, readView } from '../../record/view.ts';
+import { readView } from '../../record/view.ts';
 import { type Started, type StartRequest, startSession } from '../../session/lifecycle.ts';
 import { listMarkedProcesses } from '../../session/session-processes.ts';
 import type { WriterId } from '../../types.ts';
@@ -10,7 +10,6 @@ import { listOpenEffects } from '../effects/plan-effects.ts';
 import { chooseRun, type RunChoice, type RunIntent } from './choose-run.ts';
 import { findNamesake, findRun, isActive, type KnownRun } from './known-runs.ts';
 import { type PlanToRun, type PreparedRun, prepareRun } from './prepare-run.ts';
-import { refuseTooLarge } from './run-size.ts';
 
 type PreviewRequest = PlanToRun & {
   readonly intent: RunIntent;
@@ -42,12 +41,11 @@ export async function startRun(
   request: RunRequest,
 ): Promise<StartedRun | { readonly kind: 'finished'; readonly run: KnownRun }> {
   const { plan } = request;
-  refuseTooLarge(plan);
   const writer = await ports.identifyWriter();
   const view = await readView(ports, request.session.epic);
-  const last = findRun(view.state, plan.name);
+  const last = await findRun(ports.git, view, plan.name);
   // Claiming the epic reports an active run, which matters more than any refusal of ours.
-  const early = isActive(ports, last) ? null : chooseFor(ports, request, writer, view);
+  const early = isActive(ports, last) ? null : chooseFor(ports, request, writer, last);
   if (early?.kind === 'finished') return early;
   const leftovers = early && last ? listLeftovers(last) : [];
   const session = makeSessionId(ports);
@@ -59,12 +57,9 @@ export async function startRun(
     command: ['orch', 'run', plan.name],
     resume: early?.kind === 'resume' ? { checkpoint: null } : null,
     findFacts: async (now) => {
-      const newest = findRun(now.state, plan.name);
-      prepared = prepareRun(ports, request, chooseFor(ports, request, writer, now), {
-        session,
-        writer,
-        last: newest,
-      });
+      const newest = await findRun(ports.git, now, plan.name);
+      const choice = chooseFor(ports, request, writer, newest);
+      prepared = prepareRun(ports, request, choice, { session, writer, last: newest });
       return prepared.facts;
     },
   });
@@ -82,9 +77,9 @@ export async function startRun(
 export async function previewRun(ports: SessionPorts, request: PreviewRequest): Promise<PreparedRun | null> {
   const view = await readView(ports, request.session.epic);
   const writer = await ports.identifyWriter();
-  const choice = chooseFor(ports, request, writer, view);
+  const last = await findRun(ports.git, view, request.plan.name);
+  const choice = chooseFor(ports, request, writer, last);
   if (choice.kind === 'finished') return null;
-  const last = findRun(view.state, request.plan.name);
   return prepareRun(ports, request, choice, { session: makeSessionId(ports), writer, last });
 }
 
@@ -92,10 +87,9 @@ function chooseFor(
   { clock }: SessionPorts,
   request: PreviewRequest,
   writer: WriterId,
-  { state }: EpicView,
+  last: KnownRun | null,
 ): RunChoice {
   const { plan, intent, session } = request;
-  const last = findRun(state, plan.name);
   const { epic, takeOver } = session;
   const namesake = findNamesake(request, last);
   return chooseRun(plan, last, intent, { epic, writer, takeOver, now: clock.now(), namesake });

@@ -1,11 +1,10 @@
-import { type Checkpoint, describeCommit, walkReadable } from '../../checkpoint/list.ts';
+import type { Checkpoint } from '../../checkpoint/list.ts';
 import { findRaisedBudget, type RaisedBudget } from '../../checkpoint/local-budget.ts';
 import { readCommitAndDocument } from '../../checkpoint/read-base.ts';
 import { type Budget, describeEstimate } from '../../cost/budget.ts';
 import { burnPerHour, lastsUntil } from '../../cost/forecast.ts';
 import { type Ledger, listReadings } from '../../cost/ledger.ts';
 import { estimateOf, guessOf, moneyOf, spentBy, spentIn, sumByModel } from '../../cost/money.ts';
-import { listUnpriced } from '../../cost/pricing.ts';
 import { makeReport, type Point, parseSince, type CostReport as Report } from '../../cost/report.ts';
 import { parseEpicId, parseOid } from '../../ids.ts';
 import { lookUp } from '../../keyed.ts';
@@ -22,25 +21,17 @@ import type { Micros, Millis } from '../../types.ts';
 import { toMicros, toUsd } from '../../units.ts';
 import { using, type Where } from '../../where.ts';
 import { recordTo } from '../calls.ts';
-import { describeMoney } from '../epic-status.ts';
+import { describeMoney, describeUnpriced, type Unpriced } from '../epic-status.ts';
 import { readExistingEpic } from '../find-session.ts';
 import { describeRecorded, type RecordedEntry } from '../recorded-entry.ts';
+import { walkCheckpoints } from './epic-log.ts';
 
 /** Reads an epic's cost at each checkpoint, newest first. */
 async function* walkPoints(ports: SessionPorts, view: EpicView, most?: number): AsyncGenerator<Point> {
-  if (view.tip.oid === null) return;
-  const onDamage = (error: Error) => ports.report(`some checkpoints could not be read: ${error.message}`);
-  for await (const commit of walkReadable(ports, view.epic, onDamage, most)) {
-    const said = describeCommit(commit);
-    if (said === null) continue;
-    yield {
-      commit: commit.oid,
-      parents: commit.parents,
-      at: commit.authoredAt,
-      sessionId: said.sessionId,
-      sessionNumber: said.sessionNumber,
-      micros: toMicros(said.costUsd),
-    };
+  for await (const { commit, checkpoint } of walkCheckpoints(ports, view, most)) {
+    const { oid, parents, authoredAt: at } = commit;
+    const { sessionId, sessionNumber, costUsd } = checkpoint;
+    yield { commit: oid, parents, at, sessionId, sessionNumber, micros: toMicros(costUsd) };
   }
 }
 
@@ -62,11 +53,7 @@ export type CostStatus = {
   /** ISO 8601, UTC; null if that cannot be estimated, or the budget is used up. */
   readonly lastsUntil: string | null;
   /** Models without a price, and what is counted for each. */
-  readonly unpriced: readonly {
-    readonly model: string;
-    readonly tokens: number;
-    readonly guessUsd: number;
-  }[];
+  readonly unpriced: readonly Unpriced[];
   /** A higher budget that another clone set and that was not accepted here yet. */
   readonly raised: RaisedBudget | null;
 };
@@ -98,9 +85,7 @@ export async function readCost(epicId: string, where: Where = {}): Promise<CostS
       bySession: bySession.sort((a, b) => (b.number ?? 0) - (a.number ?? 0)),
       byModel: byModel.sort((a, b) => b.costUsd - a.costUsd),
       ...(await forecast(orch, view)),
-      unpriced: listUnpriced(state.ledger, prices).map(({ model, tokens, guess }) => {
-        return { model, tokens, guessUsd: toUsd(guess) };
-      }),
+      unpriced: describeUnpriced(state, prices),
       raised: findRaisedBudget(orch.home, epic, foldAll(view.tip.state, view.pending)),
     };
   });

@@ -1,6 +1,7 @@
 import { type Checkpoint, describeCommit, walkReadable } from '../../checkpoint/list.ts';
 import { readLost } from '../../checkpoint/lost-objects.ts';
 import { parseSince } from '../../cost/report.ts';
+import type { Commit } from '../../git/engine.ts';
 import { parseEpicId } from '../../ids.ts';
 import type { SessionPorts } from '../../record/ports.ts';
 import {
@@ -90,12 +91,8 @@ export async function readLog(epicId: string, options: LogOptions = {}, where: W
 
 async function listLogged(ports: SessionPorts, view: EpicView, limit: number, since: Millis) {
   const logged: (Checkpoint & { figures: string; parents: readonly string[] })[] = [];
-  if (view.tip.oid === null) return [];
-  const onDamage = (error: Error) => ports.report(`some checkpoints could not be read: ${error.message}`);
   const most = limit === Number.POSITIVE_INFINITY ? undefined : limit + 10;
-  for await (const commit of walkReadable(ports, view.epic, onDamage, most)) {
-    const checkpoint = describeCommit(commit);
-    if (checkpoint === null) continue;
+  for await (const { commit, checkpoint } of walkCheckpoints(ports, view, most)) {
     // One more than is shown: the last one's costs count from there.
     const figures = commit.message.split('\n')[2] ?? '';
     logged.push({ ...checkpoint, figures, parents: commit.parents });
@@ -115,4 +112,18 @@ async function listLogged(ports: SessionPorts, view: EpicView, limit: number, si
         spentUsd: isMerge ? 0 : toUsd(Math.max(0, toMicros(checkpoint.costUsd) - toMicros(before))),
       };
     });
+}
+
+/** Walks an epic's checkpoints, newest first, as far back as they can be read; reports where that ends too early. */
+export async function* walkCheckpoints(
+  ports: SessionPorts,
+  { epic, tip }: EpicView,
+  most?: number,
+): AsyncGenerator<{ readonly commit: Commit; readonly checkpoint: Checkpoint }> {
+  if (tip.oid === null) return;
+  const onDamage = (error: Error) => ports.report(`some checkpoints could not be read: ${error.message}`);
+  for await (const commit of walkReadable(ports, epic, onDamage, most)) {
+    const checkpoint = describeCommit(commit);
+    if (checkpoint !== null) yield { commit, checkpoint };
+  }
 }

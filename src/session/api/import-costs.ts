@@ -7,7 +7,6 @@ import type { Budget } from '../../cost/budget.ts';
 import { asFields } from '../../cost/json-fields.ts';
 import { addUsage, noUsage, subtractUsage, type Usage } from '../../cost/ledger.ts';
 import { estimateOf, moneyOf } from '../../cost/money.ts';
-import { listUnpriced } from '../../cost/pricing.ts';
 import { hash } from '../../digest.ts';
 import { OrchError } from '../../errors.ts';
 import { type Keyed, lookUp, mergeKeyed } from '../../keyed.ts';
@@ -24,7 +23,7 @@ import { withLock } from '../../system/lock.ts';
 import type { EpicId } from '../../types.ts';
 import { toUsd } from '../../units.ts';
 import { recordTo } from '../calls.ts';
-import { describeMoney } from '../epic-status.ts';
+import { describeMoney, describeUnpriced, type Unpriced } from '../epic-status.ts';
 import { describeRecorded, type RecordedEntry } from '../recorded-entry.ts';
 
 type Imported = {
@@ -128,11 +127,7 @@ export type ImportedCosts = {
   readonly imported: readonly (Tokens & { readonly model: string; readonly costUsd: number })[];
   /** Files that their agents' hooks already count. */
   readonly skipped: readonly string[];
-  readonly unpriced: readonly {
-    readonly model: string;
-    readonly tokens: number;
-    readonly guessUsd: number;
-  }[];
+  readonly unpriced: readonly Unpriced[];
   readonly budget: Budget;
   readonly checkpoint: Checkpoint | null;
 };
@@ -154,7 +149,6 @@ export async function importCosts(
   const { added, skipped, isForgotten, outcome } = await importTranscripts(orch, place, files);
   const { prices } = await orch.readConfig();
   const state = outcome?.state ?? (await readView(orch, place.epic)).state;
-  const unpriced = outcome ? listUnpriced(outcome.state.ledger, prices) : [];
   return {
     costs: {
       epicId: place.epic,
@@ -163,7 +157,7 @@ export async function importCosts(
         return { model, costUsd: toUsd(moneyOf(model, usage)), ...tokens };
       }),
       skipped,
-      unpriced: unpriced.map(({ model, tokens, guess }) => ({ model, tokens, guessUsd: toUsd(guess) })),
+      unpriced: outcome ? describeUnpriced(state, prices) : [],
       budget: describeMoney(state),
       checkpoint: outcome?.stored?.checkpoint ?? null,
     },

@@ -103,7 +103,7 @@ export function createSessionContext(input: ContextInput = {}): OrchestrationCon
 /** A context with a cost added, and what that means for the budget. */
 export type CostUpdate = {
   readonly context: OrchestrationContext;
-  /** Set once, when 80 % of the budget is reached. */
+  /** Set once, when 80% of the budget is reached. */
   readonly warning: BudgetNotice | null;
   /** The budget is used up: stop working. */
   readonly stop: BudgetNotice | null;

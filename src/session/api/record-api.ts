@@ -1,5 +1,3 @@
-import type { Checkpoint } from '../../checkpoint/list.ts';
-import type { Budget } from '../../cost/budget.ts';
 import type { Orch } from '../../orch.ts';
 import { refuseCostElsewhere } from '../../record/charge-above.ts';
 import { checkFacts } from '../../record/clean-facts.ts';
@@ -12,18 +10,10 @@ import type { FileChange, IssueUpdate, State } from '../../state/lists.ts';
 import { using, type Where } from '../../where.ts';
 import { describeMoney } from '../epic-status.ts';
 import { loadNamedSession, type SessionName } from '../find-session.ts';
-import { type BudgetNotice, inDollars } from '../recorded-entry.ts';
+import { inDollars, type RecordedEntry } from '../recorded-entry.ts';
 
 /** The result of recording facts. */
-export type Recorded = {
-  readonly events: readonly Event[];
-  readonly budget: Budget;
-  /** Made because the policy called for it. */
-  readonly checkpoint: Checkpoint | null;
-  readonly warnings: readonly BudgetNotice[];
-  /** The budget is used up: stop working. */
-  readonly stop: BudgetNotice | null;
-};
+export type Recorded = Omit<RecordedEntry, 'epicId' | 'events'> & { readonly events: readonly Event[] };
 
 /** Records facts in a session; they are on disk when this returns. */
 export async function recordFacts(

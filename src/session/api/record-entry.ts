@@ -124,7 +124,11 @@ async function makeFacts(orch: Orch, entry: Entry, place: EntryPlace): Promise<r
     case 'test':
       return [makeTestFact(entry)];
     case 'cost':
-      return [entry.correct === undefined ? makeCostFact(entry) : await makeCorrection(orch, entry, place)];
+      return [
+        entry.correct === undefined
+          ? facts.costFact(entry.usd, entry.details)
+          : await makeCorrection(orch, entry, place),
+      ];
   }
 }
 
@@ -182,10 +186,6 @@ function makeTestFact({ passed, total, failing, ...entry }: EntryOf<'test'>): Fa
   const all = total ?? (passed === null || failed === null ? null : passed + failed);
   const status = (failed ?? 0) > 0 ? 'failed' : 'passed';
   return facts.testFact({ status, passed, failed, total: all, failing, text: null });
-}
-
-function makeCostFact({ usd, details }: EntryOf<'cost'>): Fact {
-  return facts.costFact(usd, details);
 }
 
 async function makeCorrection(

@@ -104,34 +104,24 @@ export async function resumeSession(
 /** A session after its end. */
 export type EndedSession = { readonly session: SessionInfo; readonly checkpoint: Checkpoint | null };
 
-/** Pauses a session, with a checkpoint that includes what the context adds. */
-export async function pauseSession(
+type EndSession = (
   session: SessionName,
-  context: OrchestrationContext | null = null,
-  reason: string | null = null,
-  where: Where = {},
-): Promise<EndedSession> {
-  return end(session, context, 'pause', reason, where);
-}
+  context?: OrchestrationContext | null,
+  reason?: string | null,
+  where?: Where,
+) => Promise<EndedSession>;
+
+/** Pauses a session, with a checkpoint that includes what the context adds. */
+export const pauseSession: EndSession = (...given) => end('pause', ...given);
 
 /** Completes a session: the work is done. Makes a final checkpoint that includes what the context adds. */
-export async function completeSession(
-  session: SessionName,
-  context: OrchestrationContext | null = null,
-  reason: string | null = null,
-  where: Where = {},
-): Promise<EndedSession> {
-  return end(session, context, 'complete', reason, where);
-}
+export const completeSession: EndSession = (...given) => end('complete', ...given);
 
 function end(
-  name: SessionName,
-  context: OrchestrationContext | null,
   how: 'pause' | 'complete',
-  reason: string | null,
-  where: Where,
-) {
-  return using(where, async (orch): Promise<EndedSession> => {
+  ...[name, context = null, reason = null, where = {}]: Parameters<EndSession>
+): Promise<EndedSession> {
+  return using(where, async (orch) => {
     const target = await loadNamedSession(orch, name);
     const { epic, session: id } = target;
     const live = readLive(orch.home, id);

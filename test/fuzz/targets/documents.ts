@@ -13,6 +13,7 @@ import { formatMessage, parseMessage } from '../../../src/checkpoint/document/me
 import { documentName, epicFolder, epicRef } from '../../../src/checkpoint/document/names-in-git.ts';
 import { mergeHistory } from '../../../src/checkpoint/merge.ts';
 import { readBase } from '../../../src/checkpoint/read-base.ts';
+import { noShardEdits } from '../../../src/checkpoint/shards/edit-shards.ts';
 import { totalUsage } from '../../../src/cost/ledger.ts';
 import { append } from '../../../src/git/objects/append-commits.ts';
 import { parseSessionId, parseWriterId } from '../../../src/ids.ts';
@@ -126,6 +127,7 @@ async function useDocument(document: CheckpointDocument, bytes: Buffer): Promise
       base,
       draftOf(events),
       [documentName(document.id)],
+      noShardEdits,
       () => 'abcdef',
     );
     for (const { document: made, commit } of next) await mustBeReadable(made, commit.message);
@@ -140,6 +142,7 @@ async function useDocument(document: CheckpointDocument, bytes: Buffer): Promise
       { parents: [], saved: null, state: good, seq: 7, damage: [] },
       draftOf(fresh),
       [],
+      noShardEdits,
       () => 'ghjkmn',
     ).map(({ commit }) => commit),
   );

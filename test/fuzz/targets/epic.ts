@@ -1,5 +1,6 @@
 import { type Composed, composeCheckpoints, type Draft } from '../../../src/checkpoint/compose.ts';
 import { nothing } from '../../../src/checkpoint/read-base.ts';
+import { noShardEdits } from '../../../src/checkpoint/shards/edit-shards.ts';
 import { noUsage } from '../../../src/cost/ledger.ts';
 import { parseCheckpointId, parseEpicId, parseOid, parseSessionId, parseWriterId } from '../../../src/ids.ts';
 import type { Event, Fact } from '../../../src/state/facts.ts';
@@ -163,9 +164,9 @@ const ours = eventsOf(parseWriterId('w-test'), parseSessionId('sess-efgh'), [...
 /** The stranger's checkpoint, and one of ours upon it. */
 export const composed: readonly Composed[] = (() => {
   const random = () => 'abcdef';
-  const first = composeCheckpoints(epic, nothing, draftOf(stranger), [], random);
+  const first = composeCheckpoints(epic, nothing, draftOf(stranger), [], noShardEdits, random);
   const below = first.at(-1)?.document;
   if (below === undefined) throw new Error('no checkpoint');
   const base = { ...nothing, state: below.state, seq: below.seq };
-  return [...first, ...composeCheckpoints(epic, base, draftOf(ours), [], random)];
+  return [...first, ...composeCheckpoints(epic, base, draftOf(ours), [], noShardEdits, random)];
 })();

@@ -1,5 +1,6 @@
 import { composeCheckpoints } from '../../../src/checkpoint/compose.ts';
 import { nothing } from '../../../src/checkpoint/read-base.ts';
+import { noShardEdits } from '../../../src/checkpoint/shards/edit-shards.ts';
 import { hash } from '../../../src/digest.ts';
 import { parseSessionId, parseWriterId } from '../../../src/ids.ts';
 import { formatGroup, formatRecord, parseEvents, parseHeader } from '../../../src/journal/journal-format.ts';
@@ -49,6 +50,7 @@ export const journalTarget: Target = {
       nothing,
       draftOf(events, { sessionId: found.session, writer: found.writer }),
       [],
+      noShardEdits,
       () => 'abcdef',
     );
     for (const { document, commit } of next) await mustBeReadable(document, commit.message);

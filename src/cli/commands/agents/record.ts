@@ -4,7 +4,7 @@ import { cleanLine, cutColumns, maxTextBytes } from '../../../text.ts';
 import { count, formatUsd } from '../../../units.ts';
 import { choosePlace, epicOption } from '../../choose.ts';
 import { type Context, defineCommand } from '../../run-command.ts';
-import { type Call, type Command, type CommandSpec, readText } from '../../spec.ts';
+import { type Call, type Command, type CommandSpec, type ExitStatus, readText } from '../../spec.ts';
 import { showRecorded } from '../../views/recorded-view.ts';
 
 /** A kind of entry, and its command. */
@@ -206,7 +206,7 @@ function makeCommand({ name, readEntry, options = [], ...kind }: Kind): Command 
 }
 
 /** Records an entry and prints the result. */
-export function runRecord(context: Context, epic: string | undefined, entry: Entry): Promise<number> {
+export function runRecord(context: Context, epic: string | undefined, entry: Entry): Promise<ExitStatus> {
   const { out, settings, cwd } = context;
   return context.withOrch(async (orch) => {
     const place = await choosePlace(context, orch, epic);

@@ -1,7 +1,7 @@
 import { OrchError } from '../../../errors.ts';
 import { readBrief } from '../../../index.ts';
 import { chooseEpic, epicOption } from '../../choose.ts';
-import { defineCommand } from '../../run-command.ts';
+import { answer, defineCommand, inRepository } from '../../run-command.ts';
 import { readText } from '../../spec.ts';
 
 export const command = defineCommand({
@@ -14,24 +14,21 @@ export const command = defineCommand({
     { flags: '--checkpoint <name>', description: 'as it was at this checkpoint', names: 'checkpoint' },
   ],
   examples: ['orch brief', 'orch brief -e feat-login --max-tokens 500', 'orch brief --format json'],
-  run: (context, call) =>
-    context.withOrch(async (orch) => {
-      const format = readText(call, 'format') ?? 'md';
-      if (format !== 'md' && format !== 'json')
-        throw new OrchError('USAGE', `--format can be md or json, not ${JSON.stringify(format)}`, {
-          hint: 'Try --format md',
-        });
-      const maxTokens = parseMaxTokens(readText(call, 'max-tokens'));
-      const checkpoint = readText(call, 'checkpoint');
-      const epic = await chooseEpic(context, orch, readText(call, 'epic'), false);
-      const options = { ...(maxTokens && { maxTokens }), ...(checkpoint && { checkpoint }) };
-      const { markdown, quoted: _, ...rest } = await readBrief(epic, options, orch);
-      const { out, json } = context;
-      const document = { brief: markdown, ...rest };
-      if (json) out.print(JSON.stringify(document));
-      else out.print(format === 'json' ? JSON.stringify(document, null, 2) : markdown.trimEnd());
-      return 0;
-    }),
+  run: inRepository(async (context, orch, call) => {
+    const format = readText(call, 'format') ?? 'md';
+    if (format !== 'md' && format !== 'json')
+      throw new OrchError('USAGE', `--format can be md or json, not ${JSON.stringify(format)}`, {
+        hint: 'Try --format md',
+      });
+    const maxTokens = parseMaxTokens(readText(call, 'max-tokens'));
+    const checkpoint = readText(call, 'checkpoint');
+    const epic = await chooseEpic(context, orch, readText(call, 'epic'), false);
+    const options = { ...(maxTokens && { maxTokens }), ...(checkpoint && { checkpoint }) };
+    const { markdown, quoted: _, ...rest } = await readBrief(epic, options, orch);
+    const document = { brief: markdown, ...rest };
+    const isJson = format === 'json';
+    answer(context, document, () => (isJson ? JSON.stringify(document, null, 2) : markdown.trimEnd()));
+  }),
 });
 
 function parseMaxTokens(text: string | undefined): number | undefined {

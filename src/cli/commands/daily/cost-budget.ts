@@ -1,7 +1,7 @@
 import { rememberEpic, setBudgetIn } from '../../../index.ts';
 import { choosePlace, epicOption } from '../../choose.ts';
 import { approveConfig } from '../../config-trust.ts';
-import { defineCommand } from '../../run-command.ts';
+import { defineCommand, inRepository } from '../../run-command.ts';
 import { readText } from '../../spec.ts';
 import { showMoney } from '../../views/money-view.ts';
 import { showRecorded } from '../../views/recorded-view.ts';
@@ -16,12 +16,11 @@ export const command = defineCommand({
   },
   options: [epicOption()],
   examples: ['orch cost budget 20', 'orch cost budget +10 -e feat-login', 'orch cost budget none'],
-  run: (context, call) =>
-    context.withOrch(async (orch) => {
-      await approveConfig(context, orch);
-      const place = await choosePlace(context, orch, readText(call, 'epic'));
-      const recorded = await setBudgetIn(orch, place, call.argument ?? '', context.settings.byAgent);
-      await rememberEpic(orch, place.epic);
-      return showRecorded(context, recorded, `budget of ${place.epic}: ${showMoney(recorded.budget)}`);
-    }),
+  run: inRepository(async (context, orch, call) => {
+    await approveConfig(context, orch);
+    const place = await choosePlace(context, orch, readText(call, 'epic'));
+    const recorded = await setBudgetIn(orch, place, call.argument ?? '', context.settings.byAgent);
+    await rememberEpic(orch, place.epic);
+    return showRecorded(context, recorded, `budget of ${place.epic}: ${showMoney(recorded.budget)}`);
+  }),
 });

@@ -4,9 +4,9 @@ import { type ImportedCosts, importCosts, type Orch, rememberEpic } from '../../
 import { count } from '../../../units.ts';
 import { choosePlace, epicOption } from '../../choose.ts';
 import { approveConfig } from '../../config-trust.ts';
-import { type Output, showTable } from '../../output.ts';
-import { type Context, defineCommand } from '../../run-command.ts';
-import { type Call, readText } from '../../spec.ts';
+import { type Output, printJson, right, showTable } from '../../output.ts';
+import { type Context, defineCommand, inRepository } from '../../run-command.ts';
+import { type Call, type ExitStatus, readText } from '../../spec.ts';
 import { formatDollars } from '../../views/money-view.ts';
 import { checkBudget, showRecorded } from '../../views/recorded-view.ts';
 
@@ -20,10 +20,10 @@ export const command = defineCommand({
     'orch cost import session.jsonl',
     'orch cost import ~/.claude/projects/-repo/*.jsonl -e feat-login',
   ],
-  run: (context, call) => context.withOrch((orch) => runImport(context, orch, call)),
+  run: inRepository(runImport),
 });
 
-async function runImport(context: Context, orch: Orch, call: Call): Promise<number> {
+async function runImport(context: Context, orch: Orch, call: Call): Promise<ExitStatus> {
   if (call.rest.length === 0)
     throw new OrchError('USAGE', 'no file named', { hint: 'Try: orch cost import session.jsonl' });
   const files = call.rest.map((file) => resolve(context.cwd, file));
@@ -36,12 +36,11 @@ async function runImport(context: Context, orch: Orch, call: Call): Promise<numb
   if (json) {
     const document = { ...costs, unpriced: costs.unpriced.map(({ model, tokens }) => ({ model, tokens })) };
     if (recorded) checkBudget(context, recorded, document);
-    out.print(JSON.stringify(document));
-    return 0;
+    return printJson(out, document);
   }
   if (recorded === null) {
     out.print('Nothing new: all of it was already counted.');
-    return 0;
+    return;
   }
   out.print(show(out, costs, estimated));
   const sum = costs.imported.reduce((total, { costUsd }) => total + costUsd, 0);
@@ -70,7 +69,6 @@ function show(out: Output, { imported }: ImportedCosts, estimated: readonly stri
     String(cacheRead),
     String(output),
   ]);
-  const right = { align: 'right' as const };
   const header = ['MODEL', 'USD', 'IN', 'CACHE WRITE', 'CACHE READ', 'OUT'];
   return showTable(out, header, rows, [{}, right, right, right, right, right]);
 }

@@ -1,8 +1,8 @@
 import { OrchError } from '../../../errors.ts';
 import { type CostReport, readCostReport } from '../../../index.ts';
 import { chooseEpic, epicOption } from '../../choose.ts';
-import { type Output, showTable } from '../../output.ts';
-import { defineCommand } from '../../run-command.ts';
+import { type Output, right, showTable } from '../../output.ts';
+import { answer, defineCommand, inRepository } from '../../run-command.ts';
 import { readText } from '../../spec.ts';
 import { formatDollars, formatModel } from '../../views/money-view.ts';
 
@@ -17,16 +17,13 @@ export const command = defineCommand({
     { flags: '--since <time>', description: 'fri, yesterday, 2h, 3d, 2026-11-16' },
   ],
   examples: ['orch cost report', 'orch cost report --by session --since fri'],
-  run: (context, call) =>
-    context.withOrch(async (orch) => {
-      const by = parseBy(readText(call, 'by') ?? 'day');
-      const since = readText(call, 'since');
-      const epic = await chooseEpic(context, orch, readText(call, 'epic'), false);
-      const report = await readCostReport(epic, since === undefined ? {} : { since }, orch);
-      const { out, json } = context;
-      out.print(json ? JSON.stringify(report) : show(out, report, by));
-      return 0;
-    }),
+  run: inRepository(async (context, orch, call) => {
+    const by = parseBy(readText(call, 'by') ?? 'day');
+    const since = readText(call, 'since');
+    const epic = await chooseEpic(context, orch, readText(call, 'epic'), false);
+    const report = await readCostReport(epic, since === undefined ? {} : { since }, orch);
+    answer(context, report, () => show(context.out, report, by));
+  }),
 });
 
 function parseBy(text: string): By {
@@ -55,7 +52,7 @@ function show(out: Output, report: CostReport, by: By): string {
     '█'.repeat(Math.round((costUsd / most) * barWidth)),
   ]);
   const sum = ['', `= ${report.totalUsd.toFixed(2)}`, describeRest(report)];
-  const columns = [{}, { align: 'right' as const }, {}];
+  const columns = [{}, right, {}];
   const table = showTable(out, [by.toUpperCase(), 'USD', ''], [...cells, sum], columns);
   const models = report.byModel
     .map(({ model, costUsd }) => `${formatModel(model)} ${costUsd.toFixed(2)}`)

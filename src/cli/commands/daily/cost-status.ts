@@ -3,7 +3,7 @@ import type { EpicId, Millis } from '../../../types.ts';
 import { count } from '../../../units.ts';
 import { chooseEpic, epicOption } from '../../choose.ts';
 import { flatten, type Output, showFacts } from '../../output.ts';
-import { defineCommand } from '../../run-command.ts';
+import { answer, defineCommand, inRepository } from '../../run-command.ts';
 import { readText } from '../../spec.ts';
 import { formatDollars, formatModel, paintMoney, showMoney } from '../../views/money-view.ts';
 import { formatAcceptCommand, showRaised } from '../../views/recorded-view.ts';
@@ -13,16 +13,14 @@ export const command = defineCommand({
   description: 'Show what an epic has cost, how fast it spends, and how long the budget will last.',
   options: [epicOption()],
   examples: ['orch cost', 'orch cost status -e feat-login --json'],
-  run: (context, call) =>
-    context.withOrch(async (orch) => {
-      const epic = await chooseEpic(context, orch, readText(call, 'epic'), false);
-      const found = await readCost(epic, orch);
-      const { out, json } = context;
-      out.print(json ? JSON.stringify(found) : show(out, epic, found, orch.clock.now()));
-      if (found.raised && !json)
-        out.inform(`${showRaised(found.raised)} To apply it: ${formatAcceptCommand(found.raised)}`);
-      return 0;
-    }),
+  run: inRepository(async (context, orch, call) => {
+    const epic = await chooseEpic(context, orch, readText(call, 'epic'), false);
+    const found = await readCost(epic, orch);
+    const { out, json } = context;
+    answer(context, found, () => show(out, epic, found, orch.clock.now()));
+    if (found.raised && !json)
+      out.inform(`${showRaised(found.raised)} To apply it: ${formatAcceptCommand(found.raised)}`);
+  }),
 });
 
 /** `11 h`, `3 days`: how long from now. */

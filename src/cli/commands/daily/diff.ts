@@ -5,8 +5,9 @@ import { onSignals, statusOfSignal } from '../../../system/process/signals.ts';
 import { inheritedEnvironment } from '../../../system/process/spawn.ts';
 import { count } from '../../../units.ts';
 import { chooseEpic, epicOption } from '../../choose.ts';
-import { type Context, defineCommand } from '../../run-command.ts';
-import { type Call, readText, takeOwnWords } from '../../spec.ts';
+import { printJson } from '../../output.ts';
+import { type Context, defineCommand, inRepository } from '../../run-command.ts';
+import { type Call, type ExitStatus, readText, takeOwnWords } from '../../spec.ts';
 
 export const command = defineCommand({
   summary: 'code between checkpoints, or one and now',
@@ -26,10 +27,10 @@ export const command = defineCommand({
     { flags: '--name-only', description: 'only the names of files' },
   ],
   examples: ['orch diff', 'orch diff green', 'orch diff 51 58 --stat', 'orch diff s7 -- src'],
-  run: (context, call) => context.withOrch((orch) => diffHere(context, orch, call)),
+  run: inRepository(diffHere),
 });
 
-async function diffHere(context: Context, orch: Orch, call: Call): Promise<number> {
+async function diffHere(context: Context, orch: Orch, call: Call): Promise<ExitStatus> {
   const [from = 'latest', to = null, ...others] = call.rest;
   if (others.length > 0)
     throw new OrchError('USAGE', `at most two checkpoints can be compared, not ${call.rest.length}`, {
@@ -38,10 +39,7 @@ async function diffHere(context: Context, orch: Orch, call: Call): Promise<numbe
   const { out, json } = context;
   const epicId = await chooseEpic(context, orch, readText(call, 'epic'), false);
   const input = { epicId, from, to, ...(call.paths.length > 0 && { paths: call.paths, cwd: context.cwd }) };
-  if (json) {
-    out.print(JSON.stringify(await diffCheckpoints(input, orch)));
-    return 0;
-  }
+  if (json) return printJson(out, await diffCheckpoints(input, orch));
   const show = (sides: DiffSides) => {
     const { notCompared } = sides;
     if (notCompared.length > 0) {

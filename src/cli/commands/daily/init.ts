@@ -3,8 +3,8 @@ import { statusOfSignal } from '../../../system/process/signals.ts';
 import { cleanLine, cleanText, columnsOf } from '../../../text.ts';
 import { showClaim } from '../../config-trust.ts';
 import { askOrSignal, canAsk, cannotAsk } from '../../confirm.ts';
-import type { Output } from '../../output.ts';
-import { type Context, defineCommand } from '../../run-command.ts';
+import { type Output, printJson } from '../../output.ts';
+import { type Context, defineCommand, inRepository } from '../../run-command.ts';
 import type { Call } from '../../spec.ts';
 
 export const command = defineCommand({
@@ -32,7 +32,7 @@ export const command = defineCommand({
     { flags: '--no-codex', description: 'without Codex' },
   ],
   examples: ['orch init', 'orch init -y', 'orch init --shared --config', 'orch init --undo'],
-  run: (context, call) => context.withOrch((orch) => init(context, orch, call)),
+  run: inRepository(init),
 });
 
 async function init(context: Context, orch: Orch, call: Call): Promise<number> {
@@ -62,7 +62,7 @@ async function init(context: Context, orch: Orch, call: Call): Promise<number> {
     isNeeded && (yes || (!json && canAsk() && (await askOrSignal('Apply?', { enterIs: 'yes' }))));
   const isWanted = answer === true;
   if (isWanted) await applyInit(preview, orch);
-  if (json) out.print(JSON.stringify(describe(preview, isWanted)));
+  if (json) printJson(out, describe(preview, isWanted));
   if (isNeeded && !yes && (json || !canAsk())) throw cannotAsk(`orch init ${undo ? '--undo ' : ''}-y`);
   if (!json) printEnd(out, preview, { isWanted, isUndo: undo, isShared: shared });
   if (typeof answer === 'string') return statusOfSignal(answer);

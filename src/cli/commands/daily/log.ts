@@ -4,10 +4,10 @@ import { columnsOf, cutColumns } from '../../../text.ts';
 import type { Millis } from '../../../types.ts';
 import { formatAge } from '../../../units.ts';
 import { chooseEpic, epicOption, readEpicName } from '../../choose.ts';
-import { flatten, formatTable, type Output } from '../../output.ts';
-import { defineCommand } from '../../run-command.ts';
+import { flatten, formatTable, type Output, right } from '../../output.ts';
+import { answer, defineCommand, inRepository } from '../../run-command.ts';
 import { readText } from '../../spec.ts';
-import { paintGates, parseLimit, showNotSaved } from '../../views/checkpoint-view.ts';
+import { limitOptions, paintGates, readLimit, showNotSaved } from '../../views/checkpoint-view.ts';
 import { formatDollars } from '../../views/money-view.ts';
 import { formatCondition, paintCondition } from '../../views/session-view.ts';
 import { timeOfDay } from '../../views/time-view.ts';
@@ -18,26 +18,23 @@ export const command = defineCommand({
   argument: { name: 'epic', description: 'the epic', names: 'epic' },
   options: [
     epicOption(),
-    { flags: '-n, --limit <n>', description: 'at most this many checkpoints', initial: '20' },
-    { flags: '-a, --all', description: 'all of them' },
+    ...limitOptions('at most this many checkpoints'),
     { flags: '--since <time>', description: 'fri, yesterday, 2h, 3d, 2026-11-16' },
   ],
   examples: ['orch log', 'orch log feat-login --since yesterday'],
-  run: (context, call) =>
-    context.withOrch(async (orch) => {
-      const limit = call.options.all ? Number.POSITIVE_INFINITY : parseLimit(readText(call, 'limit') ?? '');
-      const since = readText(call, 'since');
-      const epic = await chooseEpic(context, orch, readEpicName(call), false);
-      const log = await readLog(epic, { limit, ...(since !== undefined && { since }) }, orch);
-      const { out, json } = context;
-      out.print(json ? JSON.stringify(log) : show(out, log, orch.clock.now()));
-      const lost = log.checkpoints.filter(({ isCodeLost }) => isCodeLost).map(({ seq }) => seq);
-      if (lost.length > 0 && !json)
-        out.inform(
-          `The code of ${lost.map((seq) => `ckpt ${seq}`).join(', ')} is lost in this clone. See what is missing: orch checkpoint show ${lost[0]} --epic ${epic}`,
-        );
-      return 0;
-    }),
+  run: inRepository(async (context, orch, call) => {
+    const limit = readLimit(call);
+    const since = readText(call, 'since');
+    const epic = await chooseEpic(context, orch, readEpicName(call), false);
+    const log = await readLog(epic, { limit, ...(since !== undefined && { since }) }, orch);
+    const { out, json } = context;
+    answer(context, log, () => show(out, log, orch.clock.now()));
+    const lost = log.checkpoints.filter(({ isCodeLost }) => isCodeLost).map(({ seq }) => seq);
+    if (lost.length > 0 && !json)
+      out.inform(
+        `The code of ${lost.map((seq) => `ckpt ${seq}`).join(', ')} is lost in this clone. See what is missing: orch checkpoint show ${lost[0]} --epic ${epic}`,
+      );
+  }),
 });
 
 /** Shows each session with its requests, its result and its checkpoints. */
@@ -54,15 +51,7 @@ function show(out: Output, { epicId, sessions, checkpoints }: EpicLog, now: Mill
     if (known) lines.push(...showHighlights(out, known));
     const rows = own.map((checkpoint) => showRow(checkpoint, now));
     if (rows.length > 0) {
-      const columns = [
-        { align: 'right' as const },
-        {},
-        {},
-        { align: 'right' as const },
-        {},
-        { paint: (text: string) => paintGates(out, text) },
-        {},
-      ];
+      const columns = [right, {}, {}, right, {}, { paint: (text: string) => paintGates(out, text) }, {}];
       const table = formatTable(rows, columns, out.columns - 2);
       const shown = table.split('\n');
       for (const [index, { notSaved }] of own.entries()) {

@@ -14,9 +14,9 @@ import type { Millis } from '../../../types.ts';
 import { count } from '../../../units.ts';
 import { chooseEpicOf, epicOption } from '../../choose.ts';
 import { askOrSignal, canAsk, cannotAsk } from '../../confirm.ts';
-import type { Output } from '../../output.ts';
+import { type Output, printJson } from '../../output.ts';
 import { type Context, defineCommand } from '../../run-command.ts';
-import { type Call, readText } from '../../spec.ts';
+import { type Call, type ExitStatus, readText } from '../../spec.ts';
 import { mostNamed, quoteText, showDone, showHead } from '../../views/restore-view.ts';
 import { describeTime } from '../../views/time-view.ts';
 
@@ -63,7 +63,7 @@ function refuseMixed({ argument, options, paths }: Call): void {
     );
 }
 
-async function restoreHere(context: Context, orch: Orch, call: Call): Promise<number> {
+async function restoreHere(context: Context, orch: Orch, call: Call): Promise<ExitStatus> {
   const input = call.options.undo === true ? 'undo' : await readInput(context, orch, call);
   const folder = readText(call, 'to');
   if (folder !== undefined && input !== 'undo')
@@ -77,9 +77,9 @@ async function restoreHere(context: Context, orch: Orch, call: Call): Promise<nu
     for (const line of show(out, preview, options)) (isDryRun ? out.print : out.inform)(line);
   }
   if (isDryRun || (isNothing && interrupted === null)) {
-    if (json) out.print(JSON.stringify(result));
+    if (json) printJson(out, result);
     else if (!isDryRun) out.inform('Nothing to do.');
-    return 0;
+    return;
   }
   // An undo with nothing left to do only records that the previous one is complete.
   const changesNothing = isNothing && undoes !== null;
@@ -93,9 +93,8 @@ async function restoreHere(context: Context, orch: Orch, call: Call): Promise<nu
     undoes !== null || input === 'undo'
       ? await undoRestore(undoes === null ? {} : { commit: undoes }, orch)
       : await restoreCheckpoint({ ...input, name: result.restored?.id ?? input.name }, orch);
-  if (json) out.print(JSON.stringify(done));
+  if (json) printJson(out, done);
   else for (const line of showDone(done)) out.inform(line);
-  return 0;
 }
 
 async function readInput(context: Context, orch: Orch, call: Call) {
@@ -109,16 +108,15 @@ async function writeToFolder(
   orch: Orch,
   folder: string,
   input: Parameters<typeof writeCheckpointTo>[1],
-): Promise<number> {
+): Promise<undefined> {
   const written = await writeCheckpointTo(folder, input, orch);
   const { restored, changed, deleted, undo, label, notInSnapshot } = written;
-  if (json) out.print(JSON.stringify({ restored, changed, deleted, undo, folder }));
+  if (json) printJson(out, { restored, changed, deleted, undo, folder });
   else {
     out.inform(`Restored ${count(changed.length, 'file')} of ${label} into ${folder}`);
     for (const line of listFiles(notInSnapshotTitle(label), notInSnapshot, Number.POSITIVE_INFINITY))
       out.inform(line);
   }
-  return 0;
 }
 
 async function askToRestore({ json, argv }: Context, call: Call): Promise<boolean | NodeJS.Signals> {

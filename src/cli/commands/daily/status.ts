@@ -11,8 +11,8 @@ import { columnsOf, cutColumns } from '../../../text.ts';
 import type { Millis } from '../../../types.ts';
 import { count, formatAge } from '../../../units.ts';
 import { printUnreadable } from '../../choose.ts';
-import { type Column, flatten, type Output, showTable } from '../../output.ts';
-import { defineCommand } from '../../run-command.ts';
+import { type Column, flatten, type Output, printJson, showTable } from '../../output.ts';
+import { defineCommand, inRepository } from '../../run-command.ts';
 import { paintGates } from '../../views/checkpoint-view.ts';
 import { paintMoney, showAmounts, showMoney } from '../../views/money-view.ts';
 import { formatCondition, paintCondition } from '../../views/session-view.ts';
@@ -23,27 +23,24 @@ export const command = defineCommand({
   description: 'Show every epic: state, money, gates, last checkpoint.',
   options: [{ flags: '-a, --all', description: 'also archived epics' }],
   examples: ['orch status', 'orch status --all', 'orch status --json'],
-  run: (context, call) =>
-    context.withOrch(async (orch) => {
-      const { out, json, cwd } = context;
-      const overview = await readOverview({ all: call.options.all === true, cwd }, orch);
-      const { epics, unreadable, faults } = overview;
-      const now = orch.clock.now();
-      if (json) {
-        const statuses = epics.map(({ status }) => status);
-        out.print(JSON.stringify({ epics: statuses, faults, ...(unreadable.length > 0 && { unreadable }) }));
-        return 0;
-      }
-      if (epics.length + unreadable.length > 0) out.print(show(out, overview, now));
-      else if (overview.hidden > 0) out.inform(showHidden(out, overview.hidden));
-      else
-        out.inform(
-          'No epics yet. Start one: orch start --epic my-feature. Or connect your agent, which then starts them: orch init',
-        );
-      if (faults.length > 0) out.print(showFaults(out, faults, reportLogPath(orch.home), now));
-      printUnreadable(context, unreadable);
-      return 0;
-    }),
+  run: inRepository(async (context, orch, call) => {
+    const { out, json, cwd } = context;
+    const overview = await readOverview({ all: call.options.all === true, cwd }, orch);
+    const { epics, unreadable, faults } = overview;
+    const now = orch.clock.now();
+    if (json) {
+      const statuses = epics.map(({ status }) => status);
+      return printJson(out, { epics: statuses, faults, ...(unreadable.length > 0 && { unreadable }) });
+    }
+    if (epics.length + unreadable.length > 0) out.print(show(out, overview, now));
+    else if (overview.hidden > 0) out.inform(showHidden(out, overview.hidden));
+    else
+      out.inform(
+        'No epics yet. Start one: orch start --epic my-feature. Or connect your agent, which then starts them: orch init',
+      );
+    if (faults.length > 0) out.print(showFaults(out, faults, reportLogPath(orch.home), now));
+    printUnreadable(context, unreadable);
+  }),
 });
 
 function show(out: Output, overview: Overview, now: Millis): string {

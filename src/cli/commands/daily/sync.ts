@@ -20,8 +20,8 @@ import { epicOption } from '../../choose.ts';
 import { approveConfig } from '../../config-trust.ts';
 import { askYesNo, canAsk } from '../../confirm.ts';
 import { formatTable, makeShowable, type Output, writeTo } from '../../output.ts';
-import { type Context, defineCommand } from '../../run-command.ts';
-import { type Call, readText } from '../../spec.ts';
+import { answer, type Context, defineCommand } from '../../run-command.ts';
+import { type Call, type ExitStatus, readText } from '../../spec.ts';
 import { formatAcceptCommand, showRaised } from '../../views/recorded-view.ts';
 
 export const command = defineCommand({
@@ -55,15 +55,14 @@ export const command = defineCommand({
   },
 });
 
-async function runSync(context: Context, orch: Orch, call: Call, signals: SignalWatch): Promise<number> {
+async function runSync(context: Context, orch: Orch, call: Call, signals: SignalWatch): Promise<ExitStatus> {
   const { out, json } = context;
   const remote = readRemote(context, call);
   await approveConfig(context, orch);
   const options = { ...readOptions(context, call), signal: signals.aborted };
   if (call.options['dry-run']) {
     const preview = await previewSync(remote, orch, options).finally(clearProgress(context));
-    out.print(json ? JSON.stringify({ ...preview, dryRun: true }) : showPreview(out, preview));
-    return 0;
+    return answer(context, { ...preview, dryRun: true }, () => showPreview(out, preview));
   }
   let declined = false;
   const mayPublish = async (publication: Publication, name: string) => {

@@ -8,8 +8,8 @@ import {
 import { cleanLine, quoteForShell } from '../../../text.ts';
 import { count } from '../../../units.ts';
 import { choosePlace } from '../../choose.ts';
-import type { Output } from '../../output.ts';
-import { defineCommand } from '../../run-command.ts';
+import { type Output, printJson } from '../../output.ts';
+import { defineCommand, inRepository } from '../../run-command.ts';
 import { readText } from '../../spec.ts';
 import { showTitle } from '../../views/checkpoint-view.ts';
 import { checkBudget } from '../../views/recorded-view.ts';
@@ -46,31 +46,29 @@ export const command = defineCommand({
     'orch batch complete T003',
     'orch batch complete --tasks T001,T002 --deferred review.yaml --commit',
   ],
-  run: (context, call) =>
-    context.withOrch(async (orch) => {
-      const { out, json, cwd } = context;
-      const given = readText(call, 'spec');
-      const spec = findSpec(orch, given ?? null, cwd);
-      const tasks = readTasks(call);
-      const review = readText(call, 'deferred');
-      const deferred = review === undefined ? [] : readFoundIssues(review, cwd);
-      const place = await choosePlace(context, orch, readText(call, 'epic'), spec.name);
-      const { completed, recorded } = await completeBatchIn(orch, place, spec, {
-        ...(tasks && { tasks }),
-        deferred,
-        commit: call.options.commit === true,
-        anyway: call.options.anyway === true,
-      });
-      if (!json) {
-        out.print(showCompleted(out, completed));
-        if (completed.checkpoint) out.print(showTitle(out, completed.checkpoint, '◆ '));
-        printDifferences(context, completed.differs);
-        printCommit(out, completed, pathToTop(orch, cwd), given);
-      }
-      if (recorded) checkBudget(context, recorded, json ? { completed } : {});
-      if (json) out.print(JSON.stringify(completed));
-      return 0;
-    }),
+  run: inRepository(async (context, orch, call) => {
+    const { out, json, cwd } = context;
+    const given = readText(call, 'spec');
+    const spec = findSpec(orch, given ?? null, cwd);
+    const tasks = readTasks(call);
+    const review = readText(call, 'deferred');
+    const deferred = review === undefined ? [] : readFoundIssues(review, cwd);
+    const place = await choosePlace(context, orch, readText(call, 'epic'), spec.name);
+    const { completed, recorded } = await completeBatchIn(orch, place, spec, {
+      ...(tasks && { tasks }),
+      deferred,
+      commit: call.options.commit === true,
+      anyway: call.options.anyway === true,
+    });
+    if (!json) {
+      out.print(showCompleted(out, completed));
+      if (completed.checkpoint) out.print(showTitle(out, completed.checkpoint, '◆ '));
+      printDifferences(context, completed.differs);
+      printCommit(out, completed, pathToTop(orch, cwd), given);
+    }
+    if (recorded) checkBudget(context, recorded, json ? { completed } : {});
+    if (json) printJson(out, completed);
+  }),
 });
 
 function showCompleted(out: Output, completed: CompletedBatch): string {

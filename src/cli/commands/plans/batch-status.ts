@@ -1,7 +1,7 @@
 import { OrchError } from '../../../errors.ts';
 import { type BatchStatus, batchStatus, findSpec, recoverBatches, type TaskFromGit } from '../../../index.ts';
 import { cleanLine } from '../../../text.ts';
-import type { Output } from '../../output.ts';
+import { type Output, printJson } from '../../output.ts';
 import { defineCommand } from '../../run-command.ts';
 import { readText } from '../../spec.ts';
 import { printDifferences, showNext, specOption } from './batch.ts';
@@ -26,14 +26,10 @@ export const command = defineCommand({
       const spec = findSpec(orch, readText(call, 'spec') ?? null, cwd);
       const recovered = isFromGit ? await recoverBatches(orch, spec, { write }) : null;
       const status = recovered ?? (await batchStatus({ spec: spec.path }, orch));
-      if (json) {
-        out.print(JSON.stringify(status));
-        return 0;
-      }
+      if (json) return printJson(out, status);
       out.print(showStatus(out, status));
       printDifferences(context, status.differs);
       if (recovered) out.print(showFromGit(recovered.fromGit, write));
-      return 0;
     });
   },
 });

@@ -2,8 +2,8 @@ import { OrchError } from '../../../errors.ts';
 import { findSpec, type NextBatch, nextBatch, type StartedBatch, startBatchIn } from '../../../index.ts';
 import { cleanLine, quoteForShell } from '../../../text.ts';
 import { choosePlace, epicOption } from '../../choose.ts';
-import type { Output } from '../../output.ts';
-import { type Context, defineCommand } from '../../run-command.ts';
+import { type Output, printJson } from '../../output.ts';
+import { type Context, defineCommand, inRepository } from '../../run-command.ts';
 import { type Call, type Command, type OptionSpec, readText } from '../../spec.ts';
 import { checkBudget } from '../../views/recorded-view.ts';
 
@@ -90,44 +90,37 @@ export const commands: { readonly [name: string]: Command } = {
     argument: tasksArgument,
     options: [specOption, batchEpicOption, tasksOption],
     examples: ['orch batch start', 'orch batch start T003'],
-    run: (context, call) =>
-      context.withOrch(async (orch) => {
-        const { out, json, cwd } = context;
-        const given = readText(call, 'spec');
-        const spec = findSpec(orch, given ?? null, cwd);
-        const place = await choosePlace(context, orch, readText(call, 'epic'), spec.name);
-        const { started, recorded } = await startBatchIn(orch, place, spec, readTasks(call));
-        if (!json) {
-          out.print(showStarted(out, started));
-          printDifferences(context, started.differs);
-          const ids = [...started.started, ...started.alreadyStarted];
-          if (ids.length > 0) printHowToComplete(context, ids, given);
-        }
-        if (recorded) checkBudget(context, recorded, json ? { started } : {});
-        if (json) out.print(JSON.stringify(started));
-        return 0;
-      }),
+    run: inRepository(async (context, orch, call) => {
+      const { out, json, cwd } = context;
+      const given = readText(call, 'spec');
+      const spec = findSpec(orch, given ?? null, cwd);
+      const place = await choosePlace(context, orch, readText(call, 'epic'), spec.name);
+      const { started, recorded } = await startBatchIn(orch, place, spec, readTasks(call));
+      if (!json) {
+        out.print(showStarted(out, started));
+        printDifferences(context, started.differs);
+        const ids = [...started.started, ...started.alreadyStarted];
+        if (ids.length > 0) printHowToComplete(context, ids, given);
+      }
+      if (recorded) checkBudget(context, recorded, json ? { started } : {});
+      if (json) printJson(out, started);
+    }),
   }),
 
   next: defineCommand({
     description: 'Show the next batch of a spec. Changes nothing; orch batch start begins it.',
     options: [specOption],
     examples: ['orch batch next', 'orch batch next --spec specs/active/auth-system --json'],
-    run: (context, call) =>
-      context.withOrch(async (orch) => {
-        const { out, json, cwd } = context;
-        const given = readText(call, 'spec');
-        const next = await nextBatch({ spec: findSpec(orch, given ?? null, cwd).path }, orch);
-        if (json) {
-          out.print(JSON.stringify(next));
-          return 0;
-        }
-        out.print(showNext(out, next));
-        printDifferences(context, next.differs);
-        const ids = next.batch?.tasks.map(({ id }) => id);
-        if (ids) printHowToComplete(context, ids, given);
-        return 0;
-      }),
+    run: inRepository(async (context, orch, call) => {
+      const { out, json, cwd } = context;
+      const given = readText(call, 'spec');
+      const next = await nextBatch({ spec: findSpec(orch, given ?? null, cwd).path }, orch);
+      if (json) return printJson(out, next);
+      out.print(showNext(out, next));
+      printDifferences(context, next.differs);
+      const ids = next.batch?.tasks.map(({ id }) => id);
+      if (ids) printHowToComplete(context, ids, given);
+    }),
   }),
 };
 

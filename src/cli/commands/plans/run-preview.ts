@@ -1,12 +1,12 @@
 import type { Plan, RunPreview } from '../../../index.ts';
 import { count } from '../../../units.ts';
-import type { Output } from '../../output.ts';
+import { type Output, printJson } from '../../output.ts';
 import type { Context } from '../../run-command.ts';
 import { showPlace, showTitle } from './run-progress.ts';
 
 /** Shows what a run would do: the order of its tasks, which run in parallel, why others wait, and its effects. */
 export function showPreview({ out, json }: Context, plan: Plan, preview: RunPreview, jobs: number): number {
-  if (json) out.print(JSON.stringify({ plan: preview.plan }));
+  if (json) printJson(out, { plan: preview.plan });
   else for (const line of formatPreview(out, plan, preview, jobs > 1)) out.print(line);
   return 0;
 }

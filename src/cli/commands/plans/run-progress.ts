@@ -12,10 +12,37 @@ import { formatClock, timeOfDay } from '../../views/time-view.ts';
 type NamedTask = Pick<Task, 'id' | 'number' | 'name'>;
 
 /** `3/5 ✓ build`: a task's place in the plan, its result, and its id. */
-export function showPlace({ tasks }: Plan, { number, id }: NamedTask, mark: string): string {
-  const widest = Math.min(24, Math.max(...tasks.map((task) => columnsOf(task.id))));
-  const place = `${String(number).padStart(String(tasks.length).length)}/${tasks.length}`;
-  return `${place} ${mark} ${id.padEnd(widest)}`;
+export function showPlace(plan: Plan, { number, id }: NamedTask, mark: string): string {
+  const { length } = plan.tasks;
+  const place = `${String(number).padStart(String(length).length)}/${length}`;
+  return `${place} ${mark} ${id.padEnd(measureIds(plan))}`;
+}
+
+const widestIds = new WeakMap<Plan, number>();
+
+/** The width of the column of ids. Measured once: a plan may have thousands, and each task has a line. */
+function measureIds(plan: Plan): number {
+  const known = widestIds.get(plan);
+  if (known !== undefined) return known;
+  const widest = Math.min(
+    24,
+    plan.tasks.reduce((most, { id }) => Math.max(most, columnsOf(id)), 0),
+  );
+  widestIds.set(plan, widest);
+  return widest;
+}
+
+/** How many tasks or lines of one kind are shown at the start of a run. */
+const mostShown = 20;
+
+function showFew(lines: readonly string[]): string[] {
+  const more = lines.length - mostShown;
+  return more <= 0 ? [...lines] : [...lines.slice(0, mostShown), `… and ${more} more`];
+}
+
+function nameFew(names: readonly string[]): string {
+  const more = names.length - mostShown;
+  return `${names.slice(0, mostShown).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
 }
 
 /** `  Build the app`: a task's name, unless it is the same as its id. */
@@ -35,17 +62,21 @@ export function showStart(out: Output, { tasks }: Plan, start: RunStart): string
         ? `${task}'s old process (pid ${pids[0]}) was still running; orch stopped it.`
         : `${task}'s old processes (pids ${pids.join(', ')}) were still running; orch stopped them.`,
     ),
-    ...(places.length === 0 ? [] : [`${places.join(', ')}: already done`]),
-    ...start.openEffects.map(({ id, task }) => `effect ${id} of ${task} is not done yet`),
-    ...start.rerun.map(({ task, why }) => describeRerun(task, why)),
-    ...start.assumedDone.map(
-      ({ task, why }) => `${task} ${describeDoubt(why)}, but counts as done because you said so`,
+    ...(places.length === 0 ? [] : [`${nameFew(places)}: already done`]),
+    ...showFew(start.openEffects.map(({ id, task }) => `effect ${id} of ${task} is not done yet`)),
+    ...showFew(start.rerun.map(({ task, why }) => describeRerun(task, why))),
+    ...showFew(
+      start.assumedDone.map(
+        ({ task, why }) => `${task} ${describeDoubt(why)}, but counts as done because you said so`,
+      ),
     ),
-    ...(start.added.length === 0 ? [] : [`${start.added.join(', ')}: new in the plan, or not started yet`]),
-    ...start.removed.map((id) => `${id} is no longer in the plan`),
+    ...(start.added.length === 0 ? [] : [`${nameFew(start.added)}: new in the plan, or not started yet`]),
+    ...showFew(start.removed.map((id) => `${id} is no longer in the plan`)),
     ...start.changes,
-    ...start.keptEffects.map(
-      ({ id, task }) => `effect ${id} of ${task} is already done and will not be repeated`,
+    ...showFew(
+      start.keptEffects.map(
+        ({ id, task }) => `effect ${id} of ${task} is already done and will not be repeated`,
+      ),
     ),
   ];
 }

@@ -18,6 +18,7 @@ import { statusOfSignal } from '../../../system/process/signals.ts';
 import { count } from '../../../units.ts';
 import { budgetOption, epicOption, printChoice, printUnreadable } from '../../choose.ts';
 import { approveConfig } from '../../config-trust.ts';
+import { printJson } from '../../output.ts';
 import { refuseUnwritable } from '../../result-file.ts';
 import { type Context, defineCommand } from '../../run-command.ts';
 import { type Call, readText } from '../../spec.ts';
@@ -190,7 +191,7 @@ async function run(context: Context, orch: Orch, call: Call, request: Request): 
 /** Prints how the run ended, as text or as JSON, and returns the exit status. */
 function showEnd({ out, json }: Context, plan: Plan, outcome: RunFileOutcome, resumeCommand: string): number {
   const { run } = outcome;
-  if (json) out.print(JSON.stringify({ run }));
+  if (json) printJson(out, { run });
   if (outcome.kind === 'refused') throw outcome.error;
   const { result, took } = outcome;
   if (result === null) {

@@ -7,7 +7,7 @@ import type { Millis } from '../../../types.ts';
 import { formatInstant, formatSize } from '../../../units.ts';
 import { formatTable, type Output } from '../../output.ts';
 import { refuseUnwritable } from '../../result-file.ts';
-import { defineCommand } from '../../run-command.ts';
+import { answer, defineCommand } from '../../run-command.ts';
 import { readText } from '../../spec.ts';
 
 export const command = defineCommand({
@@ -27,7 +27,6 @@ export const command = defineCommand({
   ],
   examples: ['orch cleanup --dry-run', 'orch cleanup --max-age-days 14 --report cleanup.md'],
   run: async (context, call) => {
-    const { out, json } = context;
     const days = readText(call, 'max-age-days');
     const report = readText(call, 'report');
     if (report !== undefined) refuseUnwritable(context.cwd, report, '--report');
@@ -35,7 +34,7 @@ export const command = defineCommand({
     const options = { dryRun, ...(days !== undefined && { maxAgeDays: parseDays(days) }) };
     await context.withOrch(async (orch) => {
       const done = await cleanUp(options, orch);
-      out.print(json ? JSON.stringify(done) : show(out, done));
+      answer(context, done, () => show(context.out, done));
       if (report === undefined) return;
       const text = writeReport(done, orch.clock.now());
       try {
@@ -44,7 +43,6 @@ export const command = defineCommand({
         throw writeFailed(`the report ${report} could not be written`, error);
       }
     });
-    return 0;
   },
 });
 

@@ -1,4 +1,4 @@
-import { defineCommand } from '../../run-command.ts';
+import { answer, defineCommand } from '../../run-command.ts';
 import { globalOptions, isGroup, type Named, parseFlags, type Spec } from '../../spec.ts';
 
 const shells = ['bash', 'zsh', 'fish'] as const;
@@ -104,12 +104,11 @@ export const command = defineCommand({
   argument: { name: 'shell', required: true, description: 'your shell', choices: shells },
   options: [],
   examples: ['source <(orch completion bash)', 'orch completion fish | source'],
-  run: async ({ out, json }, { argument: shell }) => {
+  run: async (context, { argument: shell }) => {
     const specs = await (await import('../../all-commands.ts')).loadAll();
     const words = collectWords(specs);
     const before = shell === 'zsh' ? 'autoload -U +X bashcompinit && bashcompinit\n' : '';
     const script = shell === 'fish' ? formatFish(words) : `${before}${formatBash(words, specs)}`;
-    out.print(json ? JSON.stringify({ shell, script }) : script);
-    return 0;
+    answer(context, { shell, script }, () => script);
   },
 });

@@ -3,7 +3,7 @@ import { type Diagnosed, runDoctor } from '../../../index.ts';
 import { cleanLine, columnsOf } from '../../../text.ts';
 import { count } from '../../../units.ts';
 import type { Output } from '../../output.ts';
-import { defineCommand } from '../../run-command.ts';
+import { answer, defineCommand, inRepository } from '../../run-command.ts';
 
 export const command = defineCommand({
   summary: 'find problems; --fix repairs them',
@@ -11,20 +11,18 @@ export const command = defineCommand({
     'Check git, the repository, settings, hooks, sessions, locks, journals and checkpoints, and report problems. Changes nothing without --fix, and --fix never loses anything.',
   options: [{ flags: '--fix', description: 'repair what orch can repair, then check again' }],
   examples: ['orch doctor', 'orch doctor --fix', 'orch doctor --json'],
-  run: ({ out, json, settings, withOrch }, call) =>
-    withOrch(async (orch) => {
-      const fix = call.options.fix === true;
-      const found = await runDoctor({ fix, pinnedWriter: settings.writer }, orch);
-      const { ok, checks, fixed } = found;
-      out.print(json ? JSON.stringify({ ok, checks, ...(fix && { fixed }) }) : show(out, found));
-      if (ok) return 0;
-      const failing = checks.filter(({ status }) => status === 'fail').map(({ name }) => name);
-      throw new OrchError(
-        'DOCTOR_FAILED',
-        `${count(failing.length, 'check')} failed: ${failing.join(', ')}`,
-        { hint: 'The line below each failed check says what to do', data: { checks: failing } },
-      );
-    }),
+  run: inRepository(async (context, orch, call) => {
+    const fix = call.options.fix === true;
+    const found = await runDoctor({ fix, pinnedWriter: context.settings.writer }, orch);
+    const { ok, checks, fixed } = found;
+    answer(context, { ok, checks, ...(fix && { fixed }) }, () => show(context.out, found));
+    if (ok) return;
+    const failing = checks.filter(({ status }) => status === 'fail').map(({ name }) => name);
+    throw new OrchError('DOCTOR_FAILED', `${count(failing.length, 'check')} failed: ${failing.join(', ')}`, {
+      hint: 'The line below each failed check says what to do',
+      data: { checks: failing },
+    });
+  }),
 });
 
 const marks = { ok: ['✓', 'green'], warn: ['▲', 'yellow'], fail: ['✗', 'red'] } as const;

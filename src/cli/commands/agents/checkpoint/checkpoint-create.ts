@@ -1,5 +1,6 @@
 import { createCheckpoint, refuseWithoutCode } from '../../../../index.ts';
 import { choosePlace, epicOption } from '../../../choose.ts';
+import { printJson } from '../../../output.ts';
 import { defineCommand } from '../../../run-command.ts';
 import { readText } from '../../../spec.ts';
 import { showNotSaved, showTitle } from '../../../views/checkpoint-view.ts';
@@ -23,7 +24,6 @@ export const command = defineCommand({
       if (checkpoint.snapshot) for (const line of showNotSaved(out, checkpoint)) out.inform(`  ${line}`);
     }
     refuseWithoutCode(made);
-    if (json) out.print(JSON.stringify({ checkpoint, leftOut }));
-    return 0;
+    if (json) printJson(out, { checkpoint, leftOut });
   },
 });

@@ -2,17 +2,16 @@ import { OrchError } from '../../../../errors.ts';
 import { isRunId } from '../../../../ids.ts';
 import { listEpicOrBegun, listRunCheckpoints } from '../../../../index.ts';
 import { chooseEpicOf, epicOption, readEpicName } from '../../../choose.ts';
-import { defineCommand } from '../../../run-command.ts';
+import { answer, defineCommand } from '../../../run-command.ts';
 import { readText } from '../../../spec.ts';
-import { parseLimit, printDamaged, showList } from '../../../views/checkpoint-view.ts';
+import { limitOptions, printDamaged, readLimit, showList } from '../../../views/checkpoint-view.ts';
 
 export const command = defineCommand({
   description: "List an epic's checkpoints, newest first.",
   argument: { name: 'epic', description: 'the epic', names: 'epic' },
   options: [
     epicOption('the epic'),
-    { flags: '-n, --limit <n>', description: 'at most this many', initial: '20' },
-    { flags: '-a, --all', description: 'all of them' },
+    ...limitOptions(),
     { flags: '--run <id>', description: 'only those of this run of a plan' },
   ],
   examples: [
@@ -21,8 +20,8 @@ export const command = defineCommand({
     'orch checkpoint list --all --json',
   ],
   run: (context, call) => {
-    const { out, json } = context;
-    const limit = call.options.all ? Number.POSITIVE_INFINITY : parseLimit(readText(call, 'limit') ?? '');
+    const { out } = context;
+    const limit = readLimit(call);
     const run = readText(call, 'run');
     return context.withOrch(async (orch) => {
       if (run !== undefined && !isRunId(run))
@@ -35,8 +34,7 @@ export const command = defineCommand({
       printDamaged(out, damaged);
       const found = { epicId, checkpoints, total, ...(damaged && { damaged }) };
       const shown = { ...found, total: ofRun?.ofRun ?? total };
-      out.print(json ? JSON.stringify(found) : showList(out, shown, orch.clock.now()));
-      return 0;
+      return answer(context, found, () => showList(out, shown, orch.clock.now()));
     });
   },
 });

@@ -1,6 +1,6 @@
 import { findLostCode, readCheckpoint } from '../../../../index.ts';
 import { chooseEpicOf, epicOption } from '../../../choose.ts';
-import { defineCommand } from '../../../run-command.ts';
+import { answer, defineCommand, inRepository } from '../../../run-command.ts';
 import { readText } from '../../../spec.ts';
 import { showCheckpoint } from '../../../views/checkpoint-view.ts';
 
@@ -14,13 +14,10 @@ export const command = defineCommand({
   },
   options: [epicOption('the epic')],
   examples: ['orch checkpoint show', 'orch checkpoint show 58 --epic feat-login --json'],
-  run: (context, call) =>
-    context.withOrch(async (orch) => {
-      const { out, json } = context;
-      const epicId = await chooseEpicOf(context, orch, readText(call, 'epic'), call.argument);
-      const found = await readCheckpoint(orch, epicId, call.argument ?? 'latest');
-      if (json) out.print(JSON.stringify(found));
-      else out.print(showCheckpoint(out, found, await findLostCode(orch, found.checkpoint), found.leftOut));
-      return 0;
-    }),
+  run: inRepository(async (context, orch, call) => {
+    const epicId = await chooseEpicOf(context, orch, readText(call, 'epic'), call.argument);
+    const found = await readCheckpoint(orch, epicId, call.argument ?? 'latest');
+    const lost = context.json ? null : await findLostCode(orch, found.checkpoint);
+    answer(context, found, () => showCheckpoint(context.out, found, lost, found.leftOut));
+  }),
 });

@@ -1,7 +1,7 @@
 import { OrchError } from '../../../../errors.ts';
 import { verifyCheckpoints } from '../../../../index.ts';
 import { epicOption } from '../../../choose.ts';
-import { defineCommand } from '../../../run-command.ts';
+import { answer, defineCommand, inRepository } from '../../../run-command.ts';
 import { readText } from '../../../spec.ts';
 import { isNewer, showVerification } from '../../../views/checkpoint-view.ts';
 
@@ -9,13 +9,13 @@ export const command = defineCommand({
   description: 'Read every checkpoint, of one epic or of all, and report damaged ones.',
   options: [epicOption('this epic only')],
   examples: ['orch checkpoint verify', 'orch checkpoint verify --epic feat-login --json'],
-  run: async ({ out, json, withOrch }, call) => {
-    const found = await withOrch((orch) => verifyCheckpoints(readText(call, 'epic') ?? null, orch));
+  run: inRepository(async (context, orch, call) => {
+    const found = await verifyCheckpoints(readText(call, 'epic') ?? null, orch);
     const newer = found.damaged.filter(isNewer);
     const damaged = found.damaged.filter((each) => !isNewer(each));
     const shown = { ...found, damaged, ...(newer.length > 0 && { newer }) };
-    out.print(json ? JSON.stringify(shown) : showVerification(out, found));
-    if (found.damaged.length === 0) return 0;
+    answer(context, shown, () => showVerification(context.out, found));
+    if (found.damaged.length === 0) return;
     const data = { checked: found.checked, damaged: damaged.length };
     const of = `of ${found.checked} checkpoints`;
     if (damaged.length === 0)
@@ -35,5 +35,5 @@ export const command = defineCommand({
         data,
       },
     );
-  },
+  }),
 });

@@ -14,7 +14,8 @@ import {
 import type { EpicId } from '../../../../types.ts';
 import { count, formatAge } from '../../../../units.ts';
 import { confirmFirst, confirmOptions } from '../../../confirm.ts';
-import { defineCommand } from '../../../run-command.ts';
+import { printJson } from '../../../output.ts';
+import { answer, defineCommand, inRepository } from '../../../run-command.ts';
 import type { Command, CommandSpec } from '../../../spec.ts';
 import { showAmounts } from '../../../views/money-view.ts';
 import { formatAgo } from '../../../views/time-view.ts';
@@ -40,21 +41,19 @@ function defineChange(
     argument: { name: 'epic', required: true, description: 'its name' },
     ...spec,
     options: confirmOptions,
-    run: (context, call) =>
-      context.withOrch(async (orch) => {
-        const { out, json } = context;
-        const { lines, question, act, from, epicId, doneMessage } = await prepare(orch, call.rest);
-        const isDryRun = call.options['dry-run'] === true;
-        if (act) {
-          const status = await confirmFirst(context, call, lines, question);
-          if (json && isDryRun) out.print(JSON.stringify({ epicId, from, done: false, says: lines }));
-          if (status !== null) return status;
-          await act();
-        }
-        const document = { epicId, from, done: act !== null };
-        out.print(json ? JSON.stringify(document) : `${act ? '✓ ' : ''}${doneMessage}`);
-        return 0;
-      }),
+    run: inRepository(async (context, orch, call) => {
+      const { out, json } = context;
+      const { lines, question, act, from, epicId, doneMessage } = await prepare(orch, call.rest);
+      const isDryRun = call.options['dry-run'] === true;
+      if (act) {
+        const status = await confirmFirst(context, call, lines, question);
+        if (json && isDryRun) printJson(out, { epicId, from, done: false, says: lines });
+        if (status !== null) return status;
+        await act();
+      }
+      const document = { epicId, from, done: act !== null };
+      return answer(context, document, () => `${act ? '✓ ' : ''}${doneMessage}`);
+    }),
   });
 }
 

@@ -1,8 +1,8 @@
 import { type EpicInfo, listEpics } from '../../../../index.ts';
 import type { Millis } from '../../../../types.ts';
 import { printUnreadable } from '../../../choose.ts';
-import { type Output, showTable } from '../../../output.ts';
-import { defineCommand } from '../../../run-command.ts';
+import { type Output, printJson, right, showTable } from '../../../output.ts';
+import { defineCommand, inRepository } from '../../../run-command.ts';
 import { showAmounts } from '../../../views/money-view.ts';
 import { formatCondition } from '../../../views/session-view.ts';
 import { formatWhen } from '../../../views/time-view.ts';
@@ -11,17 +11,15 @@ export const command = defineCommand({
   description: 'List the epics, the last used first.',
   options: [{ flags: '-a, --all', description: 'also archived and deleted ones' }],
   examples: ['orch epic list', 'orch epic list --all --json'],
-  run: (context, call) =>
-    context.withOrch(async (orch) => {
-      const { out, json } = context;
-      const { epics, unreadable } = await listEpics({ all: call.options.all === true }, orch);
-      if (json) out.print(JSON.stringify({ epics, ...(unreadable.length > 0 && { unreadable }) }));
-      else if (epics.length === 0)
-        out.inform('No active epics. See archived and deleted ones: orch epic list --all');
-      else out.print(showEpics(out, epics, orch.clock.now()));
-      printUnreadable(context, unreadable);
-      return 0;
-    }),
+  run: inRepository(async (context, orch, call) => {
+    const { out, json } = context;
+    const { epics, unreadable } = await listEpics({ all: call.options.all === true }, orch);
+    if (json) printJson(out, { epics, ...(unreadable.length > 0 && { unreadable }) });
+    else if (epics.length === 0)
+      out.inform('No active epics. See archived and deleted ones: orch epic list --all');
+    else out.print(showEpics(out, epics, orch.clock.now()));
+    printUnreadable(context, unreadable);
+  }),
 });
 
 function showEpics(out: Output, epics: readonly EpicInfo[], now: Millis): string {
@@ -38,6 +36,5 @@ function showEpics(out: Output, epics: readonly EpicInfo[], now: Millis): string
     ];
   });
   const header = ['EPIC', 'STATE', 'SPENT', 'CKPTS', 'SNAPSHOTS', 'LAST'];
-  const right = { align: 'right' as const };
   return showTable(out, header, rows, [{}, {}, {}, right, right, {}]);
 }

@@ -1,8 +1,9 @@
 import { endRunning, suggestNext } from '../../../../index.ts';
 import { epicOption } from '../../../choose.ts';
+import { printJson } from '../../../output.ts';
 import { type Context, defineCommand } from '../../../run-command.ts';
 import { showLeft } from '../../../session/session-lines.ts';
-import { type Call, type Command, type OptionSpec, readText } from '../../../spec.ts';
+import { type Call, type Command, type ExitStatus, type OptionSpec, readText } from '../../../spec.ts';
 import { showNotSaved, showTitle } from '../../../views/checkpoint-view.ts';
 import { formatCondition, viewEpic } from '../../../views/session-view.ts';
 
@@ -29,7 +30,7 @@ export const commands: { readonly [name: string]: Command } = {
 };
 
 /** Ends the running session; one that has ended can still be completed. */
-function runEnd(context: Context, call: Call, want: 'pause' | 'complete'): Promise<number> {
+function runEnd(context: Context, call: Call, want: 'pause' | 'complete'): Promise<ExitStatus> {
   const { out, json, cwd, settings } = context;
   return context.withOrch(async (orch) => {
     const before = await viewEpic(context, orch, readText(call, 'epic'));
@@ -41,8 +42,7 @@ function runEnd(context: Context, call: Call, want: 'pause' | 'complete'): Promi
     if (ended.left.length > 0) out.inform(showLeft(out, ended.left));
     if (json) {
       if (failure) throw failure;
-      out.print(JSON.stringify({ session, checkpoint, budget, baseline: null, brief: null, leftOut }));
-      return 0;
+      return printJson(out, { session, checkpoint, budget, baseline: null, brief: null, leftOut });
     }
     if (session && condition)
       out.print(`${formatCondition(condition)}: session ${session.number} of ${epic}`);
@@ -53,6 +53,5 @@ function runEnd(context: Context, call: Call, want: 'pause' | 'complete'): Promi
     const next = suggestNext(ended.view, ended.status, { cwd, worktree: orch.repository.worktree });
     out.inform(`  Continue  ${next ?? `orch resume -e ${epic}`}`);
     if (failure) throw failure;
-    return 0;
   });
 }

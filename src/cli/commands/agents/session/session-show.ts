@@ -1,7 +1,7 @@
 import { describeStatus, type PlanStep, readSession, type ShownSession } from '../../../../index.ts';
 import { epicOption } from '../../../choose.ts';
 import type { Output } from '../../../output.ts';
-import { defineCommand } from '../../../run-command.ts';
+import { answer, defineCommand, inRepository } from '../../../run-command.ts';
 import { readText } from '../../../spec.ts';
 import { printDamaged, showList } from '../../../views/checkpoint-view.ts';
 import { viewEpic } from '../../../views/session-view.ts';
@@ -12,26 +12,24 @@ export const command = defineCommand({
   argument: { name: 'session', description: 's7, or its id; the running or newest one by default' },
   options: [epicOption()],
   examples: ['orch session show', 'orch session show s7 --epic feat-login'],
-  run: (context, call) =>
-    context.withOrch(async (orch) => {
-      const { out, json } = context;
-      const view = await viewEpic(context, orch, readText(call, 'epic'));
-      const shown = await readSession(orch, view, call.argument);
-      const { session, checkpoints, pendingEvents, plan } = shown;
-      printDamaged(out, shown.damaged);
-      if (json) {
-        out.print(JSON.stringify({ session, checkpoints, ...(plan && { plan }) }));
-        return 0;
-      }
+  run: inRepository(async (context, orch, call) => {
+    const { out } = context;
+    const view = await viewEpic(context, orch, readText(call, 'epic'));
+    const shown = await readSession(orch, view, call.argument);
+    const { session, checkpoints, pendingEvents, plan } = shown;
+    printDamaged(out, shown.damaged);
+    answer(context, { session, checkpoints, ...(plan && { plan }) }, () => {
       const now = orch.clock.now();
       const { status } = describeStatus(orch, view);
       const own = { ...status, checkpoint: checkpoints[0] ?? null, pendingEvents };
-      out.print(showSession(out, own, shown, now));
-      if (checkpoints.length > 0)
-        out.print(`\n${showList(out, { epicId: view.epic, checkpoints, total: checkpoints.length }, now)}`);
-      if (plan) out.print(showPlan(out, plan));
-      return 0;
-    }),
+      const list = { epicId: view.epic, checkpoints, total: checkpoints.length };
+      return [
+        showSession(out, own, shown, now),
+        ...(checkpoints.length > 0 ? ['', showList(out, list, now)] : []),
+        ...(plan ? [showPlan(out, plan)] : []),
+      ].join('\n');
+    });
+  }),
 });
 
 type UserPlan = NonNullable<ShownSession['plan']>;

@@ -3,7 +3,7 @@ import type { Millis } from '../../../../types.ts';
 import { count, formatAge } from '../../../../units.ts';
 import { epicOption } from '../../../choose.ts';
 import { flatten, type Output, showFacts } from '../../../output.ts';
-import { defineCommand } from '../../../run-command.ts';
+import { answer, defineCommand, inRepository } from '../../../run-command.ts';
 import { readText } from '../../../spec.ts';
 import { formatDollars, showMoney } from '../../../views/money-view.ts';
 import { formatCondition, paintCondition, showContext, viewEpic } from '../../../views/session-view.ts';
@@ -13,13 +13,10 @@ export const command = defineCommand({
   description: 'Show the state of an epic: its session, last checkpoint, budget, and what is pending.',
   options: [epicOption()],
   examples: ['orch session status', 'orch session status --epic feat-login --json'],
-  run: (context, call) =>
-    context.withOrch(async (orch) => {
-      const { out, json } = context;
-      const { status, main } = describeStatus(orch, await viewEpic(context, orch, readText(call, 'epic')));
-      out.print(json ? JSON.stringify(status) : showSession(out, status, main, orch.clock.now()));
-      return 0;
-    }),
+  run: inRepository(async (context, orch, call) => {
+    const { status, main } = describeStatus(orch, await viewEpic(context, orch, readText(call, 'epic')));
+    answer(context, status, () => showSession(context.out, status, main, orch.clock.now()));
+  }),
 });
 
 /** Shows a session, one fact per line, below the name of its epic. */
