@@ -1,7 +1,7 @@
 import { lookUp, mergeKeyed } from '../keyed.ts';
 import type { Event, Fact } from './facts.ts';
 import { stampOf } from './facts.ts';
-import { newest } from './join.ts';
+import { compareStamps, newest } from './join.ts';
 import type { Entry, List } from './lists.ts';
 import type { EffectRecord, TaskRecord } from './runs.ts';
 
@@ -48,6 +48,13 @@ export function taskOf({ fact }: RecordEvent): string {
 
 export function effectKey(task: string, effect: string): string {
   return `${task}/${effect}`;
+}
+
+/** The effects by their own ids, which are unique in a plan, in the order they were planned or done. */
+export function listEffects({ effects }: RunRecords): [id: string, record: EffectRecord][] {
+  return Object.entries(effects)
+    .sort(([a, x], [b, y]) => compareStamps(x.stamp, y.stamp) || (a < b ? -1 : 1))
+    .map(([key, { value }]) => [key.slice(value.task.length + 1), value]);
 }
 
 /** Folds an event of a run into its records. */

@@ -5,9 +5,12 @@ import { describe, expect, it } from 'vitest';
 import { runPlan, saveCheckpoint } from '../../src/index.ts';
 import { parsePlan } from '../../src/plan/parse-plan.ts';
 import { loseObject } from '../support/damage.ts';
+import { useOwnProcesses } from '../support/hosted.ts';
 import { errorOf, orchJson, runOrch } from '../support/orch.ts';
 import { makePlanned, type RunDocument, ranIn, readRan, statusesOf } from '../support/plans.ts';
 import { cleanEnvironment, makeRepositoryWithCommit, type TestRepository } from '../support/repository.ts';
+
+useOwnProcesses(); // a task kills the process it runs under
 
 const ref = 'refs/orchestration/epics/e';
 

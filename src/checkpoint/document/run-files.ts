@@ -5,8 +5,8 @@ import { folderMode, type TreeEntry } from '../../git/objects/tree-object.ts';
 import { isRunId } from '../../ids.ts';
 import { lookUp } from '../../keyed.ts';
 import { readCurrent } from '../../state/current.ts';
-import type { List, State } from '../../state/lists.ts';
-import { noRecords, type RunRecords } from '../../state/run-records.ts';
+import type { State } from '../../state/lists.ts';
+import { listEffects, noRecords, type RunRecords } from '../../state/run-records.ts';
 import {
   type EffectRecord,
   isWholePayload,
@@ -63,9 +63,8 @@ export function editRunFiles(
 
 /** A run with its records, if they have changed in a way that shows in its files. */
 function withRecords(run: Run, records: RunRecords = noRecords): Run {
-  const values = <T>(list: List<T>) => Object.entries(list).map(([key, { value }]) => [key, value] as const);
-  const effects = values(records.effects).map(([key, value]) => [key.slice(value.task.length + 1), value]);
-  return { ...run, tasks: Object.fromEntries(values(records.tasks)), effects: Object.fromEntries(effects) };
+  const tasks = Object.entries(records.tasks).map(([id, { value }]) => [id, value]);
+  return { ...run, tasks: Object.fromEntries(tasks), effects: Object.fromEntries(listEffects(records)) };
 }
 
 /** The runs that have files in the tree: the newest of each plan, unless it was cleaned up since. */

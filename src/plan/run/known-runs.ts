@@ -13,6 +13,7 @@ import {
   foldRecord,
   isRecordEvent,
   joinRecords,
+  listEffects,
   noRecords,
   type RecordEvent,
   type RunRecords,
@@ -96,7 +97,7 @@ async function readRun(git: GitEngine, view: EpicView, { inDocument, ...run }: L
   records = eventsOf(view, run.id).reduce(foldRecord, records);
   const wrong = findWrong(records);
   if (wrong !== null) damaged.push(wrong);
-  const effects = Object.values(records.effects).length === 0 ? {} : byEffect(records);
+  const effects = Object.fromEntries(listEffects(records));
   return { ...run, tasks: valuesOf(records.tasks), effects, damaged };
 }
 
@@ -116,13 +117,6 @@ function findWrong({ tasks, effects }: RunRecords): string | null {
 
 function valuesOf<T>(list: List<T>): Keyed<T> {
   return Object.fromEntries(Object.entries(list).map(([key, { value }]) => [key, value]));
-}
-
-/** By the effect's own id, which is unique in a plan. */
-function byEffect({ effects }: RunRecords): Keyed<EffectRecord> {
-  return Object.fromEntries(
-    Object.entries(effects).map(([key, { value }]) => [key.slice(value.task.length + 1), value]),
-  );
 }
 
 /** Whether a run was started and has not ended. A failed run has ended. */
