@@ -23,6 +23,9 @@ async function takeOver() {
   const work = ['sh', '-c', 'echo second > second.txt'];
   expect(runOrch(second, ['resume', '-e', 'm', '--take-over', '--', ...work]).status).toBe(0);
   await syncIn(second);
+  // Git keeps times in whole seconds: what the first clone saves from now on is the newest.
+  const savedIn = Math.floor(Date.now() / 1_000);
+  await waitUntil(() => Math.floor(Date.now() / 1_000) > savedIn);
   return { first, second, third, running };
 }
 
