@@ -137,7 +137,7 @@ async function verifyShards(git: GitEngine, { commit, document }: Saved, isNewes
   for (const [run, folder] of isNewest ? found : []) {
     const { damaged } = await readRunRecords(git, folder, run, state.clock);
     if (damaged.length > 0)
-      throw new OrchError('INTEGRITY', `some tasks of ${run} are unknown: ${damaged.join('; ')}`);
+      throw new OrchError('INTEGRITY', `some records of ${run} cannot be read: ${damaged.join('; ')}`);
   }
 }
 

@@ -58,8 +58,8 @@ function findDuplicates(all: readonly Named[], what: 'task' | 'effect'): Finding
     const known = seen.get(id.toLowerCase());
     seen.set(id.toLowerCase(), known ?? id);
     if (known === undefined) return [];
-    const same = known === id ? 'a second time' : `, which differs from ${known} only in case`;
-    return [{ path, message: `found ${describeValue(id)} ${same}; allowed: an id no other ${what} has` }];
+    const same = known === id ? ' a second time' : `, which differs from ${known} only in case`;
+    return [{ path, message: `found ${describeValue(id)}${same}; allowed: an id no other ${what} has` }];
   });
 }
 

@@ -92,6 +92,18 @@ describe('a run of many tasks', () => {
     expect(fresh.status).toBe(3);
   });
 
+  it('whose head is lost is resumed all the same: it only repeats what the records say', () => {
+    const { repository, run } = stopAtLast(3);
+    const head = listShards(repository, run).find((name) => name.endsWith('head.json')) ?? '';
+    loseObject(repository, repository.git('rev-parse', `${ref}:${head}`));
+    expect(runOrch(repository, ['run', '--list', '-e', 'e']).stdout).toMatch(/wide +failed +3 done/);
+    rmSync(join(repository.folder, 'stop'));
+    const resumed = runOrch(repository, ['run', 'plan.yaml', '--resume'], ranIn(repository));
+    expect(resumed.status).toBe(0);
+    expect(readRan(repository).toSorted()).toEqual(['last', 't0', 't1', 't2']);
+    expect(runOrch(repository, ['run', '--list', '-e', 'e']).stdout).toMatch(/wide +succeeded +4 done/);
+  });
+
   it('whose records come from a newer orch is refused, never half-read', () => {
     const { repository, run } = stopAtLast(3);
     const head = listShards(repository, run).find((name) => name.endsWith('head.json')) ?? '';

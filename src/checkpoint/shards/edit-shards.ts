@@ -1,3 +1,4 @@
+import { nullFor } from '../../errors.ts';
 import type { GitEngine, GitObject } from '../../git/engine.ts';
 import { hashObject } from '../../git/objects/loose-objects.ts';
 import { editTree, fileMode, type TreeEdit } from '../../git/objects/tree-object.ts';
@@ -73,7 +74,7 @@ async function foldRun(
   events: readonly [RecordEvent, ...RecordEvent[]],
   clock: Millis,
 ) {
-  const { depth, ...head } = await readHeadOrNew(git, folder, run, events[0]);
+  const { depth, ...head } = await readHeadOrNew(git, folder, run, events[0].fact.shards, clock);
   const edits = new Map<string, Buffer>();
   const damaged: string[] = [];
   let [counts, hasNewEffects] = [head.counts, false];
@@ -102,7 +103,7 @@ export async function countRecords(
 ): Promise<RecordCounts> {
   const [first, ...more] = events;
   if (first !== undefined) return (await foldRun(git, folder, run, [first, ...more], clock)).counts;
-  return (folder && (await readShardHead(git, folder, run)))?.counts ?? noCounts;
+  return (await readHeadOrNew(git, folder, run, 0, clock)).counts;
 }
 
 function latest(clock: Millis, events: readonly Event[]): Millis {
@@ -113,10 +114,15 @@ async function readHeadOrNew(
   git: GitEngine,
   folder: Oid | null,
   run: string,
-  { fact }: RecordEvent,
+  depth: number,
+  clock: Millis,
 ): Promise<ShardHead> {
-  const head = folder === null ? null : await readShardHead(git, folder, run);
-  return head ?? { depth: fact.shards, counts: noCounts };
+  if (folder === null) return { depth, counts: noCounts };
+  const head = await readShardHead(git, folder, run).catch(nullFor('INTEGRITY'));
+  if (head !== null) return head;
+  // It only repeats what the records and every fact say.
+  const { records } = await readRunRecords(git, folder, run, clock);
+  return { depth, counts: countAgain(noCounts, noRecords, records) };
 }
 
 /** Reads a task's shards. What is damaged is begun anew: what was recorded now must not be lost with it. */

@@ -58,7 +58,8 @@ export async function readRunRecords(
   run: string,
   clock: Millis,
 ): Promise<ReadRecords> {
-  await readShardHead(git, folder, run); // a newer format is refused here
+  // A newer format is refused here. A head that is lost or damaged hides no record.
+  await readShardHead(git, folder, run).catch(nullFor('INTEGRITY'));
   const damaged: string[] = [];
   const records = { tasks: new Map<string, unknown>(), effects: new Map<string, unknown>() };
   const noteDamage = (path: string) => (error: unknown) => {

@@ -104,10 +104,14 @@ export async function explainNoRun(
   epic: EpicId,
   error: OrchError,
 ): Promise<OrchError> {
-  const [other] = await findRunsElsewhere(orch, file, epic, isResumable);
+  const found = await findRunsElsewhere(orch, file, epic, () => true);
+  const other = found.find(({ run }) => isResumable(run)) ?? found[0];
   if (other === undefined) return error;
+  const { name } = file.plan;
   return new OrchError(error.code, error.message, {
-    hint: `${file.plan.name} has an unfinished run on epic ${other.epic}: add -e ${other.epic}`,
+    hint: isResumable(other.run)
+      ? `${name} has an unfinished run on epic ${other.epic}: add -e ${other.epic}`
+      : `The newest run of ${name} is on epic ${other.epic}, and has succeeded: nothing is left to do`,
     data: error.data,
     cause: error.cause,
   });

@@ -47,10 +47,11 @@ export function chooseRun(
     return { kind: 'new', from: null, after: 0 };
   }
   if (last === null) throw noRunError(plan, context);
+  if (intent.kind === 'resume' && last.head.status === 'succeeded') return { kind: 'finished', run: last };
   if (last.damaged.length > 0) throw damagedError(plan, last);
   if (last.writer !== context.writer && !context.takeOver) throw otherCloneError(plan, last, context);
   if (intent.kind === 'step') return { kind: 'new', from: last, after: findStep(plan, intent.step).number };
-  return { kind: last.head.status === 'succeeded' ? 'finished' : 'resume', run: last };
+  return { kind: 'resume', run: last };
 }
 
 function findStep(plan: Plan, step: string): Task {
@@ -116,8 +117,8 @@ function refuseRepeat({ name }: Plan, run: KnownRun): void {
 /** What is unknown may have been done: running it again could repeat an effect. */
 function damagedError({ name }: Plan, { id, damaged }: KnownRun): OrchError {
   const more = damaged.length > 1 ? `, and ${damaged.length - 1} more` : '';
-  return new OrchError('INTEGRITY', `some tasks of ${id} are unknown: ${damaged[0]}${more}`, {
-    hint: 'Another clone may have it: orch sync. Start over, and repeat everything: --fresh.',
+  return new OrchError('INTEGRITY', `some records of ${id} cannot be read: ${damaged[0]}${more}`, {
+    hint: 'Get them back from a remote: orch doctor --fix. Start over, and repeat everything: --fresh.',
     data: { plan: name, run: id, damaged },
   });
 }

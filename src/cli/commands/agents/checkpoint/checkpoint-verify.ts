@@ -31,7 +31,7 @@ export const command = defineCommand({
       'INTEGRITY',
       `${damaged.length} ${of} ${damaged.length === 1 ? 'is' : 'are'} damaged`,
       {
-        hint: 'The others still work, and new checkpoints do not depend on the damaged ones.',
+        hint: 'The others still work. Get back what a remote has: orch doctor --fix',
         data,
       },
     );
