@@ -259,6 +259,7 @@ export {
   runPlan,
   runPlanFile,
 } from './plan/run/run-plan.ts';
+export { setValues } from './plan/run/task-values.ts';
 export type { BatchStatus, NextBatch, TaskFromGit } from './spec/describe-batch.ts';
 export {
   batchStatus,

@@ -15,13 +15,15 @@ export type Settings = Pick<OrchOptions, 'engine' | 'writer' | 'host' | 'clock'>
   readonly byAgent: boolean;
   /** May the repository's own commands run without approval? */
   readonly trusted: boolean;
+  /** The file for the values of the task this command was started in. */
+  readonly valuesFile: string | undefined;
   /** The session this background process supervises for the call that started it. */
   readonly background: SessionId | undefined;
 };
 
 export function readSettings(env: Variables): Settings {
   const { ORCH_ENGINE, ORCH_WRITER, ORCH_HOST, ORCH_EPIC, ORCH_NOW } = env;
-  const { ORCH_SESSION, ORCH_TRUST, ORCH_BACKGROUND } = env;
+  const { ORCH_SESSION, ORCH_TRUST, ORCH_BACKGROUND, ORCH_VALUES } = env;
   return {
     engine: parseEngine(ORCH_ENGINE || 'auto'),
     ...(ORCH_WRITER && { writer: parseWriter(ORCH_WRITER) }),
@@ -31,6 +33,7 @@ export function readSettings(env: Variables): Settings {
     session: ORCH_SESSION ? parseSession(ORCH_SESSION) : undefined,
     byAgent: Boolean(ORCH_SESSION || env.CLAUDECODE),
     trusted: ORCH_TRUST === '1',
+    valuesFile: ORCH_VALUES || undefined,
     background: ORCH_BACKGROUND ? parseSession(ORCH_BACKGROUND) : undefined,
   };
 }

@@ -5,14 +5,22 @@ import { locateIssues, locateMistake, type Mistake } from '../config/yaml/mistak
 import { planInvalid } from '../config/yaml/yaml-page.ts';
 import { readYaml } from '../config/yaml/yaml-text.ts';
 import { describeValue } from '../config/yaml/yaml-values.ts';
-import { hash } from '../digest.ts';
 import { OrchError } from '../errors.ts';
-import { canonicalJson } from '../state/canonical.ts';
 import { readIfThere, statIfThere } from '../system/disk.ts';
 import { findNearest } from '../text.ts';
-import type { Action, Command, Effect, Plan, Task } from './plan.ts';
-import { type GivenEffect, type GivenPlan, type GivenTask, planShape } from './plan-shape.ts';
-import { type Finding, findReferenceMistakes } from './references.ts';
+import { listConditionTasks } from './condition.ts';
+import { digestOf, shortDigestOf } from './digests.ts';
+import { expandItems } from './items.ts';
+import type { Action, Command, Effect, Plan, Task, Undo } from './plan.ts';
+import {
+  type GivenEffect,
+  type GivenPart,
+  type GivenPlan,
+  type GivenTask,
+  type GivenUndo,
+  planShape,
+} from './plan-shape.ts';
+import { type Finding, findReferenceMistakes, listRaw, withoutItem } from './references.ts';
 
 const defaultBackoff = 1_000;
 const effectAttempts = 3;
@@ -71,32 +79,85 @@ function findMistakes({ tasks, steps }: { readonly [key: string]: unknown }): Fi
   if (!Array.isArray(all)) return [];
   if (all.length === 0) return [{ path: [at], message: 'the list is empty; allowed: one task or more' }];
   return [
-    ...all.flatMap((task, index) => findTaskMistakes(task, [at, index])),
+    ...listRaw(all, [at]).flatMap(({ task, path }) => findTaskMistakes(task, path)),
     ...findReferenceMistakes(all, at),
   ];
 }
 
-/** Finds tasks and effects that do nothing or two things at once, and needs given twice. */
-function findTaskMistakes(task: unknown, path: Finding['path']): Finding[] {
-  if (!isRecord(task)) return [];
+/** What only a task with a command of its own can have, or with effects. */
+const ownKeys = ['run', 'effects', 'foreach', 'files', 'retry', 'timeout', 'env', 'artifacts', 'undo'];
+
+/** Finds tasks and effects that do nothing or two things at once, and keys that contradict each other. */
+function findTaskMistakes(task: Raw, path: Finding['path']): Finding[] {
   const effects: readonly unknown[] = Array.isArray(task.effects) ? task.effects : [];
+  const find = (isWrong: boolean, key: string, message: string): Finding[] =>
+    isWrong ? [{ path: key === '' ? path : [...path, key], message }] : [];
+  const has = (key: string) => task[key] !== undefined;
   // A misspelt key is reported as such.
-  const isMisspelt = Object.keys(task).some((key) => findNearest(key, ['run', 'effects']) !== null);
-  const doesNothing = task.run === undefined && effects.length === 0 && !isMisspelt;
-  const hasBoth = task.needs !== undefined && task.depends_on !== undefined;
-  const bothNeeds = {
-    path: [...path, 'depends_on'],
-    message: 'depends_on means the same as needs; allowed: one of them',
-  };
+  const isMisspelt = Object.keys(task).some((key) => findNearest(key, ['run', 'effects', 'tasks']) !== null);
+  const doesNothing = !has('run') && effects.length === 0 && !has('tasks') && !isMisspelt;
+  const wrongInGroup = has('tasks') ? ownKeys.find(has) : undefined;
   return [
-    ...(hasBoth ? [bothNeeds] : []),
-    ...(doesNothing ? [{ path, message: 'it does nothing; allowed: run, effects, or both' }] : []),
+    ...find(
+      has('needs') && has('depends_on'),
+      'depends_on',
+      'depends_on means the same as needs; allowed: one of them',
+    ),
+    ...find(doesNothing, '', 'it does nothing; allowed: run, effects, or both; or tasks, for a group'),
+    ...find(
+      wrongInGroup !== undefined,
+      wrongInGroup ?? '',
+      `a group has no ${wrongInGroup} of its own; give it to the tasks in the group`,
+    ),
+    ...find(
+      Array.isArray(task.tasks) && task.tasks.length === 0,
+      'tasks',
+      'the group is empty; allowed: one task or more',
+    ),
+    ...find(has('repeat') && has('retry'), 'retry', 'repeat has its own attempts; allowed: one of the two'),
+    ...find(
+      has('repeat') && !has('run') && !has('tasks'),
+      'repeat',
+      'there is no command to repeat; allowed: with run, or for a group',
+    ),
+    ...findEffectMistakes(task, effects, path),
+    ...findUndoMistakes(task.undo, [...path, 'undo']),
+  ];
+}
+
+type Raw = { readonly [key: string]: unknown };
+
+function findEffectMistakes(task: Raw, effects: readonly unknown[], path: Finding['path']): Finding[] {
+  const isListLater = typeof task.foreach === 'string' && effects.length > 0;
+  const late = 'effects are planned before the run starts; allowed: with a list that is in the plan';
+  const isInLoop = isRecord(task.repeat) && Array.isArray(task.tasks);
+  const repeated = isInLoop
+    ? listRaw(Array.isArray(task.tasks) ? task.tasks : [], [...path, 'tasks'])
+        .filter((inside) => Array.isArray(inside.task.effects) && inside.task.effects.length > 0)
+        .map((inside) => ({
+          path: [...inside.path, 'effects'],
+          message: 'an effect is done once, and this group repeats; move it to a task after the group',
+        }))
+    : [];
+  return [
+    ...(isListLater ? [{ path: [...path, 'effects'], message: late }] : []),
+    ...repeated,
     ...effects.flatMap((effect, index): Finding[] => {
-      if (!isRecord(effect) || (effect.run === undefined) !== (effect.request === undefined)) return [];
-      const found = effect.run === undefined ? 'it does nothing' : 'it does two things';
-      return [{ path: [...path, 'effects', index], message: `${found}; allowed: either run or request` }];
+      if (!isRecord(effect)) return [];
+      const here = [...path, 'effects', index];
+      return [...findActionMistakes(effect, here), ...findUndoMistakes(effect.undo, [...here, 'undo'])];
     }),
   ];
+}
+
+function findActionMistakes(action: Raw, path: Finding['path']): Finding[] {
+  if ((action.run === undefined) !== (action.request === undefined)) return [];
+  const found = action.run === undefined ? 'it does nothing' : 'it does two things';
+  return [{ path, message: `${found}; allowed: either run or request` }];
+}
+
+function findUndoMistakes(undo: unknown, path: Finding['path']): Finding[] {
+  return isRecord(undo) ? findActionMistakes(undo, path) : [];
 }
 
 function planError(file: string, mistakes: readonly Mistake[]): OrchError {
@@ -112,26 +173,119 @@ function derivePlanName(file: string): string {
 function makePlan(given: GivenPlan, fallbackName: string): Plan {
   const name = given.name ?? fallbackName;
   const all = given.steps ?? given.tasks ?? [];
-  const tasks = all.map((task, index) => makeTask(task, index + 1, all[index - 1]?.id ?? null));
-  return { name, tasks, digest: digestOf({ name, tasks: all }) };
+  const tasks: Task[] = [];
+  let number = 0;
+  for (const [index, task] of all.entries()) {
+    const made = makeTasks(task, number + 1, all[index - 1]?.id ?? null);
+    tasks.push(...made);
+    number = made.at(-1)?.number ?? number;
+  }
+  return {
+    name,
+    tasks,
+    length: number,
+    onFailure: given.on_failure ?? 'stop',
+    digest: digestOf({ name, tasks: all }),
+  };
 }
 
-function makeTask(given: GivenTask, number: number, before: string | null): Task {
+/** Makes a task, a group with its tasks, or a task for each item of a list; what belongs to it comes first. */
+function makeTasks(given: GivenTask, number: number, before: string | null): Task[] {
+  const needs = readNeeds(given, before);
+  if (given.tasks !== undefined) return makeGroup(given, given.tasks, number, needs);
+  return makeWithItems(makeTask(given, number, needs), given);
+}
+
+function makeWithItems(task: Task, { foreach }: GivenPart): Task[] {
+  if (foreach === undefined) return [task];
+  const template = { ...task, parts: null, when: 'success' } as const;
+  const value = 'value' in foreach ? foreach.value : null;
+  const whole: Task = {
+    ...withoutWork(task),
+    parts: { entry: task.needs, each: { value, template } },
+    digest: shortDigestOf('foreach'),
+  };
+  if ('value' in foreach) return [whole];
+  const expanded = expandItems(whole, foreach.items);
+  return [...expanded.instances, expanded.task];
+}
+
+/** What only waits for its parts. */
+function withoutWork(task: Task): Task {
+  const once = { attempts: 1, backoff: defaultBackoff };
+  const nothing = { run: null, files: [], retry: once, repeat: null, undo: null, artifacts: [], effects: [] };
+  // What stands for the item in its name means nothing here.
+  const name = task.name.includes('${') ? task.id : task.name;
+  return { ...task, ...nothing, name, timeout: null };
+}
+
+function makeGroup(
+  given: GivenTask,
+  parts: readonly GivenPart[],
+  number: number,
+  needs: Task['needs'],
+): Task[] {
+  const ids = new Set(parts.map(({ id }) => id));
+  const until =
+    given.repeat && listUntilTasks(given.repeat.until).filter((id) => !ids.has(id) && id !== given.id);
+  const entry = [...new Set([...needs, ...(until ?? [])])];
+  const members = parts.flatMap((part, index) => {
+    const own = readNeeds(part, parts[index - 1]?.id ?? null);
+    // The first ones of a group wait for what the group waits for.
+    const all = own.some((id) => ids.has(id)) ? own : [...new Set([...own, ...entry])];
+    const made = makeWithItems(makeTask(part, number + index, all), part);
+    return made.map((task) => ({ ...task, parent: task.parent ?? given.id }));
+  });
+  const whole = withoutWork(makeTask({ ...given, needs: undefined }, number + parts.length, entry));
+  const group: Task = {
+    ...whole,
+    needs: [...new Set([...members.map(({ id }) => id), ...entry])],
+    repeat: makeRepeat(given),
+    parts: { entry, each: null },
+    isInOrder: given.needs === undefined && given.depends_on === undefined && needs.length > 0,
+    digest: shortDigestOf({ until: given.repeat?.until ?? null, tasks: [...ids] }),
+  };
+  return [...members, group];
+}
+
+/** The tasks it waits for: those it names, or the one before it, and those its conditions are about. */
+function readNeeds(given: GivenPart | GivenTask, before: string | null): string[] {
+  const named = given.needs ?? given.depends_on ?? (before === null ? [] : [before]);
+  const asked = typeof given.when === 'string' ? [] : listConditionTasks(given.when).map(withoutItem);
+  const isGroup = 'tasks' in given && given.tasks !== undefined;
+  const until = isGroup || !given.repeat ? [] : listUntilTasks(given.repeat.until);
+  return [...new Set([...named.map(withoutItem), ...asked, ...until.filter((id) => id !== given.id)])];
+}
+
+function listUntilTasks(until: NonNullable<GivenPart['repeat']>['until']): string[] {
+  return typeof until === 'string' ? [] : listConditionTasks(until).map(withoutItem);
+}
+
+function makeRepeat({ repeat }: GivenPart): Task['repeat'] {
+  return repeat ? { ...repeat, backoff: repeat.backoff ?? defaultBackoff } : null;
+}
+
+function makeTask(given: GivenPart, number: number, needs: Task['needs']): Task {
   const { id, when, files, env, artifacts } = given;
   const run = given.run === undefined ? null : makeCommand(given.run);
   const { attempts, backoff = defaultBackoff } = given.retry ?? {};
   const effects = given.effects.map(makeEffect);
-  const needs = given.needs ?? given.depends_on ?? (before === null ? [] : [before]);
+  const isNamed = given.needs !== undefined || given.depends_on !== undefined;
   return {
     id,
     number,
     name: given.name ?? id,
     run,
-    needs: [...new Set(needs)],
-    isInOrder: given.needs === undefined && given.depends_on === undefined && before !== null,
+    parts: null,
+    parent: null,
+    needs,
+    isInOrder: !isNamed && needs.length > 0,
     when,
     files,
     retry: { attempts: attempts ?? 1, backoff },
+    repeat: makeRepeat(given),
+    mayFail: given.may_fail ?? false,
+    undo: given.undo === undefined ? null : makeUndo(given.undo),
     effectRetry: { attempts: attempts ?? effectAttempts, backoff },
     timeout: given.timeout ?? null,
     env,
@@ -148,22 +302,26 @@ function makeCommand(given: string | readonly string[]): Command {
   return { kind: 'program', argv: [program, ...args] };
 }
 
-function makeEffect(given: GivenEffect): Effect {
-  const { id } = given;
+function makeUndo(given: GivenUndo): Undo {
+  if (typeof given === 'string' || isList(given))
+    return { action: { kind: 'command', run: makeCommand(given) }, check: null };
+  return makeAction(given);
+}
+
+const isList = (given: object): given is readonly string[] => Array.isArray(given);
+
+function makeAction(given: Pick<GivenEffect, 'run' | 'request' | 'check'>): Undo {
   const check =
     given.check === undefined ? null : ({ kind: 'command', run: makeCommand(given.check) } as const);
   const action: Action =
     given.request === undefined
       ? { kind: 'command', run: makeCommand(given.run ?? '') }
       : { kind: 'request', request: given.request };
-  return { id, action, check, digest: shortDigestOf(action) };
+  return { action, check };
 }
 
-export function digestOf(value: unknown): string {
-  return hash('sha256', canonicalJson(value));
-}
-
-/** Long enough to notice a change, and short because every task of every run records one. */
-export function shortDigestOf(value: unknown): string {
-  return digestOf(value).slice(0, 16);
+function makeEffect(given: GivenEffect): Effect {
+  const { action, check } = makeAction(given);
+  const digest = shortDigestOf(action);
+  return { id: given.id, action, check, digest, ...(given.undo && { undo: makeUndo(given.undo) }) };
 }

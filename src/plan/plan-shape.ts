@@ -11,13 +11,17 @@ import {
   list,
   longestTimer,
   oneOf,
+  orMapping,
   readTaskId,
   readWord,
   taskId,
+  trueOrFalse,
   value,
   whole,
 } from '../config/yaml/yaml-values.ts';
 import { isAddress } from './action-text.ts';
+import { ConditionMistake, parseCondition, valueName } from './condition.ts';
+import type { When } from './plan.ts';
 
 /** Reads a list of ids; a single id needs no list. */
 export function readIds(given: unknown): readonly unknown[] | undefined {
@@ -43,7 +47,7 @@ const path = value(
   { type: 'string' },
 );
 
-function pathProblem(text: string): string | null {
+export function pathProblem(text: string): string | null {
   if (/[\p{Control}\\:]/u.test(text)) return 'which is not a path on every system';
   if (posix.isAbsolute(text)) return 'which is not relative to the repository';
   const parts = posix.normalize(text).split('/');
@@ -121,26 +125,120 @@ const request = entry({
   body: z._default(body, null),
 });
 
+/** What takes something back: a command, or a mapping with a request or a check. */
+const undo = orMapping(
+  command,
+  entry({ run: z.optional(command), request: z.optional(request), check: z.optional(command) }),
+);
+
 const effect = entry({
   id: taskId,
   run: z.optional(command),
   request: z.optional(request),
   check: z.optional(command),
+  undo: z.optional(undo),
 });
 
-const task = entry({
+const whenWords = ['success', 'failure', 'always'] as const;
+
+/** A condition, or one of the words that mean one. */
+function condition<Word extends string>(words: readonly Word[], example: string) {
+  return value(
+    `${words.join(', ')}, or a condition such as ${example}`,
+    (given): Word | Exclude<When, string> | undefined => {
+      const word = words.find((each) => each === given);
+      if (word !== undefined || typeof given !== 'string') return word;
+      return readCondition(given) ?? undefined;
+    },
+    (given) =>
+      typeof given === 'string' ? `found ${describeValue(given)}: ${explainCondition(given)}` : null,
+    { type: 'string' },
+  );
+}
+
+function readCondition(text: string) {
+  try {
+    return parseCondition(text);
+  } catch (error) {
+    if (error instanceof ConditionMistake) return null;
+    throw error;
+  }
+}
+
+function explainCondition(text: string): string {
+  try {
+    parseCondition(text);
+    return '';
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}
+
+/** A loop has a bound, because one that never ends costs money. */
+const repeat = entry({
+  until: z._default(condition(['success'], "tasks.test.status == 'succeeded'"), 'success'),
+  attempts: whole(1, 10_000),
+  backoff: z.optional(backoff),
+});
+
+/** Far more than a plan needs. */
+export const mostItems = 100_000;
+
+const itemsAllowed = `a list of at most ${mostItems} items, or values.NAME of a list that a task before it sets`;
+
+/** The items of a task that is done for each of them, or the name of the value that has them. */
+const foreach = value(
+  itemsAllowed,
+  (given): { readonly items: readonly unknown[] } | { readonly value: string } | undefined => {
+    if (Array.isArray(given))
+      return given.length <= mostItems && given.every(isItem) ? { items: given } : undefined;
+    const [, name = ''] = typeof given === 'string' ? (/^values\.(.+)$/.exec(given) ?? []) : [];
+    return valueName.test(name) ? { value: name } : undefined;
+  },
+  (given) => {
+    if (!Array.isArray(given)) return null;
+    if (given.length > mostItems) return `found a list of ${given.length} items`;
+    const wrong = given.find((item) => !isItem(item));
+    return `found the item ${describeValue(wrong)}`;
+  },
+  {
+    anyOf: [
+      { type: 'array', maxItems: mostItems },
+      { type: 'string', pattern: '^values\\.[A-Za-z_]' },
+    ],
+  },
+);
+
+/** Anything that can be a variable of a command. */
+export function isItem(given: unknown): boolean {
+  return given !== null && isJson(given) && !(typeof given === 'string' && given.includes('\0'));
+}
+
+const taskKeys = {
   id: taskId,
   name: z.optional(lineOfText),
   run: z.optional(command),
   needs: z.optional(needs),
   depends_on: z.optional(needs),
-  when: z._default(oneOf(['success', 'failure', 'always']), 'success'),
+  when: z._default(condition(whenWords, "tasks.build.status == 'failed'"), 'success'),
+  foreach: z.optional(foreach),
+  repeat: z.optional(repeat),
   files: z._default(list('a list of paths and globs', glob), []),
   retry: z.optional(retry),
+  may_fail: z.optional(trueOrFalse),
   timeout: z.optional(duration('10m', '1ms', longestTimer)),
   env: z._default(env, {}),
   artifacts: z._default(list('a list of paths', path), []),
   effects: z._default(list('a list of {id, run, check} or {id, request, check}', effect), []),
+  undo: z.optional(undo),
+};
+
+/** A task in a group. Groups do not nest. */
+const part = entry(taskKeys);
+
+const task = entry({
+  ...taskKeys,
+  tasks: z.optional(list('a list of tasks, which makes it a group', part)),
 });
 
 const tasks = list('a list of tasks, such as - { id: build, run: make }', task);
@@ -150,8 +248,11 @@ export const planShape = entry({
   name: z.optional(lineOfText),
   tasks: z.optional(tasks),
   steps: z.optional(tasks),
+  on_failure: z.optional(oneOf(['stop', 'rollback'])),
 });
 
 export type GivenPlan = z.infer<typeof planShape>;
 export type GivenTask = z.infer<typeof task>;
+export type GivenPart = z.infer<typeof part>;
+export type GivenUndo = z.infer<typeof undo>;
 export type GivenEffect = z.infer<typeof effect>;

@@ -25,7 +25,7 @@ export async function checkFacts(facts: readonly Fact[]): Promise<void> {
 export async function cleanFacts(facts: readonly Fact[], redact: Redact): Promise<Fact[]> {
   const clean = await Promise.all(
     facts.map(async (fact) => {
-      const longest = fact.kind === 'effect' ? maxPayloadBytes : maxTextBytes;
+      const longest = fact.kind === 'effect' || fact.kind === 'task' ? maxPayloadBytes : maxTextBytes;
       return (await cleanTexts(fact, redact, longest)) as Fact; // only texts change, and they stay texts
     }),
   );

@@ -55,6 +55,7 @@ const artifact = withFields<{ path: string; sha256: string; bytes: number }>({
   bytes: amount,
 });
 const reason = orNull(text);
+const areTexts: Check = (value) => isRecord(value) && Object.values(value).every((part) => text(part));
 const isTrue: Check = (value) => value === true;
 const shards = wholeUpTo(maxShardDepth);
 
@@ -129,15 +130,20 @@ const kinds: { readonly [K in Fact['kind']]: Checks<OfKind<K>> } = {
     file: optional(text),
     startedAt: time,
     endedAt: orNull(time),
+    rollback: optional(oneOf('running', 'stopped', 'done')),
     shards: optional(shards),
   },
   task: {
     run,
     id: key,
-    status: oneOf('pending', 'running', 'succeeded', 'failed', 'skipped'),
+    status: oneOf('pending', 'running', 'succeeded', 'failed', 'skipped', 'undoing', 'undone'),
     attempts: amount,
     digest: text,
     artifacts: listOf(artifact),
+    exit: optional(amount),
+    values: optional(areTexts),
+    round: optional(amount),
+    why: optional(text),
     shards: optional(shards),
     completes: optional(isTrue),
   },
@@ -146,12 +152,13 @@ const kinds: { readonly [K in Fact['kind']]: Checks<OfKind<K>> } = {
     id: key,
     task: text,
     key: text,
-    status: oneOf('planned', 'acknowledged', 'blocked'),
+    status: oneOf('planned', 'acknowledged', 'blocked', 'undoing', 'undone'),
     reason: orNull(text),
     digest: text,
     what: text,
     content: optional(text),
     tried: optional(oneOf('no', 'here', 'elsewhere')),
+    turn: optional(amount),
     shards: optional(shards),
     completes: optional(isTrue),
   },

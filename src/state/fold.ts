@@ -119,7 +119,7 @@ function runAfter(part: RunPart, fact: Extract<Fact, { run: string }>, at: Milli
 /** How many open tasks and effects of a run with shards are in the document, for the brief. */
 export const mostOpen = 20;
 
-const closed: readonly string[] = ['succeeded', 'skipped', 'pending', 'acknowledged'];
+const closed: readonly string[] = ['succeeded', 'skipped', 'pending', 'acknowledged', 'undone'];
 
 /** Of a run whose records are in shards, the document knows only the newest that are not done. */
 function noteOpen<T extends { readonly status: string; readonly at: Millis }>(

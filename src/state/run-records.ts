@@ -87,13 +87,26 @@ export function joinRecords(a: RunRecords, b: RunRecords): RunRecords {
 
 /**
  * The later record counts, but an effect that one clone acknowledged stays acknowledged, whatever another recorded
- * without knowing; of two acknowledgements the first counts. This is a maximum in one total order.
+ * without knowing; of two acknowledgements the first counts. Undoing an effect comes after its acknowledgement, and doing
+ * it again is another turn. This is a maximum in one total order.
  */
 function chooseEffect(a: Entry<EffectRecord>, b: Entry<EffectRecord>): Entry<EffectRecord> {
-  const [isDone, isOtherDone] = [a.value.status === 'acknowledged', b.value.status === 'acknowledged'];
-  if (isDone !== isOtherDone) return isDone ? a : b;
+  const [x, y] = [rankEffect(a.value), rankEffect(b.value)];
+  if (x !== y) return x > y ? a : b;
   const later = newest(a, b);
-  return isDone ? (later === a ? b : a) : later;
+  return a.value.status === 'acknowledged' ? (later === a ? b : a) : later;
+}
+
+const effectSteps: { readonly [S in EffectRecord['status']]: number } = {
+  planned: 0,
+  blocked: 0,
+  acknowledged: 1,
+  undoing: 2,
+  undone: 3,
+};
+
+function rankEffect({ status, turn = 0 }: EffectRecord): number {
+  return turn * 4 + effectSteps[status];
 }
 
 export type Counts = { readonly [status: string]: number };

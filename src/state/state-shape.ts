@@ -149,12 +149,24 @@ export const gateResult = z.object({
 export const shardDepth = z.int().check(z.minimum(0), z.maximum(3));
 
 export const taskRecord = z.object({
-  /** `pending`: it had succeeded, and runs again. */
-  status: z.enum(['pending', 'running', 'succeeded', 'failed', 'skipped']),
+  /**
+   * `pending`: it had succeeded, and runs again; or it is repeated, and waits for its next attempt. `undoing`, `undone`:
+   * it was taken back.
+   */
+  status: z.enum(['pending', 'running', 'succeeded', 'failed', 'skipped', 'undoing', 'undone']),
+  /** For a group, its rounds. */
   attempts: amount,
   /** Digest of the task as written, to notice changes. */
   digest: text,
   artifacts: z.array(z.object({ path: text, sha256: text, bytes: amount })),
+  /** The exit status of its command, if it ended with one. */
+  exit: z.optional(amount),
+  /** The values it set. */
+  values: z.optional(z.record(text, text)),
+  /** The round of its group, from the second on. */
+  round: z.optional(amount),
+  /** Why it was skipped, repeated or not undone, in words. */
+  why: z.optional(text),
   at: time,
 });
 
@@ -162,7 +174,7 @@ export const effectRecord = z.object({
   task: text,
   /** Sent with every attempt, and the same in every replay. */
   key: text,
-  status: z.enum(['planned', 'acknowledged', 'blocked']),
+  status: z.enum(['planned', 'acknowledged', 'blocked', 'undoing', 'undone']),
   /** Why it is blocked, or why it is still not done after an attempt. */
   reason: textOrNull,
   /** Digest of the effect as written, to notice changes. */
@@ -173,6 +185,8 @@ export const effectRecord = z.object({
   content: z.optional(text),
   /** Where it may have been tried: nowhere, in this clone, or in another; missing in the first documents. */
   tried: z.optional(z.enum(['no', 'here', 'elsewhere'])),
+  /** How often it was undone before. */
+  turn: z.optional(amount),
   at: time,
 });
 
@@ -187,6 +201,8 @@ export const runHead = z.object({
   file: z.optional(text),
   startedAt: time,
   endedAt: timeOrNull,
+  /** How far its rollback is; missing if there was none. */
+  rollback: z.optional(z.enum(['running', 'stopped', 'done'])),
   /** How deep the tree of its shards is; missing if all its tasks and effects are in the document. */
   shards: z.optional(shardDepth),
   at: time,

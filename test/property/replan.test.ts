@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { OrchError } from '../../src/errors.ts';
+import { shortDigestOf } from '../../src/plan/digests.ts';
 import { performEffects } from '../../src/plan/effects/perform.ts';
 import { type EarlierEffects, type EffectFact, planRunEffects } from '../../src/plan/effects/plan-effects.ts';
 import type { EffectChoice } from '../../src/plan/effects/replan.ts';
-import { shortDigestOf } from '../../src/plan/parse-plan.ts';
 import type { Effect } from '../../src/plan/plan.ts';
 import { realClock, realRandom } from '../../src/system/clock.ts';
 

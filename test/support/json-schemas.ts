@@ -48,6 +48,8 @@ function describe(taken: NonNullable<ReturnType<typeof findAccepted>>): Schema {
       return { description: taken.allowed, type: 'object', additionalProperties: convert(taken.item) };
     case 'auto':
       return { anyOf: [{ const: 'auto' }, convert(taken.other)] };
+    case 'either':
+      return { anyOf: taken.shapes.map(convert) };
   }
 }
 

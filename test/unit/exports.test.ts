@@ -129,6 +129,7 @@ it('the library exports exactly this', () => {
     'sessionLogPath',
     'setBudget',
     'setBudgetIn',
+    'setValues',
     'shouldCheckpoint',
     'startBatch',
     'startBatchIn',

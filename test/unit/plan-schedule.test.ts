@@ -1,7 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { mayOverlap } from '../../src/plan/schedule/claims.ts';
-import { openSchedule, type ScheduledTask, type TaskEnd } from '../../src/plan/schedule/schedule.ts';
+import {
+  type Known,
+  nothingKnown,
+  openSchedule,
+  type ScheduledTask,
+  type TaskEnd,
+} from '../../src/plan/schedule/schedule.ts';
 
 const task = (id: string, needs: string[], more: Partial<ScheduledTask> = {}): ScheduledTask => ({
   id,
@@ -22,14 +28,23 @@ function runThrough(
   jobs = 1,
   done: string[] = [],
 ) {
-  const schedule = openSchedule(tasks, new Set(done), jobs);
+  const known: Known = {
+    ended: new Map(done.map((id) => [id, { status: 'succeeded' }])),
+    begun: new Map(),
+    before: new Map(),
+  };
+  const schedule = openSchedule(tasks, known, jobs);
   const ended: { [id: string]: TaskEnd } = {};
   const began: string[] = [];
   const running: ScheduledTask[] = [];
   let most = 0;
   for (;;) {
-    const { ready, skipped } = schedule.next();
-    for (const { id } of skipped) ended[id] = 'skipped';
+    const { ready, decisions } = schedule.next();
+    for (const {
+      kind,
+      task: { id },
+    } of decisions)
+      if (kind === 'skip') ended[id] = 'skipped';
     running.push(...ready);
     began.push(...ready.map(({ id }) => id));
     most = Math.max(most, running.length);
@@ -38,7 +53,7 @@ function runThrough(
     const next = running.shift();
     if (next === undefined) break;
     ended[next.id] = failing.includes(next.id) ? 'failed' : 'succeeded';
-    schedule.finish(next.id, ended[next.id] ?? 'failed');
+    schedule.finish(next.id, { status: ended[next.id] ?? 'failed' });
   }
   return { ended, began, most };
 }
@@ -117,7 +132,7 @@ describe('the schedule', () => {
         fc.infiniteStream(fc.nat()),
         (given, jobs, chances) => {
           const tasks = given.map((each): ScheduledTask => ({ ...each, when: 'success' }));
-          const schedule = openSchedule(tasks, new Set(), jobs);
+          const schedule = openSchedule(tasks, nothingKnown, jobs);
           const begun = new Set<string>();
           const ended = new Set<string>();
           const running: ScheduledTask[] = [];
@@ -132,9 +147,9 @@ describe('the schedule', () => {
             running.push(...started);
             const [over] = running.splice((chances.next().value ?? 0) % running.length, 1);
             ended.add(over?.id ?? '');
-            schedule.finish(over?.id ?? '', 'succeeded');
+            schedule.finish(over?.id ?? '', { status: 'succeeded' });
           }
-          expect(schedule.next()).toEqual({ ready: [], skipped: [] });
+          expect(schedule.next()).toEqual({ ready: [], decisions: [] });
         },
       ),
       { numRuns: 2_000 },
@@ -170,12 +185,12 @@ describe('the schedule', () => {
       task('any', []),
       task('other', []),
     ];
-    const schedule = openSchedule(tasks, new Set(), 4);
+    const schedule = openSchedule(tasks, nothingKnown, 4);
     const startNext = () => schedule.next().ready.map(({ id }) => id);
     expect(startNext(), 'c shares a file with a').toEqual(['a', 'b', 'any', 'other']);
-    schedule.finish('b', 'succeeded');
+    schedule.finish('b', { status: 'succeeded' });
     expect(startNext()).toEqual([]);
-    schedule.finish('a', 'succeeded');
+    schedule.finish('a', { status: 'succeeded' });
     expect(startNext()).toEqual(['c']);
   });
 
@@ -207,12 +222,12 @@ describe('the schedule', () => {
 });
 
 function runWithoutLooking(tasks: readonly ScheduledTask[], jobs: number): number {
-  const schedule = openSchedule(tasks, new Set(), jobs);
+  const schedule = openSchedule(tasks, nothingKnown, jobs);
   const running: string[] = [];
   for (let count = 0; ; count++) {
     running.push(...schedule.next().ready.map(({ id }) => id));
     const id = running.shift();
     if (id === undefined) return count;
-    schedule.finish(id, 'succeeded');
+    schedule.finish(id, { status: 'succeeded' });
   }
 }

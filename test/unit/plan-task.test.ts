@@ -6,6 +6,7 @@ import { parsePlan } from '../../src/plan/parse-plan.ts';
 import { doTask } from '../../src/plan/run/do-task.ts';
 import { startRun } from '../../src/plan/run/start-run.ts';
 import { runTaskCommand } from '../../src/plan/run/task-command.ts';
+import { nothingKnown, openSchedule } from '../../src/plan/schedule/schedule.ts';
 import { realRandom } from '../../src/system/clock.ts';
 import { inheritedEnvironment } from '../../src/system/process/spawn.ts';
 import { makeRepositoryWithCommit } from '../support/repository.ts';
@@ -75,6 +76,7 @@ it('I7: a task that used up the budget starts no effect; it counts as done, and 
       effectsOf: new Map([[task.id, run.effects]]),
       stored: { bytes: 0 },
       artifacts: new Map(),
+      schedule: openSchedule(plan.tasks, nothingKnown, 1),
     };
     // No supervisor is running: it would stop the task just as fast.
     const ports = {

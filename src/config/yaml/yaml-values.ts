@@ -16,7 +16,8 @@ export type Accepted =
       readonly orOne?: true;
     }
   | { readonly kind: 'record'; readonly allowed: string; readonly item: z.core.$ZodType }
-  | { readonly kind: 'auto'; readonly other: z.core.$ZodType };
+  | { readonly kind: 'auto'; readonly other: z.core.$ZodType }
+  | { readonly kind: 'either'; readonly shapes: readonly z.core.$ZodType[] };
 export type JsonSchema = { readonly [keyword: string]: unknown };
 
 const accepted = new WeakMap<z.core.$ZodType, Accepted>();
@@ -137,6 +138,17 @@ export function autoOr<T>(shape: z.ZodMiniType<T>) {
     ),
   );
   return accepts(whole, { kind: 'auto', other: shape });
+}
+
+/** A mapping if a mapping is given, else the other shape. */
+export function orMapping<T, M>(other: z.ZodMiniType<T>, mapping: z.ZodMiniType<M>) {
+  const whole = z.pipe(
+    z.unknown(),
+    z.transform((given: unknown, context): T | M =>
+      isRecord(given) ? parseInside(mapping, given, context) : parseInside(other, given, context),
+    ),
+  );
+  return accepts(whole, { kind: 'either', shapes: [other, mapping] });
 }
 
 export function list<Item extends z.core.$ZodType>(allowed: string, item: Item) {

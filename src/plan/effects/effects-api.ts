@@ -3,7 +3,7 @@ import { isTaskId } from '../../ids.ts';
 import { cleanLine } from '../../text.ts';
 import type { Json } from '../../types.ts';
 import { using, type Where } from '../../where.ts';
-import { digestOf, shortDigestOf } from '../parse-plan.ts';
+import { digestOf, shortDigestOf } from '../digests.ts';
 import type { Effect, Plan, Task } from '../plan.ts';
 import type { RunInfo } from '../run/progress.ts';
 import { type RunPlanOptions, runPlan } from '../run/run-plan.ts';
@@ -72,11 +72,16 @@ function makePlan(name: string, given: readonly ProgramEffect[], effectRetry: Ta
     number: 1,
     name,
     run: null,
+    parts: null,
+    parent: null,
     needs: [],
     isInOrder: false,
     when: 'success',
     files: [],
     retry: { attempts: 1, backoff: 0 },
+    repeat: null,
+    mayFail: false,
+    undo: null,
     effectRetry,
     timeout: null,
     env: {},
@@ -84,7 +89,7 @@ function makePlan(name: string, given: readonly ProgramEffect[], effectRetry: Ta
     effects,
     digest: shortDigestOf(null),
   };
-  return { name, tasks: [task], digest };
+  return { name, tasks: [task], length: 1, onFailure: 'stop', digest };
 }
 
 function makeEffect({ id, content, perform, isDone }: ProgramEffect): Effect {

@@ -1,18 +1,34 @@
 import { type Keyed, lookUp } from '../../keyed.ts';
 import type { TaskRecord } from '../../state/runs.ts';
+import { shortDigestOf } from '../digests.ts';
+import { expandItems, readItems } from '../items.ts';
 import type { Plan, Task } from '../plan.ts';
+import { withoutItem } from '../references.ts';
 import { orderTasks } from '../schedule/graph.ts';
+import { type Ended, nothingKnown } from '../schedule/schedule.ts';
+import { openValues } from '../schedule/values.ts';
 
 /** Why a task that had succeeded runs again. */
 export type RerunReason =
   | { readonly kind: 'changed' }
   | { readonly kind: 'artifact'; readonly path: string; readonly how: 'missing' | 'changed' }
-  | { readonly kind: 'need'; readonly need: string };
+  | { readonly kind: 'need'; readonly need: string }
+  | { readonly kind: 'group'; readonly group: string };
 
 /** What a run takes over from an earlier one. */
 export type CarriedTasks = {
+  /** The plan's tasks, with those that the earlier run made of lists. */
+  readonly tasks: readonly Task[];
   /** Tasks that count as done, as recorded. */
   readonly done: ReadonlyMap<string, TaskRecord>;
+  /** Tasks that stay skipped, or whose failure was allowed: this is decided, and not decided again. */
+  readonly settled: ReadonlyMap<string, TaskRecord>;
+  /** Groups and lists that have begun, each with its round. */
+  readonly begun: ReadonlyMap<string, number>;
+  /** What the tasks of each group set in its round before. */
+  readonly before: ReadonlyMap<string, NonNullable<Ended['values']>>;
+  /** The attempt with which a repeated task continues. */
+  readonly attempts: ReadonlyMap<string, number>;
   /** Tasks that had succeeded but run again. */
   readonly rerun: readonly { readonly task: Task; readonly why: RerunReason }[];
   /** Tasks that count as done only because the user says so: they never succeeded, or have changed since (`why`). */
@@ -21,6 +37,8 @@ export type CarriedTasks = {
   readonly added: readonly Task[];
   /** Recorded tasks that are no longer in the plan. */
   readonly removed: readonly string[];
+  /** Recorded tasks whose records no longer count, apart from these. */
+  readonly outdated: readonly string[];
 };
 
 export type CarryRules = {
@@ -29,51 +47,234 @@ export type CarryRules = {
   readonly isSamePlan: boolean;
   /** With `--resume-step`, the tasks that the user says are done; then no others count as done. */
   readonly assumed: ReadonlySet<string> | null;
+  /** Tasks with effects that are not acknowledged: how they end is still open. */
+  readonly open?: ReadonlySet<string>;
 };
 
+/** Of what decides whether a task is skipped, to notice that the plan decides it differently now. */
+export function digestChoice({ when, isInOrder }: Task): string {
+  return shortDigestOf({ when: typeof when === 'string' ? when : when.text, isInOrder });
+}
+
 /**
- * Decides which tasks of an earlier run still count as done: those that succeeded, have not changed in the plan, still
- * have their artifacts, and need nothing that runs again.
+ * Decides which tasks of an earlier run still count: those that succeeded, have not changed in the plan, still have their
+ * artifacts, and need nothing that runs again. What was decided about others stays decided under the same conditions.
  */
 export function carryTasks(plan: Plan, records: Keyed<TaskRecord>, rules: CarryRules): CarriedTasks {
-  const { broken, assumed, isSamePlan } = rules;
+  return rules.assumed === null
+    ? carryRecorded(plan, records, rules)
+    : carryAssumed(plan, records, rules, rules.assumed);
+}
+
+function carryRecorded(
+  plan: Plan,
+  records: Keyed<TaskRecord>,
+  { broken, isSamePlan, open = new Set() }: CarryRules,
+): CarriedTasks {
+  const byId = new Map(plan.tasks.map((task) => [task.id, task]));
+  const order = orderTasks(plan.tasks);
+  const ranks = new Map(order.map(({ id }, rank) => [id, rank]));
   const done = new Map<string, TaskRecord>();
+  const settled = new Map<string, TaskRecord>();
+  const begun = new Map<string, number>();
+  const before = new Map<string, NonNullable<Ended['values']>>();
+  const attempts = new Map<string, number>();
   const rerun: { task: Task; why: RerunReason }[] = [];
+  const outdated = new Set<string>();
+  const ended = new Map<string, Ended>();
+  const values = openValues({ byId, ranks, ended, before });
+  // What is done or settled, and failure handlers that stay skipped because nothing before them failed.
+  const over = new Set<string>();
+  const tasks: Task[] = [];
+  for (const { id, repeat } of plan.tasks.filter(({ parts }) => parts !== null)) {
+    const record = lookUp(records, id);
+    if (record?.status !== 'running') continue;
+    begun.set(id, Math.max(1, record.attempts));
+    if (repeat && record.values) before.set(id, record.values);
+  }
+
+  /** The group whose rounds a task takes part in. */
+  const findLoop = ({ parent }: Task): Task | null => {
+    const outer = byId.get(parent ?? '');
+    return outer === undefined ? null : outer.repeat ? outer : findLoop(outer);
+  };
+
+  /** The record of a task, if it is from the round its group is in. */
+  const recordOf = (task: Task): TaskRecord | null => {
+    const record = lookUp(records, task.id) ?? null;
+    const loop = findLoop(task);
+    if (loop === null || record === null) return record;
+    const group = lookUp(records, loop.id);
+    const isUnderWay = group?.status === 'running' || group?.status === 'succeeded';
+    return isUnderWay && (record.round ?? 1) === group.attempts ? record : null;
+  };
+
+  const isSkipped = (task: Task): boolean => {
+    const outer = byId.get(task.parent ?? '');
+    if (outer && isSkipped(outer)) return true;
+    const record = recordOf(task);
+    // Only a choice has a reason; what was skipped because something failed may run now.
+    if (record?.status !== 'skipped' || record.why === undefined || record.digest !== digestChoice(task))
+      return false;
+    return (task.parts?.entry ?? task.needs).every((id) => over.has(id) && !open.has(id));
+  };
+
+  function count(task: Task, record: TaskRecord): void {
+    (record.status === 'succeeded' ? done : settled).set(task.id, record);
+    over.add(task.id);
+    const { status, exit, values: set } = record;
+    if (status !== 'succeeded' && status !== 'failed' && status !== 'skipped') return;
+    const end = { status, exit, values: set };
+    ended.set(task.id, end);
+    values.note(task.id, end);
+  }
+
+  function discount(task: Task, why: RerunReason): void {
+    if (done.delete(task.id)) rerun.push({ task, why });
+    settled.delete(task.id);
+    over.delete(task.id);
+    ended.delete(task.id);
+  }
+
+  function carry(task: Task) {
+    const { id, needs, mayFail } = task;
+    const record = recordOf(task);
+    if (record === null && lookUp(records, id) !== undefined) outdated.add(id);
+    if (isSkipped(task)) return count(task, { ...skippedRecord(task), ...record });
+    const isReady = needs.every((need) => over.has(need));
+    if (task.when === 'failure' && isReady) {
+      over.add(id);
+      return;
+    }
+    if (record === null) return;
+    if (task.repeat && !task.parts && isReady && record.digest === task.digest) {
+      if (record.status === 'running') attempts.set(id, record.attempts);
+      if (record.status === 'pending' && record.attempts > 0) attempts.set(id, record.attempts + 1);
+    }
+    const isAllowed = record.status === 'failed' && mayFail && !task.parts;
+    if (record.status !== 'succeeded' && !isAllowed) return;
+    const need = needs.find((each) => !over.has(each));
+    const why: RerunReason | null =
+      record.digest !== task.digest
+        ? { kind: 'changed' }
+        : need !== undefined
+          ? { kind: 'need', need }
+          : (broken.get(id) ?? null);
+    if (why === null) return count(task, record);
+    if (record.status === 'succeeded') rerun.push({ task, why });
+  }
+
+  /** Carries a group, or a task for each item of a list; its parts have been carried. */
+  function carryWhole(task: Task, parts: readonly Task[]) {
+    const record = recordOf(task);
+    if (isSkipped(task)) return count(task, { ...skippedRecord(task), ...record });
+    const isOver = task.needs.every((need) => over.has(need));
+    if (begun.has(task.id)) return;
+    const isSame = record?.digest === task.digest;
+    if (record?.status === 'succeeded' && isSame && isOver) return count(task, record);
+    // A loop that does not count starts over, so nothing in it counts.
+    if (!task.repeat) return;
+    for (const part of parts) {
+      discount(part, { kind: 'group', group: task.id });
+      if (lookUp(records, part.id) !== undefined) outdated.add(part.id);
+    }
+  }
+
+  /** Makes the tasks of a list again, if the earlier run had begun it and the list is the same. */
+  function expandAgain(task: Task): Task | null {
+    const name = task.parts?.each?.value ?? null;
+    const record = recordOf(task);
+    const hasBegun = record !== null && ['running', 'succeeded', 'failed'].includes(record.status);
+    if (name === null || !hasBegun || !task.needs.every((need) => over.has(need))) return null;
+    const items = readItems(values.find(name, task));
+    if (typeof items === 'string') return null;
+    const expanded = expandItems(task, items);
+    byId.set(task.id, expanded.task);
+    for (const instance of expanded.instances) {
+      byId.set(instance.id, instance);
+      ranks.set(instance.id, ranks.get(task.id) ?? 0);
+      tasks.push(instance);
+      carry(instance);
+    }
+    return expanded.task;
+  }
+
+  for (const each of order) {
+    if (each.parts === null) {
+      tasks.push(each);
+      carry(each);
+      continue;
+    }
+    const task = expandAgain(each) ?? each;
+    tasks.push(task);
+    carryWhole(
+      task,
+      tasks.filter(({ id }) => isInside(id, task.id)),
+    );
+  }
+
+  function isInside(id: string, whole: string): boolean {
+    const parent = byId.get(id)?.parent ?? null;
+    return parent !== null && (parent === whole || isInside(parent, whole));
+  }
+
+  const ids = new Set(tasks.map(({ id }) => id));
+  const gone = Object.entries(records).flatMap(([id, { status }]) =>
+    ids.has(id) || status === 'pending' || status === 'undone' ? [] : [id],
+  );
+  const isItem = (id: string) => id !== withoutItem(id) && byId.has(withoutItem(id));
+  for (const id of gone.filter(isItem)) outdated.add(id);
+  return {
+    ...{ tasks, done, settled, begun, before, attempts, rerun, assumedDone: [] },
+    added: tasks.filter(({ id }) => !isSamePlan && lookUp(records, id) === undefined),
+    removed: gone.filter((id) => !isItem(id)),
+    outdated: [...outdated],
+  };
+}
+
+function skippedRecord(task: Task): TaskRecord {
+  return { status: 'skipped', attempts: 0, digest: digestChoice(task), artifacts: [], at: 0 };
+}
+
+/** What counts with `--resume-step`: what the user says is done, and nothing else. */
+function carryAssumed(
+  plan: Plan,
+  records: Keyed<TaskRecord>,
+  { broken }: CarryRules,
+  assumed: ReadonlySet<string>,
+): CarriedTasks {
+  const done = new Map<string, TaskRecord>();
   const assumedDone: { task: Task; why: RerunReason | null }[] = [];
-  // Done tasks, and failure handlers that stay skipped because nothing before them failed: none has to be waited for.
-  const settled = new Set<string>();
+  const over = new Set<string>();
   const findReason = (task: Task, record: TaskRecord): RerunReason | null => {
     if (record.digest !== task.digest) return { kind: 'changed' };
-    const need = task.needs.find((id) => !settled.has(id));
+    const need = task.needs.find((id) => !over.has(id));
     return need === undefined ? (broken.get(task.id) ?? null) : { kind: 'need', need };
   };
   for (const task of orderTasks(plan.tasks)) {
     const { id, digest } = task;
+    if (task.when === 'failure' && task.needs.every((need) => over.has(need))) {
+      over.add(id);
+      continue;
+    }
+    if (!assumed.has(id)) continue;
     const recorded = lookUp(records, id);
     const record = recorded?.status === 'succeeded' ? recorded : null;
     const why = record && findReason(task, record);
-    if (task.when === 'failure' && task.needs.every((need) => settled.has(need))) settled.add(id);
-    else if (assumed !== null) {
-      if (!assumed.has(id)) continue;
-      if (record === null || why !== null) assumedDone.push({ task, why });
-      done.set(id, record ?? { status: 'succeeded', attempts: 0, digest, artifacts: [], at: 0 });
-      settled.add(id);
-    } else if (why !== null) rerun.push({ task, why });
-    else if (record !== null) {
-      done.set(id, record);
-      settled.add(id);
-    }
+    if (record === null || why !== null) assumedDone.push({ task, why });
+    done.set(id, record ?? { status: 'succeeded', attempts: 0, digest, artifacts: [], at: 0 });
+    over.add(id);
   }
-  if (assumed !== null) return { done, rerun, assumedDone, added: [], removed: [] };
-  const ids = new Set(plan.tasks.map(({ id }) => id));
-  const isNew = ({ id }: Task) => !isSamePlan && lookUp(records, id) === undefined;
+  const { begun, before } = nothingKnown;
+  const nothing = { settled: new Map(), begun, before, attempts: new Map() };
   return {
+    tasks: plan.tasks,
     done,
-    rerun,
+    ...nothing,
+    rerun: [],
     assumedDone,
-    added: plan.tasks.filter(isNew),
-    removed: Object.entries(records).flatMap(([id, { status }]) =>
-      ids.has(id) || status === 'pending' ? [] : [id],
-    ),
+    added: [],
+    removed: [],
+    outdated: [],
   };
 }

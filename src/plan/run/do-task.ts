@@ -2,20 +2,25 @@ import { dirname, join } from 'node:path';
 import { isOn } from '../../checkpoint/policy.ts';
 import { writeFailed } from '../../errors.ts';
 import { nameFile } from '../../ids.ts';
+import { cleanSecretText } from '../../record/clean-facts.ts';
 import type { RunningSession, SessionPorts } from '../../record/ports.ts';
 import { type Outcome, record } from '../../record/record.ts';
 import { type OutputLog, openOutputLog } from '../../session/output-log.ts';
-import type { TaskRecord } from '../../state/runs.ts';
-import { makeFolder } from '../../system/disk.ts';
+import type { Fact } from '../../state/facts.ts';
+import { maxPayloadBytes, type TaskRecord } from '../../state/runs.ts';
+import { makeFolder, readIfThere, removeIfThere } from '../../system/disk.ts';
 import type { Environment } from '../../system/process/spawn.ts';
 import { performEffects } from '../effects/perform.ts';
 import type { EffectFact, PlannedEffect } from '../effects/plan-effects.ts';
+import { nameTaskFile } from '../items.ts';
 import type { Task } from '../plan.ts';
+import type { Schedule } from '../schedule/schedule.ts';
 import { type Artifact, readArtifacts, storedBytes } from './artifacts.ts';
 import type { ActiveRun } from './prepare-run.ts';
 import type { RunEvent, TaskProgress } from './progress.ts';
 import { taskMarker } from './start-run.ts';
-import { runTaskCommand } from './task-command.ts';
+import { type AttemptEnd, type Left, runTaskCommand } from './task-command.ts';
+import { type ReadValues, readValues, valueVariables } from './task-values.ts';
 
 export type TaskPorts = SessionPorts & {
   /** The top of the working tree, where tasks run. */
@@ -37,18 +42,21 @@ export type RunProgress = {
   readonly artifacts: Map<string, readonly Artifact[]>;
   /** How many bytes of artifacts are in the checkpoints. */
   readonly stored: { bytes: number };
+  /** What a task sees of the tasks before it. */
+  readonly schedule: Pick<Schedule<Task>, 'valuesFor' | 'ask' | 'roundOf'>;
 };
 
 /** How a task ended. `held`: an effect cannot be done now, so the tasks that need this one have to wait. */
 export type TaskOutcome =
-  | { readonly kind: 'succeeded' | 'stopped' }
-  | { readonly kind: 'failed' | 'blocked' | 'held'; readonly reason: string };
+  | { readonly kind: 'succeeded'; readonly left?: Left }
+  | { readonly kind: 'stopped' }
+  | { readonly kind: 'failed' | 'blocked' | 'held'; readonly reason: string; readonly left?: Left };
 
 /** Runs a task's command, unless it succeeded before, and then performs its effects. */
 export async function doTask(ports: TaskPorts, progress: RunProgress, task: Task): Promise<TaskOutcome> {
   const { clock, onEvent } = ports;
   const began = clock.elapsed();
-  const path = join(ports.home, 'logs', nameFile(progress.run.id), nameFile(task.id, '.log'));
+  const path = join(ports.home, 'logs', nameFile(progress.run.id), nameTaskFile(task.id, '.log'));
   const log = await openTaskLog(ports, task, path);
   const reportEnd = (status: 'succeeded' | 'failed', reason: string | null = null, output = '') => {
     const attempts = progress.tasks.get(task.id)?.attempts ?? 0;
@@ -62,7 +70,7 @@ export async function doTask(ports: TaskPorts, progress: RunProgress, task: Task
       reportEnd('failed', end.reason, end.output);
       return end;
     }
-    const outcome = await doEffects(ports, progress, task, log);
+    const outcome = { ...(await doEffects(ports, progress, task, log)), ...(end && { left: end.left }) };
     if (outcome.kind === 'succeeded') reportEnd('succeeded');
     if (outcome.kind === 'blocked') reportEnd('failed', outcome.reason);
     if (outcome.kind === 'held') onEvent({ kind: 'held', task, reason: outcome.reason });
@@ -83,73 +91,161 @@ async function openTaskLog(ports: TaskPorts, { id }: Task, path: string): Promis
 
 async function runCommand(ports: TaskPorts, progress: RunProgress, task: Task, log: OutputLog) {
   const { cwd, random, redact, signal, onEvent } = ports;
+  const { schedule } = progress;
+  const file = valuesFile(ports, progress, task);
   const end = await runTaskCommand(task, {
     cwd,
     random,
     redact,
     signal,
-    env: (attempt) => ({ ...ports.env, ...task.env, ...taskEnvironment(progress, task, attempt) }),
+    from: progress.run.attempts.get(task.id) ?? 1,
+    env: (attempt) => ({
+      ...ports.env,
+      ...valueVariables(schedule.valuesFor(task)),
+      ...task.env,
+      ...taskEnvironment(progress, task, attempt),
+      ORCH_VALUES: file,
+    }),
     marker: taskMarker(progress.run.id, task.id),
     onOutput: log.write,
     onAttempt: async (attempt) => {
       const { stop } = await recordTask(ports, progress, task, { status: 'running', attempts: attempt });
       // The supervisor will see the same reason and end the session; nothing may start meanwhile.
       if (stop !== null) return false;
+      removeIfThere(ports.disk, file);
       onEvent({ kind: 'begun', task, attempt });
       return true;
     },
-    onRetry: async (attempt, reason) => {
+    onRetry: async (attempt, { left }, reason) => {
       await log.flush();
       log.tell(`orch: attempt ${attempt}: ${reason}`);
+      // That it is repeated is decided now, and not again after a crash.
+      if (task.repeat)
+        await recordTask(ports, progress, task, { status: 'pending', attempts: attempt, left });
       onEvent({ kind: 'retry', task, attempt, reason });
     },
+    readValues: (lastLine) => collectValues(ports, task, file, lastLine),
+    isOver: (tried) => askUntil(progress, task, tried),
   });
+  removeIfThere(ports.disk, file);
   await log.flush();
   if (end.kind === 'failed') {
     log.tell(`orch: attempt ${end.attempts}: ${end.reason}`);
-    await recordTask(ports, progress, task, { status: 'failed', attempts: end.attempts });
+    const { attempts, left, reason: why } = end;
+    await recordTask(ports, progress, task, { status: 'failed', attempts, left, why });
   }
   if (end.kind !== 'succeeded') return end;
+  const { attempts, left, artifacts } = end;
   // The success is on disk before any task that needs it can start.
   const { stop } = await recordTask(ports, progress, task, {
     status: 'succeeded',
-    attempts: end.attempts,
-    artifacts: [...end.artifacts],
+    attempts,
+    left,
+    artifacts,
   });
   // The supervisor would interrupt an effect that started now.
   const isStopped = stop !== null && progress.effectsOf.has(task.id);
   return isStopped ? { kind: 'stopped' as const } : end;
 }
 
+function valuesFile({ home }: TaskPorts, { run }: RunProgress, { id }: Task): string {
+  return join(home, 'logs', nameFile(run.id), nameTaskFile(id, '.values'));
+}
+
+/** Reads the values a task set, as they can be recorded: what later tasks see must be the same after a crash. */
+async function collectValues(
+  { redact, onEvent }: TaskPorts,
+  task: Task,
+  file: string,
+  lastLine: string,
+): Promise<ReadValues> {
+  const read = readValues(readIfThere(file)?.toString('utf8') ?? '', lastLine);
+  if ('problem' in read) return read;
+  const values: Record<string, string> = {};
+  for (const [name, value] of Object.entries(read.values)) {
+    const kept = await cleanSecretText(value, redact, maxPayloadBytes);
+    if (kept !== value)
+      onEvent({
+        kind: 'said',
+        task,
+        text: `values.${name} contains what is not recorded, such as a secret: ${kept}`,
+      });
+    values[name] = kept;
+  }
+  return { values };
+}
+
+function askUntil({ schedule }: RunProgress, task: Task, { kind, left }: AttemptEnd) {
+  const until = task.repeat?.until;
+  if (until === undefined || typeof until === 'string') return { holds: kind === 'succeeded', because: '' };
+  return schedule.ask(until, task, { status: kind, ...left });
+}
+
 /** Tells a task's command, and every `orch` it calls, what it is part of. */
-function taskEnvironment({ run, target }: RunProgress, task: Task, attempt: number): Environment {
-  const entries = [
-    `ORCH_EPIC=${target.epic}`,
-    `ORCH_SESSION=${target.session}`,
-    `ORCH_RUN=${run.id}`,
-    `ORCH_TASK=${task.id}`,
-    `ORCH_ATTEMPT=${attempt}`,
-  ];
-  return Object.fromEntries(entries.map((entry) => entry.split('=')));
+export function taskEnvironment(
+  { run, target }: Pick<RunProgress, 'run' | 'target'>,
+  task: Task,
+  attempt: number,
+): Environment {
+  return {
+    ORCH_EPIC: target.epic,
+    ORCH_SESSION: target.session,
+    ORCH_RUN: run.id,
+    ORCH_TASK: task.id,
+    ORCH_ATTEMPT: String(attempt),
+  };
+}
+
+type TaskNow = Pick<TaskRecord, 'status' | 'attempts'> & {
+  readonly artifacts?: readonly Artifact[];
+  readonly left?: Left;
+  readonly why?: string;
+};
+
+/** The fact that says how far a task is. */
+export function makeTaskFact(
+  progress: Pick<RunProgress, 'run' | 'schedule'>,
+  task: Task,
+  now: TaskNow,
+  isDone = false,
+): Fact {
+  const { id, digest } = task;
+  const { run, schedule } = progress;
+  const { status, attempts, artifacts = [], left, why } = now;
+  const set = left?.values ?? {};
+  const round = schedule.roundOf(task);
+  return {
+    ...({
+      kind: 'task',
+      run: run.id,
+      id,
+      status,
+      attempts,
+      digest,
+      artifacts: artifacts.map((each) => ({ ...each })),
+    } as const),
+    ...(left?.exit !== undefined && { exit: left.exit }),
+    ...(Object.keys(set).length > 0 && { values: { ...set } }),
+    ...(round > 1 && { round }),
+    ...(why !== undefined && { why }),
+    ...inShards(run, isDone),
+  };
 }
 
 /** Records how far a task is. If its checkpoint cannot be made now, it is made with the next one. */
 async function recordTask(
   ports: TaskPorts,
   progress: RunProgress,
-  { id, digest }: Task,
-  now: Pick<TaskRecord, 'status' | 'attempts'> & { readonly artifacts?: TaskRecord['artifacts'] },
+  task: Task,
+  now: TaskNow,
 ): Promise<Outcome['verdict']> {
-  const { run, target, tasks } = progress;
+  const { target, tasks } = progress;
+  const { id } = task;
   const { status, attempts, artifacts = [] } = now;
   const isDone = status === 'succeeded' && !hasOpenEffects(progress, id);
-  const fact = {
-    ...({ kind: 'task', run: run.id, id, status, attempts, digest, artifacts } as const),
-    ...inShards(run, isDone),
-  };
   const checkpoint = isDone ? await askForCheckpoint(ports, progress, artifacts) : null;
   if (status === 'succeeded') progress.artifacts.set(id, artifacts);
-  const { verdict } = await record(ports, target, [fact], checkpoint);
+  const { verdict } = await record(ports, target, [makeTaskFact(progress, task, now, isDone)], checkpoint);
   tasks.set(id, { status, attempts });
   return verdict;
 }
@@ -199,7 +295,11 @@ async function doEffects(
       clock,
       random,
       cwd,
-      env: { ...env, ...taskEnvironment(progress, task, 1) },
+      env: {
+        ...env,
+        ...valueVariables(progress.schedule.valuesFor(task)),
+        ...taskEnvironment(progress, task, 1),
+      },
       signal,
       onOutput: log.write,
       onNote: (text) => onEvent({ kind: 'said', task, text }),

@@ -19,6 +19,7 @@ import {
 import type { EffectChoice } from '../effects/replan.ts';
 import type { Effect, Plan, Task } from '../plan.ts';
 import { orderTasks } from '../schedule/graph.ts';
+import { nothingKnown } from '../schedule/schedule.ts';
 import { findBrokenArtifacts } from './artifacts.ts';
 import { type CarriedTasks, carryTasks } from './carry-tasks.ts';
 import type { RunChoice } from './choose-run.ts';
@@ -37,6 +38,12 @@ export type ActiveRun = {
   readonly shards: number;
   /** Tasks whose command has succeeded before. */
   readonly done: ReadonlyMap<string, TaskRecord>;
+  /** Tasks that stay skipped, or whose failure was allowed. */
+  readonly settled: ReadonlyMap<string, TaskRecord>;
+  readonly begun: CarriedTasks['begun'];
+  readonly before: CarriedTasks['before'];
+  /** The attempt with which a repeated task continues. */
+  readonly attempts: CarriedTasks['attempts'];
   readonly effects: readonly PlannedEffect[];
 };
 
@@ -88,7 +95,8 @@ export function prepareRun(
   const shards = (isResumed ? choice.run.head.shards : undefined) ?? chooseShardDepth(countRecords(plan));
   const carried = earlier && carryOver(plan, earlier, worktree, after);
   const done = carried?.done ?? new Map<string, TaskRecord>();
-  const ahead = plan.tasks.filter((task) =>
+  const now = carried ? { ...plan, tasks: carried.tasks } : plan;
+  const ahead = now.tasks.filter((task) =>
     isResumed ? hasWorkLeft(task, done, earlier) : task.number > after,
   );
   // Effects done by skipped tasks stay on record: a later run may start before those tasks again.
@@ -98,7 +106,15 @@ export function prepareRun(
     ? { ...carryEffects(plan, ahead, earlier, writer), choices, isOwn: wasPlannedHere(home, earlier.id) }
     : noEarlierEffects;
   const { planned, facts, changes } = planRunEffects([...kept, ...ahead], head.id, earlierEffects, env);
-  const run = { ...head, plan, shards, done, effects: planned };
+  const nothing = {
+    settled: new Map(),
+    begun: nothingKnown.begun,
+    before: nothingKnown.before,
+    attempts: new Map(),
+  };
+  const { settled, begun, before, attempts } = carried ?? nothing;
+  const decided = { settled, begun, before, attempts };
+  const run = { ...head, plan: now, shards, done, ...decided, effects: planned };
   // A run that was recorded inside documents is restated as a whole, which moves it into shards.
   const known = isResumed && choice.run.head.shards !== undefined ? choice.run : null;
   return {
@@ -117,10 +133,14 @@ export function prepareRun(
   };
 }
 
+const likelyItems = 1_000;
+
 /** How many records a run of the plan has of one kind, at most. */
 function countRecords({ tasks }: Plan): number {
   const effects = tasks.reduce((sum, task) => sum + task.effects.length, 0);
-  return Math.max(tasks.length, effects);
+  // How long a list will be that a task sets is not known yet.
+  const hasLists = tasks.some(({ parts }) => parts?.each?.value != null);
+  return Math.max(tasks.length, effects, hasLists ? likelyItems : 0);
 }
 
 /** The facts that tasks of an earlier run count as done in this one. */
@@ -133,8 +153,12 @@ function restateTasks({ id: run, done, shards }: ActiveRun): Fact[] {
  * would count as done if the run stopped in between.
  */
 function restartTasks({ id: run, shards }: ActiveRun, known: KnownRun, carried: CarriedTasks | null): Fact[] {
-  const restarted = [...(carried?.rerun ?? []).map(({ task }) => task.id), ...(carried?.removed ?? [])];
-  return restarted.flatMap((id): Fact[] => {
+  const restarted = new Set([
+    ...(carried?.rerun ?? []).map(({ task }) => task.id),
+    ...(carried?.removed ?? []),
+    ...(carried?.outdated ?? []),
+  ]);
+  return [...restarted].flatMap((id): Fact[] => {
     const record = lookUp(known.tasks, id);
     if (record === undefined || record.status === 'pending') return [];
     const { digest } = record;
@@ -150,9 +174,16 @@ function isKnownEffect({ kind: _, run: __, id, ...fact }: EffectFact, known: Kno
 
 /** Makes the fact that describes the status of a run. */
 export function makeHeadFact(
-  { id, plan, from, file, startedAt, shards }: Omit<ActiveRun, 'done' | 'effects'>,
+  {
+    id,
+    plan,
+    from,
+    file,
+    startedAt,
+    shards,
+  }: Pick<ActiveRun, 'id' | 'plan' | 'from' | 'file' | 'startedAt' | 'shards'>,
   session: SessionId,
-  now: Pick<RunHead, 'status' | 'endedAt'>,
+  now: Pick<RunHead, 'status' | 'endedAt' | 'rollback'>,
 ): Fact {
   const place = file === null ? {} : { file };
   const head = { plan: plan.name, digest: plan.digest, session, from, ...place, startedAt, shards };
@@ -196,6 +227,9 @@ function carryOver(plan: Plan, earlier: KnownRun, worktree: string, after: numbe
     broken: findBrokenArtifacts(worktree, new Map(made)),
     isSamePlan: earlier.head.digest === plan.digest,
     assumed: after > 0 ? new Set(before) : null,
+    open: new Set(
+      Object.values(earlier.effects).flatMap(({ status, task }) => (status === 'acknowledged' ? [] : [task])),
+    ),
   });
 }
 

@@ -26,9 +26,14 @@ export type RunPreview = {
     readonly epicId?: string;
     readonly tasks: readonly (Pick<
       Task,
-      'id' | 'number' | 'name' | 'needs' | 'when' | 'files' | 'artifacts'
+      'id' | 'number' | 'name' | 'needs' | 'files' | 'artifacts' | 'parent'
     > & {
+      readonly when: string;
       readonly waits: readonly Wait[];
+      /** What it is done for: how many items, or the name of the value that will have them. */
+      readonly foreach?: number | string;
+      /** How often it runs at most, and until when. */
+      readonly repeat?: { readonly until: string; readonly attempts: number };
     })[];
     readonly batches: readonly (readonly string[])[];
     readonly effects: readonly {
@@ -106,16 +111,30 @@ function describePreview(
   { resumed, tasks, effects, done, changes }: Remaining,
 ): RunPreview {
   const waits = findWaits(tasks);
-  const order = orderTasks(tasks);
+  const all = orderTasks(tasks);
+  const items = countItems(all);
+  // The items of a list are shown once, with the task they are part of.
+  const order = all.filter(({ parent }) => parent === null || !items.has(parent));
   const batches = listBatches(tasks, { most: jobs, isExclusive: () => false });
   return {
     plan: {
       name,
       digest,
       ...resumed,
-      tasks: order.map(({ id, number, name: title, needs, when, files, artifacts }) => {
-        return { id, number, name: title, needs, when, files, artifacts, waits: waits.get(id) ?? [] };
-      }),
+      tasks: order.map(
+        ({ id, number, name: title, parts, needs, when, files, artifacts, parent, repeat }) => {
+          const each = parts?.each;
+          const shown = each?.template ?? { files, artifacts, repeat };
+          return {
+            ...{ id, number, name: title, needs: parts?.entry ?? needs, when: writeCondition(when) },
+            ...{ files: shown.files, artifacts: shown.artifacts, parent, waits: waits.get(id) ?? [] },
+            ...(each && { foreach: each.value === null ? (items.get(id) ?? 0) : `values.${each.value}` }),
+            ...(shown.repeat && {
+              repeat: { until: writeCondition(shown.repeat.until), attempts: shown.repeat.attempts },
+            }),
+          };
+        },
+      ),
       batches: batches.map((batch) => batch.map(({ id }) => id)),
       effects: effects.map(({ effect, record, blocked }) => ({
         id: effect.id,
@@ -125,10 +144,27 @@ function describePreview(
         ...(blocked !== null && { blocked }),
       })),
     },
-    commands: order.map(({ id, run }) => (run === null || done.has(id) ? null : formatCommand(run))),
+    commands: order.map((task) => {
+      const { run } = task.parts?.each?.template ?? task;
+      return run === null || done.has(task.id) ? null : formatCommand(run);
+    }),
     inOrder: order.filter(({ isInOrder }) => isInOrder).map(({ id }) => id),
     changes,
   };
+}
+
+function writeCondition(when: Task['when']): string {
+  return typeof when === 'string' ? when : when.text;
+}
+
+/** How many items are left of each list. */
+function countItems(tasks: readonly Task[]): Map<string, number> {
+  const lists = new Map<string, number>(
+    tasks.flatMap(({ id, parts }) => (parts?.each ? [[id, 0] as const] : [])),
+  );
+  for (const { parent } of tasks)
+    if (parent !== null && lists.has(parent)) lists.set(parent, (lists.get(parent) ?? 0) + 1);
+  return lists;
 }
 
 /** Why a task does not start at once: a task it needs, the task before it, or one that works on the same files. */
@@ -139,23 +175,43 @@ type Wait = {
   readonly files: readonly string[];
 };
 
+/** Comparing the files of more tasks, each with each, would take longer than anyone reads. */
+const mostCompared = 1_000;
+
 /** Explains, by task id, what each task waits for when several may run at once. */
 function findWaits(tasks: readonly Task[]): Map<string, Wait[]> {
   const order = orderTasks(tasks);
-  const ids = new Set(order.map(({ id }) => id));
-  const before = new Map<string, Set<string>>();
+  const byId = new Map(order.map((task) => [task.id, task]));
+  const withFiles = order.filter(({ files }) => files.length > 0);
   const waits = new Map<string, Wait[]>();
-  for (const [index, task] of order.entries()) {
-    const needs = task.needs.filter((need) => ids.has(need));
-    const all = new Set(needs.flatMap((need) => [need, ...(before.get(need) ?? [])]));
-    before.set(task.id, all);
+  for (const task of order) {
+    const needs = (task.parts?.entry ?? task.needs).filter((need) => byId.has(need));
     const because = task.isInOrder ? 'order' : 'needs';
-    const shared = order.slice(0, index).flatMap((other): Wait[] => {
-      const files = task.files.filter((mine) => other.files.some((theirs) => mayOverlap(mine, theirs)));
-      const isFree = all.has(other.id) || files.length === 0;
-      return isFree ? [] : [{ task: other.id, because: 'files', files }];
-    });
+    const shared = withFiles.length > mostCompared ? [] : findShared(task, withFiles, byId);
     waits.set(task.id, [...needs.map((need): Wait => ({ task: need, because, files: [] })), ...shared]);
   }
   return waits;
+}
+
+/** The tasks before this one that work on the same files, apart from those it needs anyway. */
+function findShared(task: Task, withFiles: readonly Task[], byId: ReadonlyMap<string, Task>): Wait[] {
+  if (task.files.length === 0) return [];
+  const earlier = withFiles.slice(0, withFiles.indexOf(task));
+  const shared = earlier.flatMap((other): Wait[] => {
+    const files = task.files.filter((mine) => other.files.some((theirs) => mayOverlap(mine, theirs)));
+    return files.length === 0 ? [] : [{ task: other.id, because: 'files', files }];
+  });
+  const needed = shared.length === 0 ? new Set() : listNeeded(task, byId);
+  return shared.filter((wait) => !needed.has(wait.task));
+}
+
+function listNeeded(task: Task, byId: ReadonlyMap<string, Task>): Set<string> {
+  const needed = new Set<string>();
+  const open = [...task.needs];
+  for (let id = open.pop(); id !== undefined; id = open.pop()) {
+    if (needed.has(id)) continue;
+    needed.add(id);
+    open.push(...(byId.get(id)?.needs ?? []));
+  }
+  return needed;
 }

@@ -1,4 +1,4 @@
-import type { EffectRecord } from '../../state/runs.ts';
+import type { EffectRecord, TaskRecord } from '../../state/runs.ts';
 import type { StopReason } from '../../supervise/decide.ts';
 import type { SessionEvent } from '../../supervise/look.ts';
 import type { EpicId, Millis } from '../../types.ts';
@@ -12,7 +12,7 @@ import type { StartedRun } from './start-run.ts';
 /* What a run reports: how it starts, what happens, and how far it is. */
 
 export type RunStatus = 'succeeded' | 'failed' | 'resume_needed' | 'blocked';
-type TaskStatus = 'pending' | 'running' | 'succeeded' | 'failed' | 'skipped';
+type TaskStatus = TaskRecord['status'];
 
 type TaskEffect = { readonly id: string; readonly task: string };
 
@@ -90,9 +90,13 @@ export type RunEvent =
       readonly reason: string | null;
       /** The end of its output. */
       readonly output: string;
-      /** The path of its log, which has all of the output. */
+      /** The path of its log, which has all of the output; empty if it has none. */
       readonly log: string;
     }
+  /** A group is repeated, because what it is repeated for does not hold yet. */
+  | { readonly kind: 'round'; readonly task: Task; readonly round: number; readonly reason: string }
+  /** The items of a list are known; each is a task of its own. */
+  | { readonly kind: 'items'; readonly task: Task; readonly count: number }
   /** An effect cannot be done now, so the run has to stop and be resumed later. */
   | { readonly kind: 'held'; readonly task: Task; readonly reason: string }
   | { readonly kind: 'said'; readonly task: Task; readonly text: string }
@@ -131,6 +135,8 @@ export type RunResult = {
   readonly why: StopReason;
   /** What went wrong, if anything did. */
   readonly reason: string | null;
+  /** With the tasks that were made of lists. */
+  readonly plan: Plan;
   readonly tasks: ReadonlyMap<string, TaskProgress>;
   readonly effects: ReadonlyMap<string, EffectFact>;
   /** The number of the last checkpoint. */

@@ -169,7 +169,7 @@ async function executePlan(ports: PlanPorts, request: ExecuteRequest): Promise<P
     onEvent,
   });
   const { id, from, startedAt } = run;
-  return { run: describeRun(plan, { id, epic, from, startedAt, ...result }), result };
+  return { run: describeRun(result.plan, { id, epic, from, startedAt, ...result }), result };
 }
 
 /** Finds where a plan's tasks run, and where the plan's file is from there. */

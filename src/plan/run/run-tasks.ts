@@ -9,15 +9,19 @@ import { endSessionProcesses } from '../../session/session-processes.ts';
 import type { Fact } from '../../state/facts.ts';
 import type { StopReason } from '../../supervise/decide.ts';
 import { type Work as SupervisedWork, supervise } from '../../supervise/supervise.ts';
+import { drawFraction, sleepUnlessAborted } from '../../system/clock.ts';
 import { describeRemaining, type NamedProcess } from '../../system/process/process-table.ts';
 import type { SignalWatch } from '../../system/process/signals.ts';
 import type { Environment } from '../../system/process/spawn.ts';
 import { count } from '../../units.ts';
+import { pauseAfter } from '../effects/outcome.ts';
 import { listOpenEffects } from '../effects/plan-effects.ts';
-import type { Task } from '../plan.ts';
-import { openSchedule } from '../schedule/schedule.ts';
+import { expandItems } from '../items.ts';
+import type { Plan, Task } from '../plan.ts';
+import { type Decision, type Ended, type Known, openSchedule } from '../schedule/schedule.ts';
 import { storedBytes } from './artifacts.ts';
-import { doTask, type RunProgress, type TaskOutcome, type TaskPorts } from './do-task.ts';
+import { digestChoice } from './carry-tasks.ts';
+import { doTask, makeTaskFact, type TaskOutcome, type TaskPorts } from './do-task.ts';
 import { type ActiveRun, makeHeadFact } from './prepare-run.ts';
 import { listTasks, type RunEvent, type RunResult, type RunStatus, type TaskProgress } from './progress.ts';
 
@@ -46,12 +50,12 @@ export async function runTasks(
   const { cwd, env, signals, jobs, onEvent } = options;
   const stop = new AbortController();
   setMaxListeners(0, stop.signal); // every running task listens to it
-  const progress = startProgress(run, target);
+  const progress = startProgress(run, target, jobs);
   let working: Promise<TaskProblem[]> = Promise.resolve([]);
   let left: readonly NamedProcess[] = [];
   const supervised: SupervisedWork = {
     async start(onExit) {
-      working = runSchedule({ ...ports, cwd, env, signal: stop.signal, onEvent }, progress, jobs, stop)
+      working = runSchedule({ ...ports, cwd, env, signal: stop.signal, onEvent }, progress, stop)
         // To the supervisor, a run with nothing left to do is a command that has exited.
         .finally(() => onExit({ status: 0, signal: null }));
       working.catch(() => {}); // awaited in stop(); until then a failure must not count as unhandled
@@ -83,68 +87,99 @@ function withoutTaskTrigger(target: RunningSession): RunningSession {
   return { ...target, settings: { ...target.settings, policy: { ...policy, on } } };
 }
 
-function startProgress(run: ActiveRun, target: RunningSession): RunProgress {
+function startProgress(run: ActiveRun, target: RunningSession, jobs: number) {
   const progressOf = ({ id }: Task): [string, TaskProgress] => {
-    const { status, attempts } = run.done.get(id) ?? { status: 'pending', attempts: 0 };
-    return [id, { status, attempts }];
+    const known = run.done.get(id) ?? run.settled.get(id);
+    return [id, { status: known?.status ?? 'pending', attempts: known?.attempts ?? 0 }];
   };
   const sizes = [...run.done.values()].flatMap(({ artifacts }) => artifacts.map(({ bytes }) => bytes));
   const stored = sizes.filter((bytes) => bytes <= storedBytes.each).reduce((sum, each) => sum + each, 0);
+  const schedule = openSchedule(run.plan.tasks, listKnown(run), jobs, expandItems);
   return {
     run,
     target,
+    schedule,
     tasks: new Map(run.plan.tasks.map(progressOf)),
     effects: new Map(run.effects.map(({ record: fact }) => [fact.id, fact])),
     effectsOf: groupBy(run.effects, ({ record: fact }) => fact.task),
     stored: { bytes: stored },
     artifacts: new Map(),
+    /** Tasks that the run made of lists. */
+    made: new Map<string, readonly Task[]>(),
   };
 }
+
+/** What the schedule has to know of the run so far. */
+function listKnown({ done, settled, begun, before, effects }: ActiveRun): Known {
+  const open = new Set(listOpenEffects(effects).map(({ record: fact }) => fact.task));
+  const ended = [...done, ...settled].flatMap(([id, { status, exit, values }]): [string, Ended][] => {
+    const isOver = status === 'succeeded' || status === 'skipped' || status === 'failed';
+    return isOver && !open.has(id) ? [[id, { status, exit, values }]] : [];
+  });
+  return { ended: new Map(ended), begun, before };
+}
+
+type Progress = ReturnType<typeof startProgress>;
 
 /** Starts each task as soon as the schedule allows it, and waits for every task it has started. */
 async function runSchedule(
   ports: TaskPorts,
-  progress: RunProgress,
-  jobs: number,
+  progress: Progress,
   stop: AbortController,
 ): Promise<TaskProblem[]> {
-  const { plan, done, effects } = progress.run;
-  const open = new Set(listOpenEffects(effects).map(({ record: fact }) => fact.task));
-  const finished = new Set([...done.keys()].filter((id) => !open.has(id)));
-  const schedule = openSchedule(plan.tasks, finished, jobs);
-  const problems: TaskProblem[] = [];
+  const { schedule } = progress;
+  const problems = new Map<string, TaskProblem>();
   const running = new Set<Promise<void>>();
   let isHeld = false;
 
   async function start(task: Task): Promise<void> {
     const outcome = await doTask(ports, progress, task);
+    const left = 'left' in outcome ? outcome.left : undefined;
     switch (outcome.kind) {
       case 'stopped':
         return;
       case 'succeeded':
-        schedule.finish(task.id, 'succeeded');
-        return;
+        problems.delete(task.id);
+        return schedule.finish(task.id, { status: 'succeeded', ...left });
       case 'held':
         isHeld = true;
         break;
       case 'failed':
       case 'blocked':
-        schedule.finish(task.id, 'failed');
+        schedule.finish(task.id, { status: 'failed', ...left });
     }
-    problems.push({ task, outcome });
+    problems.set(task.id, { task, outcome });
   }
+
+  /** A pause before the next round of a group, in which other tasks may run. */
+  async function pauseFor({ task, round }: Extract<Decision<Task>, { kind: 'round' }>): Promise<void> {
+    const { backoff = 0, attempts = 1 } = task.repeat ?? {};
+    const pause = pauseAfter(round - 1, { backoff, attempts }, drawFraction(ports.random));
+    await sleepUnlessAborted(pause, ports.signal);
+    if (!ports.signal.aborted) schedule.beginRound(task.id);
+  }
+
+  const track = (work: Promise<void>) => {
+    const one = work.finally(() => running.delete(one));
+    running.add(one);
+  };
 
   try {
     for (;;) {
       if (!isHeld && !ports.signal.aborted) {
-        const { ready, skipped } = schedule.next();
-        await recordSkipped(ports, progress, skipped);
-        for (const task of ready) {
-          const one = start(task).finally(() => running.delete(one));
-          running.add(one);
+        const { decisions, ready } = schedule.next();
+        await recordDecisions(ports, progress, decisions);
+        for (const decision of decisions) {
+          if (decision.kind === 'round') track(pauseFor(decision));
+          if (decision.kind === 'end' && decision.status === 'failed')
+            problems.set(decision.task.id, {
+              task: decision.task,
+              outcome: { kind: 'failed', reason: decision.why ?? 'it failed' },
+            });
         }
+        for (const task of ready) track(start(task));
       }
-      if (running.size === 0) return problems;
+      if (running.size === 0) return listProblems(schedule, problems);
       await Promise.race(running);
     }
   } catch (error) {
@@ -155,24 +190,96 @@ async function runSchedule(
   }
 }
 
-async function recordSkipped(ports: TaskPorts, progress: RunProgress, tasks: readonly Task[]): Promise<void> {
-  if (tasks.length === 0) return;
-  const skipped = { status: 'skipped', attempts: 0 } as const;
-  const { id: run, shards } = progress.run;
-  const facts = tasks.map(
-    ({ id, digest }): Fact => ({ kind: 'task', run, id, ...skipped, digest, artifacts: [], shards }),
+/** The problems that count: not those a group overcame, nor those of tasks that may fail. What is held always counts. */
+function listProblems(
+  schedule: Progress['schedule'],
+  problems: ReadonlyMap<string, TaskProblem>,
+): TaskProblem[] {
+  const counted = new Set(schedule.failures().map(({ id }) => id));
+  return [...problems.values()].filter(
+    ({ task, outcome }) => outcome.kind === 'held' || counted.has(task.id),
   );
+}
+
+/** Records what the schedule decided, before anything that follows from it starts. */
+async function recordDecisions(
+  ports: TaskPorts,
+  progress: Progress,
+  decisions: readonly Decision<Task>[],
+): Promise<void> {
+  if (decisions.length === 0) return;
+  const facts = decisions.map((decision) => makeDecisionFact(progress, decision));
   await record(ports, progress.target, facts);
-  for (const task of tasks) {
-    progress.tasks.set(task.id, skipped);
-    ports.onEvent({ kind: 'ended', task, ...skipped, elapsed: 0, reason: null, output: '', log: '' });
+  for (const decision of decisions) tellDecision(ports, progress, decision);
+}
+
+function makeDecisionFact(progress: Progress, decision: Decision<Task>): Fact {
+  const { task } = decision;
+  switch (decision.kind) {
+    case 'skip': {
+      const why = decision.why === null ? {} : { why: decision.why };
+      const choice = { ...task, digest: digestChoice(task) };
+      return makeTaskFact(progress, choice, { status: 'skipped', attempts: 0, ...why });
+    }
+    case 'begin':
+      return makeTaskFact(progress, task, { status: 'running', attempts: 1 });
+    case 'round': {
+      const { round, why, values } = decision;
+      return makeTaskFact(progress, task, { status: 'running', attempts: round, why, left: { values } });
+    }
+    case 'end': {
+      const why = decision.why === null ? {} : { why: decision.why };
+      return makeTaskFact(progress, task, { status: decision.status, attempts: decision.rounds, ...why });
+    }
   }
+}
+
+function tellDecision({ onEvent }: TaskPorts, progress: Progress, decision: Decision<Task>) {
+  const { task } = decision;
+  const { tasks, made } = progress;
+  const nothing = { elapsed: 0, output: '', log: '' };
+  switch (decision.kind) {
+    case 'skip': {
+      const skipped = { status: 'skipped', attempts: 0 } as const;
+      tasks.set(task.id, skipped);
+      for (const part of listParts(progress, task.id)) tasks.set(part.id, skipped);
+      return onEvent({ kind: 'ended', task, ...skipped, ...nothing, reason: decision.why });
+    }
+    case 'begin': {
+      tasks.set(task.id, { status: 'running', attempts: 1 });
+      if (task.parts?.each?.value == null) return;
+      made.set(task.id, decision.instances);
+      for (const { id } of decision.instances) tasks.set(id, { status: 'pending', attempts: 0 });
+      return onEvent({ kind: 'items', task, count: decision.instances.length });
+    }
+    case 'round': {
+      tasks.set(task.id, { status: 'running', attempts: decision.round });
+      for (const part of listParts(progress, task.id)) tasks.set(part.id, { status: 'pending', attempts: 0 });
+      return onEvent({ kind: 'round', task, round: decision.round, reason: decision.why });
+    }
+    case 'end': {
+      const { status, rounds: attempts, why: reason } = decision;
+      tasks.set(task.id, { status, attempts });
+      return onEvent({ kind: 'ended', task, status, attempts, ...nothing, reason });
+    }
+  }
+}
+
+function listParts({ run, made }: Progress, id: string): Task[] {
+  const own = [...run.plan.tasks.filter(({ parent }) => parent === id), ...(made.get(id) ?? [])];
+  return own.flatMap((part) => [part, ...(part.parts ? listParts({ run, made } as Progress, part.id) : [])]);
+}
+
+/** The plan as it turned out: each task that the run made of a list comes before the task it is part of. */
+function planAsRun({ run, made }: Progress): Plan {
+  if (made.size === 0) return run.plan;
+  return { ...run.plan, tasks: run.plan.tasks.flatMap((task) => [...(made.get(task.id) ?? []), task]) };
 }
 
 /** Records how the run and its session ended, and makes the last checkpoint. */
 async function concludeRun(
   ports: SessionPorts,
-  progress: RunProgress,
+  progress: Progress,
   problems: readonly TaskProblem[],
   why: StopReason,
   left: readonly NamedProcess[],
@@ -194,15 +301,16 @@ async function concludeRun(
     status,
     why,
     reason: status === 'succeeded' ? null : reason,
+    plan: planAsRun(progress),
     tasks,
     effects,
     saved: saved?.document.seq ?? null,
   };
 }
 
-function judgeRun(progress: RunProgress, problems: readonly TaskProblem[], why: StopReason): RunStatus {
+function judgeRun(progress: Progress, problems: readonly TaskProblem[], why: StopReason): RunStatus {
   const kinds = new Set(problems.map(({ outcome }) => outcome.kind));
-  const isOpen = listTasks(progress.run.plan, progress).some(({ status }) =>
+  const isOpen = listTasks(planAsRun(progress), progress).some(({ status }) =>
     ['pending', 'running'].includes(status),
   );
   if (kinds.has('held') || (why.kind !== 'exit' && isOpen)) return 'resume_needed';
@@ -220,13 +328,13 @@ function chooseEnding(why: StopReason, status: RunStatus): Ending {
 }
 
 function describeEnd(
-  { run }: RunProgress,
+  { run }: Progress,
   problems: readonly TaskProblem[],
   why: StopReason,
   status: RunStatus,
 ): string {
-  const { name, tasks } = run.plan;
-  if (status === 'succeeded') return `${name}: ${count(tasks.length, 'task')} done`;
+  const { name, length } = run.plan;
+  if (status === 'succeeded') return `${name}: ${count(length, 'task')} done`;
   const [first] = problems;
   if (first && (why.kind === 'exit' || status !== 'resume_needed')) {
     const { task, outcome } = first;

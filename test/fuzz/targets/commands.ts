@@ -71,6 +71,7 @@ export const commandsTarget: Target = {
         session: undefined,
         byAgent: false,
         trusted: false,
+        valuesFile: undefined,
         background: undefined,
       };
       const context: Context = {

@@ -2,7 +2,7 @@ import type { Plan, RunPreview } from '../../../index.ts';
 import { count } from '../../../units.ts';
 import { type Output, printJson } from '../../output.ts';
 import type { Context } from '../../run-command.ts';
-import { showPlace, showTitle } from './run-progress.ts';
+import { nameFew, showPlace, showTitle } from './run-progress.ts';
 
 /** Shows what a run would do: the order of its tasks, which run in parallel, why others wait, and its effects. */
 export function showPreview({ out, json }: Context, plan: Plan, preview: RunPreview, jobs: number): number {
@@ -26,11 +26,14 @@ function formatPreview(out: Output, plan: Plan, preview: RunPreview, isParallel:
   return [
     `${out.paint('bold', plan.name)}: ${head}`,
     ...tasks.map((task, index) => {
-      const run = preview.commands[index]?.replace(/\s+/g, ' ') ?? 'its effects only';
+      const isGroup = tasks.some(({ parent }) => parent === task.id);
+      const run = isGroup
+        ? 'its tasks'
+        : (preview.commands[index]?.replace(/\s+/g, ' ') ?? 'its effects only');
       const wait = describeWaits(task, isParallel);
       return `  ${showPlace(plan, task, ' ')}${showTitle(task)}  ${run}${out.paint('dim', wait)}`;
     }),
-    ...batches.filter((batch) => batch.length > 1).map((batch) => `  in parallel: ${batch.join(', ')}`),
+    ...batches.filter((batch) => batch.length > 1).map((batch) => `  in parallel: ${nameFew(batch)}`),
     ...(inOrder.length > 0
       ? [
           `  ${inOrder.join(', ')}: without needs, each waits for the task before it (to start at once: needs: [])`,
@@ -44,13 +47,20 @@ function formatPreview(out: Output, plan: Plan, preview: RunPreview, isParallel:
   ];
 }
 
-function describeWaits({ when, artifacts, waits }: PlannedTask, isParallel: boolean): string {
+function describeWaits(
+  { when, artifacts, waits, foreach, repeat }: PlannedTask,
+  isParallel: boolean,
+): string {
   const needs = waits.filter(({ because }) => because !== 'files').map(({ task }) => task);
   const shared = isParallel ? waits.filter(({ because }) => because === 'files') : [];
   const parts = [
     needs.length === 0 ? '' : `after ${needs.join(', ')}`,
     ...shared.map(({ task, files }) => `not in parallel with ${task}: both change ${files.join(', ')}`),
     when === 'success' ? '' : `when: ${when}`,
+    foreach === undefined
+      ? ''
+      : `for each of ${typeof foreach === 'number' ? count(foreach, 'item') : foreach}`,
+    repeat === undefined ? '' : `until ${repeat.until}, at most ${repeat.attempts} times`,
     artifacts.length === 0 ? '' : `makes ${artifacts.join(', ')}`,
   ].filter((part) => part !== '');
   return parts.length === 0 ? '' : `  (${parts.join('; ')})`;

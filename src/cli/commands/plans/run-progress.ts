@@ -1,6 +1,6 @@
 import type { Orch, Plan, RunEvent, RunStart, Task } from '../../../index.ts';
 import { columnsOf, cutColumns } from '../../../text.ts';
-import { toUsd } from '../../../units.ts';
+import { count, toUsd } from '../../../units.ts';
 import { type Output, writeTo } from '../../output.ts';
 import type { Context } from '../../run-command.ts';
 import { openTextLine } from '../../session/live-line.ts';
@@ -13,7 +13,7 @@ type NamedTask = Pick<Task, 'id' | 'number' | 'name'>;
 
 /** `3/5 ✓ build`: a task's place in the plan, its result, and its id. */
 export function showPlace(plan: Plan, { number, id }: NamedTask, mark: string): string {
-  const { length } = plan.tasks;
+  const { length } = plan;
   const place = `${String(number).padStart(String(length).length)}/${length}`;
   return `${place} ${mark} ${id.padEnd(measureIds(plan))}`;
 }
@@ -40,7 +40,7 @@ function showFew(lines: readonly string[]): string[] {
   return more <= 0 ? [...lines] : [...lines.slice(0, mostShown), `… and ${more} more`];
 }
 
-function nameFew(names: readonly string[]): string {
+export function nameFew(names: readonly string[]): string {
   const more = names.length - mostShown;
   return `${names.slice(0, mostShown).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
 }
@@ -51,10 +51,10 @@ export function showTitle({ id, name }: NamedTask): string {
 }
 
 /** The lines at the start of a run: what it takes over from an earlier one, and what runs again. */
-export function showStart(out: Output, { tasks }: Plan, start: RunStart): string[] {
+export function showStart(out: Output, plan: Plan, start: RunStart): string[] {
   const from = start.from === null ? '' : `, continuing from ${start.from}`;
   const head = `${start.name}: ${start.id} on ${start.epicId}, session ${start.sessionNumber}${from}`;
-  const places = start.done.map(({ number, id }) => `${number}/${tasks.length} – ${id}`);
+  const places = start.done.map(({ number, id }) => `${number}/${plan.length} – ${id}`);
   return [
     out.paint('dim', head),
     ...start.leftovers.map(({ task, pids }) =>
@@ -91,6 +91,8 @@ function describeRerun(id: string, why: Rerun): string {
       return `${id} needs ${why.need}, so it runs again`;
     case 'artifact':
       return `${why.path} is ${why.how}, so ${id} runs again`;
+    case 'group':
+      return `the group ${why.group} starts over, so ${id} runs again`;
   }
 }
 
@@ -102,10 +104,14 @@ function describeDoubt(why: Rerun | null): string {
       return `made ${why.path}, which is ${why.how}`;
     case 'changed':
       return 'changed in the plan';
+    case 'group':
+      return `is in the group ${why.group}, which starts over`;
     case 'need':
       return `needs ${why.need}, which has not run yet`;
   }
 }
+
+const attemptsOf = ({ repeat, retry }: Task) => (repeat ?? retry).attempts;
 
 /** How many lines of a failed task's output are shown. */
 const shownLines = 10;
@@ -117,10 +123,14 @@ function showRunEvent(out: Output, plan: Plan, event: RunEvent, now: number): st
       return showEnded(out, plan, event);
     case 'retry': {
       const place = showPlace(plan, event.task, out.paint('yellow', '↻'));
-      return [
-        `${place}  ${event.reason}; next: attempt ${event.attempt + 1} of ${event.task.retry.attempts}`,
-      ];
+      return [`${place}  ${event.reason}; next: attempt ${event.attempt + 1} of ${attemptsOf(event.task)}`];
     }
+    case 'round': {
+      const place = showPlace(plan, event.task, out.paint('yellow', '↻'));
+      return [`${place}  ${event.reason}; next: round ${event.round} of ${attemptsOf(event.task)}`];
+    }
+    case 'items':
+      return [`${showPlace(plan, event.task, '●')}  ${count(event.count, 'item')}`];
     case 'held':
       return [`${showPlace(plan, event.task, out.paint('yellow', '‖'))}  ${event.reason}`];
     case 'said':
@@ -145,16 +155,20 @@ function showRunEvent(out: Output, plan: Plan, event: RunEvent, now: number): st
 function showEnded(out: Output, plan: Plan, event: Extract<RunEvent, { kind: 'ended' }>): string[] {
   const { task, status, attempts, elapsed, reason, output, log } = event;
   const title = out.paint('dim', showTitle(task));
-  if (status === 'skipped') return [`${showPlace(plan, task, '–')}  skipped${title}`];
-  const tries = attempts > 1 ? `  (attempt ${attempts} of ${task.retry.attempts})` : '';
-  const time = formatClock(elapsed).padStart(4);
+  if (status === 'skipped') {
+    const why = reason === null ? '' : `: ${reason}`;
+    return [`${showPlace(plan, task, '–')}  skipped${why}${title}`];
+  }
+  const word = task.parts ? 'round' : 'attempt';
+  const tries = attempts > 1 ? `  (${word} ${attempts} of ${attemptsOf(task)})` : '';
+  const time = task.parts ? '' : formatClock(elapsed).padStart(4);
   if (status === 'succeeded')
     return [`${showPlace(plan, task, out.paint('green', '✓'))}  ${time}${tries}${title}`];
   const lines = output.split('\n').slice(-shownLines);
   return [
     `${showPlace(plan, task, out.paint('red', '✗'))}  ${time}  ${reason}${tries}${title}`,
     ...(output === '' ? [] : lines.map((line) => out.paint('dim', `      ${line}`))),
-    out.paint('dim', `      full output: ${log}`),
+    ...(log === '' ? [] : [out.paint('dim', `      full output: ${log}`)]),
   ];
 }
 
@@ -166,7 +180,7 @@ function showRunning(
 ): string {
   const inOrder = [...running].sort(([a], [b]) => a.number - b.number);
   const parts = inOrder.map(([task, { since, attempt }]) => {
-    const tries = attempt > 1 ? ` (attempt ${attempt} of ${task.retry.attempts})` : '';
+    const tries = attempt > 1 ? ` (attempt ${attempt} of ${attemptsOf(task)})` : '';
     return `${showPlace(plan, task, '●').trimEnd()}  ${formatClock(now - since)}${tries}${showTitle(task)}`;
   });
   return parts.join('   ');

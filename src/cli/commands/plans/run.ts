@@ -13,7 +13,9 @@ import {
   type RunFileOutcome,
   type RunFileRequest,
   runPlanFile,
+  setValues,
 } from '../../../index.ts';
+import { realDisk } from '../../../system/disk.ts';
 import { statusOfSignal } from '../../../system/process/signals.ts';
 import { count } from '../../../units.ts';
 import { budgetOption, epicOption, printChoice, printUnreadable } from '../../choose.ts';
@@ -30,8 +32,8 @@ import { openRunScreen, showStart } from './run-progress.ts';
 export const command = defineCommand({
   summary: 'run a plan of tasks; --resume continues after a crash',
   description:
-    'Run the tasks of a plan, with a checkpoint after each. A run that was killed can be resumed, and tasks that succeeded do not run again. Tasks get ORCH_EPIC, ORCH_SESSION, ORCH_RUN, ORCH_TASK and ORCH_ATTEMPT.',
-  argument: { name: 'plan', description: "the plan's file" },
+    'Run the tasks of a plan, with a checkpoint after each. A run that was killed can be resumed, and tasks that succeeded do not run again. Tasks get ORCH_EPIC, ORCH_SESSION, ORCH_RUN, ORCH_TASK and ORCH_ATTEMPT. Within a task, "orch run set NAME VALUE" sets a value for the tasks after it.',
+  argument: { name: 'plan', several: true, description: "the plan's file, or: set NAME VALUE" },
   options: [
     epicOption('the epic; by default the name of the plan'),
     { flags: '--resume', description: 'continue the newest run of the plan' },
@@ -67,9 +69,14 @@ export const command = defineCommand({
   ],
   run: async (context, call) => {
     if (call.options.list) return listRuns(context, call);
-    const file = call.argument;
+    const [file, ...more] = call.rest;
     if (file === undefined)
       throw new OrchError('USAGE', 'no plan named', { hint: 'Try: orch run release.yaml' });
+    if (file === 'set' && more.length > 0) return setValue(context, more);
+    if (more.length > 0)
+      throw new OrchError('USAGE', `one plan at a time, not ${[file, ...more].slice(0, 5).join(' ')}`, {
+        hint: `Try: orch run ${file}`,
+      });
     const intent = readIntent(call);
     const jobs = readJobs(call);
     const path = resolve(context.cwd, file);
@@ -86,6 +93,19 @@ export const command = defineCommand({
     });
   },
 });
+
+/** Sets a value for the tasks after the one this command is part of. */
+async function setValue({ out, json, settings }: Context, words: readonly string[]): Promise<number> {
+  const [name = '', ...value] = words;
+  const { valuesFile } = settings;
+  if (valuesFile === undefined)
+    throw new OrchError('USAGE', 'orch run set works only within a task of orch run', {
+      hint: 'To run a plan whose file is called set: orch run ./set',
+    });
+  await setValues(realDisk, valuesFile, { [name]: value.join(' ') });
+  if (json) printJson(out, { set: { name, value: value.join(' ') } });
+  return 0;
+}
 
 type Request = Pick<RunFileRequest, 'plan' | 'path' | 'intent' | 'jobs' | 'effects'>;
 
@@ -200,7 +220,7 @@ function showEnd({ out, json }: Context, plan: Plan, outcome: RunFileOutcome, re
   }
   if (result.status === 'succeeded') {
     const saved = result.saved === null ? '' : `, ckpt ${result.saved}`;
-    const tasks = count(plan.tasks.length, 'task');
+    const tasks = count(plan.length, 'task');
     if (!json)
       out.print(
         `${out.paint('green', '✓')} ${plan.name}: ${tasks} in ${formatClock(took)}  (${outcome.run.id}${saved})`,
