@@ -245,11 +245,12 @@ export { mostUnpushed } from './sync/unpushed.ts';
 
 // Plans and specs.
 
+export { describeAction } from './plan/action-text.ts';
 export { type ProgramEffect, type RunEffectsOptions, runEffects } from './plan/effects/effects-api.ts';
 export { loadPlan } from './plan/parse-plan.ts';
 export type { Effect, Plan, Task } from './plan/plan.ts';
 export { listPlanRuns } from './plan/run/known-runs.ts';
-export { previewNewRun, previewResumedRun, type RunPreview } from './plan/run/preview.ts';
+export { previewNewRun, previewResumedRun, previewUndo, type RunPreview } from './plan/run/preview.ts';
 export type { RunEvent, RunInfo, RunStart, RunSummary } from './plan/run/progress.ts';
 export {
   type RunFileEvent,

@@ -144,6 +144,7 @@ const kinds: { readonly [K in Fact['kind']]: Checks<OfKind<K>> } = {
     values: optional(areTexts),
     round: optional(amount),
     why: optional(text),
+    undoKey: optional(text),
     shards: optional(shards),
     completes: optional(isTrue),
   },

@@ -167,6 +167,8 @@ export const taskRecord = z.object({
   round: z.optional(amount),
   /** Why it was skipped, repeated or not undone, in words. */
   why: z.optional(text),
+  /** Sent with every attempt to undo it. */
+  undoKey: z.optional(text),
   at: time,
 });
 

@@ -23,13 +23,18 @@ export function suggestNext(
     const file = readInnerPath(run.head.file);
     if (file === null) return `orch run --list -e ${epic}`;
     const path = worktree === null ? file : relative(realPath(cwd), join(realPath(worktree), file));
-    return `${formatResumeCommand(path, epic)}${more}`;
+    const option = run.head.rollback === undefined ? '--resume' : '--rollback';
+    return `${formatResumeCommand(path, epic, option)}${more}`;
   }
   return status === 'interrupted' || more !== '' ? `orch resume -e ${epic}${more}` : null;
 }
 
-/** Formats the command that resumes the run of the plan in a file. */
-export function formatResumeCommand(file: string, epic: string | null): string {
+/** Formats the command that resumes the run of the plan in a file, or its rollback. */
+export function formatResumeCommand(
+  file: string,
+  epic: string | null,
+  option: '--resume' | '--rollback' = '--resume',
+): string {
   const named = epic === null ? [] : ['-e', epic];
-  return quoteForShell(['orch', 'run', file, '--resume', ...named]);
+  return quoteForShell(['orch', 'run', file, option, ...named]);
 }

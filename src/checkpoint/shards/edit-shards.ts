@@ -18,6 +18,7 @@ import {
   recordLists,
   taskOf,
 } from '../../state/run-records.ts';
+import type { EffectRecord } from '../../state/runs.ts';
 import type { Millis, Oid } from '../../types.ts';
 import {
   listDifferingShards,
@@ -145,13 +146,22 @@ async function readBranch(
   return { records, damaged };
 }
 
-/** Was an effect planned, or planned differently? */
+/** Was an effect planned, planned differently, or undone? */
 function hasOtherEffects(before: RunRecords, after: RunRecords): boolean {
   if (before.effects === after.effects) return false;
   return Object.entries(after.effects).some(([key, { value }]) => {
     const known = before.effects[key]?.value;
-    return known === undefined || known.key !== value.key || known.digest !== value.digest;
+    return (
+      known === undefined ||
+      known.key !== value.key ||
+      known.digest !== value.digest ||
+      wasUndone(known, value)
+    );
   });
+}
+
+function wasUndone(before: EffectRecord, after: EffectRecord): boolean {
+  return before.status === 'acknowledged' && after.status !== 'acknowledged';
 }
 
 /** Is every effect acknowledged? */

@@ -64,11 +64,17 @@ export function planEffects(
   return { planned, changes };
 }
 
-function planNew(run: string, task: string, effect: Effect, tried: EffectFact['tried']): PlannedEffect {
+function planNew(
+  run: string,
+  task: string,
+  effect: Effect,
+  tried: EffectFact['tried'],
+  turn = 0,
+): PlannedEffect {
   const { id, digest, action } = effect;
   const about = { what: describeAction(action), content: formatPayload(action) };
-  const key = makeKey(run, task, effect);
-  const now = { status: 'planned', reason: null, tried } as const;
+  const key = makeKey(run, task, effect, turn);
+  const now = { status: 'planned', reason: null, tried, ...(turn > 0 && { turn }) } as const;
   return { effect, record: { kind: 'effect', run, id, task, key, digest, ...about, ...now }, blocked: null };
 }
 
@@ -86,7 +92,9 @@ function planKnown(
   const { id } = effect;
   const decision = decideReplan(effect, known, { choice: choices?.get(id) ?? null, isElsewhere, isOwn });
   if ('change' in decision && decision.change !== null) changes.push(decision.change);
-  if (decision.kind === 'new') return planNew(run, task, effect, decision.tried);
+  const { turn = 0 } = known;
+  if (decision.kind === 'again') return planNew(run, task, effect, 'no', turn + 1);
+  if (decision.kind === 'new') return planNew(run, task, effect, decision.tried, turn);
   const { reason, digest, what } = known;
   const content = digest === effect.digest ? formatPayload(effect.action) : known.content;
   const kept = {
@@ -97,6 +105,7 @@ function planKnown(
     digest,
     what,
     ...(content !== undefined && { content }),
+    ...(turn > 0 && { turn }),
   } as const;
   if (decision.kind === 'done')
     return {
@@ -105,7 +114,7 @@ function planKnown(
       blocked: null,
     };
   // The key is passed on in an environment variable and a header, and may come from another clone.
-  const key = keyShape.test(known.key) ? known.key : makeKey(run, task, effect);
+  const key = keyShape.test(known.key) ? known.key : makeKey(run, task, effect, turn);
   return {
     effect: decision.kind === 'same' ? decision.effect : effect,
     record: { ...kept, key, status: 'planned', reason, tried: decision.tried },
@@ -127,9 +136,10 @@ function refuseSameIds(effects: readonly Effect[]): void {
 
 const keyShape = /^orch-[0-9a-f]{32}$/;
 
-/** Makes a key that is the same for the same effect of the same run, and for no other. */
-function makeKey(run: string, task: string, { id, digest }: Effect): string {
-  return `orch-${hash('sha256', canonicalJson([run, task, id, digest])).slice(0, 32)}`;
+/** Makes a key that is the same for the same effect of the same run, and for no other; once undone, it is another. */
+function makeKey(run: string, task: string, { id, digest }: Effect, turn: number): string {
+  const about = [run, task, id, digest, ...(turn > 0 ? [turn] : [])];
+  return `orch-${hash('sha256', canonicalJson(about)).slice(0, 32)}`;
 }
 
 /** Lists the effects still to be done, in plan order. */

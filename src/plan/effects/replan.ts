@@ -24,7 +24,7 @@ export function chooseEffects(given: { readonly [C in EffectChoice]: readonly st
 
 export type KnownEffect = Pick<
   EffectRecord,
-  'task' | 'key' | 'status' | 'reason' | 'digest' | 'what' | 'content' | 'tried'
+  'task' | 'key' | 'status' | 'reason' | 'digest' | 'what' | 'content' | 'tried' | 'turn'
 >;
 
 type ReplanContext = {
@@ -38,6 +38,8 @@ type ReplanContext = {
 /** What happens to an effect that was planned before. */
 type ReplanDecision =
   | { readonly kind: 'done'; readonly change: string | null }
+  /** It was done and undone, so it is done again, under a new key. */
+  | { readonly kind: 'again'; readonly change: string }
   /** Planned anew, under a new key. */
   | { readonly kind: 'new'; readonly tried: 'no' | 'here'; readonly change: string }
   /** Sent as it was planned, under the same key. */
@@ -63,6 +65,8 @@ export function decideReplan(
       kind: 'done',
       change: isChanged ? `effect ${id} was changed after it was done: it is not done again` : null,
     };
+  if (known.status === 'undone' || known.status === 'undoing')
+    return { kind: 'again', change: `effect ${id} was undone, so it is done again` };
   if (choice === 'done') return { kind: 'done', change: `effect ${id} counts as done because you say so` };
   const before = isElsewhere ? 'elsewhere' : (known.tried ?? 'here');
   // By choosing, the user has dealt with what another clone may have done.

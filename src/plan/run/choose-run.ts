@@ -6,8 +6,10 @@ import { formatAge } from '../../units.ts';
 import type { Plan, Task } from '../plan.ts';
 import { isUnfinished, type KnownRun, listDoneEffects } from './known-runs.ts';
 
-/** How the user wants a plan to be run. */
-export type RunIntent =
+/** How the user wants a plan to be run, or its run to be undone. */
+export type RunIntent = StartIntent | { readonly kind: 'rollback' };
+
+export type StartIntent =
   | { readonly kind: 'plain' }
   | { readonly kind: 'resume' }
   /** Continue after this task, given by its number or id. */
@@ -34,13 +36,15 @@ type ChoiceContext = {
 export function chooseRun(
   plan: Plan,
   last: KnownRun | null,
-  intent: RunIntent,
+  intent: StartIntent,
   context: ChoiceContext,
 ): RunChoice {
   const isResume = intent.kind === 'resume' || intent.kind === 'step';
   const unfinished = last && isUnfinished(last) ? last : null;
   // Tasks and effects with the same ids would count as done, and the other plan's run could no longer be resumed.
   if (context.namesake !== null && (unfinished || isResume)) throw namesakeError(plan, context.namesake);
+  const isHalfUndone = last?.head.rollback !== undefined && last.head.rollback !== 'done';
+  if (last && isHalfUndone && intent.kind !== 'fresh') throw halfUndoneError(plan, last);
   if (!isResume) {
     if (intent.kind === 'plain' && unfinished) throw unfinishedError(plan, unfinished, context);
     if (intent.kind === 'plain' && last && last.head.status !== 'succeeded') refuseRepeat(plan, last);
@@ -89,6 +93,14 @@ function unfinishedError(plan: Plan, run: KnownRun, { now }: ChoiceContext): Orc
       data: { plan: plan.name, run: run.id, task: place, isEarlier: true },
     },
   );
+}
+
+/** What was done and what was undone would be mixed. */
+function halfUndoneError({ name }: Plan, run: KnownRun): OrchError {
+  return new OrchError('RESUME_NEEDED', `${name}: the rollback of ${run.id} is not complete`, {
+    hint: 'Continue it: --rollback. Start over: --fresh.',
+    data: { plan: name, run: run.id, isEarlier: true },
+  });
 }
 
 /** `task 3 (build)`: where a run stopped. */

@@ -183,7 +183,7 @@ function askUntil({ schedule }: RunProgress, task: Task, { kind, left }: Attempt
 
 /** Tells a task's command, and every `orch` it calls, what it is part of. */
 export function taskEnvironment(
-  { run, target }: Pick<RunProgress, 'run' | 'target'>,
+  { run, target }: { readonly run: Pick<ActiveRun, 'id'>; readonly target: RunningSession },
   task: Task,
   attempt: number,
 ): Environment {
@@ -251,7 +251,7 @@ async function recordTask(
 }
 
 /** Where a record is kept, and whether its task is done with it, effects included. */
-function inShards({ shards }: ActiveRun, completes: boolean) {
+export function inShards({ shards }: Pick<ActiveRun, 'shards'>, completes: boolean) {
   return { shards, ...(completes && { completes: true as const }) };
 }
 

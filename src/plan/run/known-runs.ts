@@ -30,7 +30,7 @@ import { effectRecord, findShapeProblem, taskRecord } from '../../state/state-sh
 import { statIfThere } from '../../system/disk.ts';
 import type { EpicId, WriterId } from '../../types.ts';
 import { formatInstant } from '../../units.ts';
-import type { RunSummary } from './progress.ts';
+import type { ListedRunInfo } from './progress.ts';
 
 /** A run in an epic's list of runs. */
 export type ListedRun = {
@@ -98,7 +98,7 @@ async function readRun(git: GitEngine, view: EpicView, { inDocument, ...run }: L
   const wrong = findWrong(records);
   if (wrong !== null) damaged.push(wrong);
   const effects = Object.fromEntries(listEffects(records));
-  return { ...run, tasks: valuesOf(records.tasks), effects, damaged };
+  return { ...run, tasks: valuesInOrder(records.tasks), effects, damaged };
 }
 
 /** What the journals hold about a run's tasks and effects. */
@@ -115,8 +115,10 @@ function findWrong({ tasks, effects }: RunRecords): string | null {
   return null;
 }
 
-function valuesOf<T>(list: List<T>): Keyed<T> {
-  return Object.fromEntries(Object.entries(list).map(([key, { value }]) => [key, value]));
+/** The values of a list, in the order they were recorded. */
+function valuesInOrder<T>(list: List<T>): Keyed<T> {
+  const inOrder = Object.entries(list).sort(([, a], [, b]) => compareStamps(a.stamp, b.stamp));
+  return Object.fromEntries(inOrder.map(([key, { value }]) => [key, value]));
 }
 
 /** Whether a run was started and has not ended. A failed run has ended. */
@@ -150,7 +152,7 @@ export async function listPlanRuns(
   orch: Orch,
   epic: EpicId,
   plan: string | null = null,
-): Promise<{ readonly run: RunSummary; readonly succeeded: number }[]> {
+): Promise<{ readonly run: ListedRunInfo; readonly succeeded: number }[]> {
   const view = await readView(orch, epic);
   const newest = new Set(listNewestRuns(view.state).map(({ id }) => id));
   const listed = listRuns(view.state).filter(({ head }) => plan === null || head.plan === plan);
@@ -165,6 +167,7 @@ export async function listPlanRuns(
           id,
           name: head.plan,
           status: isStopped ? stoppedStatus : head.status,
+          ...(head.rollback && { rollback: head.rollback === 'done' ? 'done' : 'unfinished' }),
           epicId: epic,
           from: head.from,
           startedAt: formatInstant(head.startedAt),

@@ -9,9 +9,12 @@ import {
 } from '../effects/plan-effects.ts';
 import { chooseEffects } from '../effects/replan.ts';
 import type { Plan, Task } from '../plan.ts';
+import { previewRollback } from '../rollback/run-rollback.ts';
 import { mayOverlap } from '../schedule/claims.ts';
 import { listBatches, orderTasks } from '../schedule/graph.ts';
 import { choosePlanEpic, type EpicQuestion, type PlanEpic } from './choose-epic.ts';
+import type { StartIntent } from './choose-run.ts';
+import { findNamesake } from './known-runs.ts';
 import { locatePlan } from './run-plan.ts';
 import { previewRun } from './start-run.ts';
 
@@ -58,7 +61,8 @@ export function previewNewRun(plan: Plan, jobs: number): RunPreview {
   return describePreview(plan, jobs, { ...nothingLeft, tasks: plan.tasks, effects: planned });
 }
 
-type ResumePreviewRequest = EpicQuestion & {
+type ResumePreviewRequest = Omit<EpicQuestion, 'intent'> & {
+  readonly intent: StartIntent;
   readonly effects: Parameters<typeof chooseEffects>[0];
   readonly takeOver: boolean;
   readonly jobs: number;
@@ -91,6 +95,23 @@ export async function previewResumedRun(
   const resumed = { resumes: run.from ?? run.id, epicId: epic };
   const done = new Set(run.done.keys());
   return { ...chosen, preview: describePreview(plan, jobs, { resumed, tasks, effects, done, changes }) };
+}
+
+/** What undoing the newest run of a plan would do. */
+export async function previewUndo(
+  orch: Orch,
+  request: Omit<EpicQuestion, 'intent'> & { readonly takeOver: boolean },
+) {
+  const { plan, path, takeOver } = request;
+  const chosen = await choosePlanEpic(orch, { ...request, intent: { kind: 'rollback' } });
+  if (chosen.kind === 'refused') return chosen;
+  const location = locatePlan(orch, path);
+  const undo = await previewRollback(orch, {
+    plan,
+    session: { epic: chosen.epic, takeOver },
+    findNamesake: (run) => findNamesake(location, run),
+  });
+  return { ...chosen, undo };
 }
 
 /** What is left of a plan. */

@@ -5,6 +5,7 @@ import type { EpicId, Millis } from '../../types.ts';
 import { formatInstant } from '../../units.ts';
 import { type EffectFact, listOpenEffects } from '../effects/plan-effects.ts';
 import type { Plan, Task } from '../plan.ts';
+import type { RollbackResult } from '../rollback/undo-work.ts';
 import type { RerunReason } from './carry-tasks.ts';
 import type { KnownRun } from './known-runs.ts';
 import type { StartedRun } from './start-run.ts';
@@ -100,6 +101,16 @@ export type RunEvent =
   /** An effect cannot be done now, so the run has to stop and be resumed later. */
   | { readonly kind: 'held'; readonly task: Task; readonly reason: string }
   | { readonly kind: 'said'; readonly task: Task; readonly text: string }
+  /** What succeeded is undone now, in so many steps. */
+  | { readonly kind: 'rollback'; readonly steps: number }
+  /** A task was undone, or one of its effects. */
+  | { readonly kind: 'undone'; readonly task: Task; readonly effect: string | null }
+  | {
+      readonly kind: 'undo_failed';
+      readonly task: Task;
+      readonly effect: string | null;
+      readonly reason: string;
+    }
   | { readonly kind: 'stopping'; readonly why: StopReason }
   | SessionEvent;
 
@@ -139,6 +150,7 @@ export type RunResult = {
   readonly plan: Plan;
   readonly tasks: ReadonlyMap<string, TaskProgress>;
   readonly effects: ReadonlyMap<string, EffectFact>;
+  readonly rollback: RollbackResult | null;
   /** The number of the last checkpoint. */
   readonly saved: number | null;
 };
@@ -147,6 +159,12 @@ export type RunResult = {
 export type RunInfo = RunSummary & {
   readonly tasks: ReturnType<typeof listTasks>;
   readonly effects: readonly { readonly id: string; readonly key: string; readonly status: string }[];
+  /** What was undone, if anything was. */
+  readonly rollback?: {
+    readonly status: 'done' | 'unfinished';
+    readonly undone: RollbackResult['undone'];
+    readonly kept: RollbackResult['kept'];
+  };
 };
 
 /** A run as scripts see it in a list. */
@@ -160,6 +178,9 @@ export type RunSummary = {
   readonly startedAt: string;
 };
 
+/** A run in the list of runs. */
+export type ListedRunInfo = RunSummary & { readonly rollback?: 'done' | 'unfinished' };
+
 type RunFigures = Progress & {
   readonly id: string;
   readonly epic: EpicId;
@@ -167,11 +188,12 @@ type RunFigures = Progress & {
   readonly startedAt: Millis;
   readonly status: RunInfo['status'];
   readonly effects: ReadonlyMap<string, Pick<EffectRecord, 'task' | 'key' | 'status'>>;
+  readonly rollback?: RollbackResult | null;
 };
 
 /** Describes a run of a plan. */
 export function describeRun(plan: Plan, run: RunFigures): RunInfo {
-  const { id, status, epic, from, startedAt } = run;
+  const { id, status, epic, from, startedAt, rollback } = run;
   return {
     id,
     name: plan.name,
@@ -181,12 +203,24 @@ export function describeRun(plan: Plan, run: RunFigures): RunInfo {
     startedAt: formatInstant(startedAt),
     tasks: listTasks(plan, run),
     effects: [...run.effects].map(([effect, each]) => ({ id: effect, key: each.key, status: each.status })),
+    ...(rollback && {
+      rollback: {
+        status: rollback.problem === null ? 'done' : 'unfinished',
+        undone: rollback.undone,
+        kept: rollback.kept,
+      },
+    }),
   };
 }
 
 /** Describes a recorded run of a plan. */
-export function describeKnownRun(plan: Plan, epic: EpicId, { id, head, tasks, effects }: KnownRun): RunInfo {
+export function describeKnownRun(
+  plan: Plan,
+  epic: EpicId,
+  { id, head, tasks, effects }: KnownRun,
+  rollback: RollbackResult | null = null,
+): RunInfo {
   const { from, startedAt, status } = head;
   const maps = { tasks: new Map(Object.entries(tasks)), effects: new Map(Object.entries(effects)) };
-  return describeRun(plan, { id, epic, from, startedAt, status, ...maps });
+  return describeRun(plan, { id, epic, from, startedAt, status, rollback, ...maps });
 }

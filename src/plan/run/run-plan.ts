@@ -16,9 +16,10 @@ import { using, type Where } from '../../where.ts';
 import { chooseEffects, type EffectChoice } from '../effects/replan.ts';
 import { loadPlan } from '../parse-plan.ts';
 import type { Plan } from '../plan.ts';
+import { runRollback } from '../rollback/run-rollback.ts';
 import { choosePlanEpic, explainNoRun } from './choose-epic.ts';
-import type { RunIntent } from './choose-run.ts';
-import { findRun } from './known-runs.ts';
+import type { RunIntent, StartIntent } from './choose-run.ts';
+import { findNamesake, findRun } from './known-runs.ts';
 import {
   describeKnownRun,
   describeRun,
@@ -99,9 +100,15 @@ export async function runPlanFile(orch: Orch, request: RunFileRequest): Promise<
   const began = orch.clock.elapsed();
   let hasStarted = false;
   let outcome: PlanOutcome;
+  const { intent: wanted } = request;
+  if (wanted.kind === 'rollback') {
+    outcome = await undoPlan(orch, request, epic);
+    return { kind: 'ended', ...outcome, took: orch.clock.elapsed() - began };
+  }
   try {
     outcome = await executePlan(orch, {
       ...request,
+      intent: wanted,
       choices: chooseEffects(request.effects),
       epic,
       onStart: async (started) => {
@@ -125,6 +132,21 @@ export async function runPlanFile(orch: Orch, request: RunFileRequest): Promise<
   return { kind: 'ended', ...outcome, took };
 }
 
+async function undoPlan(orch: Orch, request: RunFileRequest, epic: EpicId): Promise<PlanOutcome> {
+  const { plan, path, budget, byAgent, takeOver, signals, onEvent } = request;
+  const location = locatePlan(orch, path);
+  const { worktree } = location;
+  const settings = await orch.readSettings();
+  return runRollback(orch, {
+    plan,
+    ...location,
+    session: { epic, budget, byAgent, kind: 'supervised', worktree, settings, takeOver },
+    findNamesake: (run) => findNamesake(location, run),
+    signals,
+    onEvent,
+  });
+}
+
 type PlanPorts = SessionPorts & {
   readonly repository: { readonly worktree: string | null };
   readonly readSettings: () => Promise<SessionSettings>;
@@ -132,10 +154,11 @@ type PlanPorts = SessionPorts & {
 
 type ExecuteRequest = Pick<
   RunFileRequest,
-  'plan' | 'intent' | 'jobs' | 'budget' | 'takeOver' | 'byAgent' | 'signals'
+  'plan' | 'jobs' | 'budget' | 'takeOver' | 'byAgent' | 'signals'
 > & {
   /** The absolute path of the plan's file; null if the plan is in no file. */
   readonly path: string | null;
+  readonly intent: StartIntent;
   readonly choices: ReadonlyMap<string, EffectChoice>;
   readonly epic: EpicId;
   readonly onStart: (started: StartedRun) => Promise<void>;
@@ -259,7 +282,7 @@ export async function runPlan(
   where: Where = {},
 ): Promise<RunInfo> {
   const { epicId, resume, resumeStep, fresh, budget, replan = [], asPlanned = [], done = [] } = options;
-  const intent: RunIntent =
+  const intent: StartIntent =
     resumeStep !== undefined
       ? { kind: 'step', step: String(resumeStep) }
       : { kind: fresh ? 'fresh' : resume ? 'resume' : 'plain' };

@@ -18,6 +18,7 @@ import { pauseAfter } from '../effects/outcome.ts';
 import { listOpenEffects } from '../effects/plan-effects.ts';
 import { expandItems } from '../items.ts';
 import type { Plan, Task } from '../plan.ts';
+import { describeRollback, judgeRollback, type RollbackResult, undoWork } from '../rollback/undo-work.ts';
 import { type Decision, type Ended, type Known, openSchedule } from '../schedule/schedule.ts';
 import { storedBytes } from './artifacts.ts';
 import { digestChoice } from './carry-tasks.ts';
@@ -39,7 +40,7 @@ type TaskProblem = { readonly task: Task; readonly outcome: Extract<TaskOutcome,
 
 /**
  * Works through a run's tasks until nothing is left to do or something stops it: the budget, a signal, another session.
- * The run's session is supervised like that of a command.
+ * If the run fails and its plan says so, what succeeded is undone.
  */
 export async function runTasks(
   ports: SessionPorts,
@@ -47,15 +48,37 @@ export async function runTasks(
   run: ActiveRun,
   options: RunTasksOptions,
 ): Promise<RunResult> {
-  const { cwd, env, signals, jobs, onEvent } = options;
+  const progress = startProgress(run, target, options.jobs);
+  const { done, why, left } = await superviseRun(ports, target, options, async (taskPorts, stop) => {
+    const problems = await runSchedule(taskPorts, progress, stop);
+    const isFailed = judgeRun(progress, problems, finishedByItself) === 'failed';
+    if (!isFailed || taskPorts.signal.aborted || run.plan.onFailure !== 'rollback')
+      return { problems, rollback: null };
+    const head = makeHeadFact(run, target.session, { status: 'running', endedAt: null, rollback: 'running' });
+    await record(ports, target, [head]);
+    return { problems, rollback: await undoWork(taskPorts, target, run) };
+  });
+  return concludeRun(ports, progress, done, why, left);
+}
+
+const finishedByItself: StopReason = { kind: 'exit', exit: { status: 0, signal: null } };
+
+type Supervised<T> = { readonly done: T; readonly why: StopReason; readonly left: readonly NamedProcess[] };
+
+/** Supervises work of a run like a command: it is stopped at the budget, by a signal, or from another shell. */
+export async function superviseRun<T>(
+  ports: SessionPorts,
+  target: RunningSession,
+  { cwd, env, signals, onEvent }: Omit<RunTasksOptions, 'jobs'>,
+  work: (ports: TaskPorts, stop: AbortController) => Promise<T>,
+): Promise<Supervised<T>> {
   const stop = new AbortController();
   setMaxListeners(0, stop.signal); // every running task listens to it
-  const progress = startProgress(run, target, jobs);
-  let working: Promise<TaskProblem[]> = Promise.resolve([]);
+  let working: Promise<T> | null = null;
   let left: readonly NamedProcess[] = [];
   const supervised: SupervisedWork = {
     async start(onExit) {
-      working = runSchedule({ ...ports, cwd, env, signal: stop.signal, onEvent }, progress, stop)
+      working = work({ ...ports, cwd, env, signal: stop.signal, onEvent }, stop)
         // To the supervisor, a run with nothing left to do is a command that has exited.
         .finally(() => onExit({ status: 0, signal: null }));
       working.catch(() => {}); // awaited in stop(); until then a failure must not count as unhandled
@@ -77,7 +100,8 @@ export async function runTasks(
       if (event.kind !== 'waiting') onEvent(event); // only an agent's command waits
     },
   });
-  return concludeRun(ports, progress, await working, why, left);
+  const done = await (working ?? work({ ...ports, cwd, env, signal: AbortSignal.abort(), onEvent }, stop));
+  return { done, why, left };
 }
 
 /** The process that records a finished task also makes its checkpoint, so the supervisor must not. */
@@ -276,18 +300,48 @@ function planAsRun({ run, made }: Progress): Plan {
   return { ...run.plan, tasks: run.plan.tasks.flatMap((task) => [...(made.get(task.id) ?? []), task]) };
 }
 
+type RunWork = { readonly problems: readonly TaskProblem[]; readonly rollback: RollbackResult | null };
+
 /** Records how the run and its session ended, and makes the last checkpoint. */
 async function concludeRun(
   ports: SessionPorts,
   progress: Progress,
-  problems: readonly TaskProblem[],
+  { problems, rollback }: RunWork,
   why: StopReason,
   left: readonly NamedProcess[],
 ): Promise<RunResult> {
   const { run, target, tasks, effects } = progress;
-  const status = judgeRun(progress, problems, why);
-  const reason = describeEnd(progress, problems, why, status) + describeRemaining(left);
-  const fact = makeHeadFact(run, target.session, { status, endedAt: ports.clock.now() });
+  const ended = judgeRun(progress, problems, why);
+  const status = rollback === null ? ended : judgeRollback(rollback);
+  const because = describeEnd(progress, problems, why, ended) + describeRemaining(left);
+  const reason = rollback === null ? because : `${because}; ${describeRollback(rollback)}`;
+  const fact = makeHeadFact(run, target.session, {
+    status,
+    endedAt: ports.clock.now(),
+    ...(rollback && { rollback: rollback.problem === null ? 'done' : 'stopped' }),
+  });
+  const saved = await closeRun(ports, target, { why, status, reason, fact });
+  return {
+    ...{ status, why, rollback, saved, tasks, effects },
+    reason: status === 'succeeded' ? null : reason,
+    plan: planAsRun(progress),
+  };
+}
+
+type RunClosing = {
+  readonly why: StopReason;
+  readonly status: RunStatus;
+  readonly reason: string;
+  /** The head of the run as it ended. */
+  readonly fact: Fact;
+};
+
+/** Ends a run's session; returns the number of the last checkpoint. */
+export async function closeRun(
+  ports: SessionPorts,
+  target: RunningSession,
+  { why, status, reason, fact }: RunClosing,
+): Promise<number | null> {
   if (why.kind === 'budget') {
     // The session is already recorded as budget_exceeded; this saves what was still done while stopping.
     const request = { trigger: 'budget', reason, onlyIfChanged: true } as const;
@@ -297,15 +351,7 @@ async function concludeRun(
     await endSession(ports, target, chooseEnding(why, status), reason, { lastFacts: [fact] });
   }
   const { saved } = await readView(ports, target.epic);
-  return {
-    status,
-    why,
-    reason: status === 'succeeded' ? null : reason,
-    plan: planAsRun(progress),
-    tasks,
-    effects,
-    saved: saved?.document.seq ?? null,
-  };
+  return saved?.document.seq ?? null;
 }
 
 function judgeRun(progress: Progress, problems: readonly TaskProblem[], why: StopReason): RunStatus {

@@ -7,16 +7,16 @@ import { listMarkedProcesses } from '../../session/session-processes.ts';
 import type { WriterId } from '../../types.ts';
 import { rememberPlanned } from '../effects/payload.ts';
 import { listOpenEffects } from '../effects/plan-effects.ts';
-import { chooseRun, type RunChoice, type RunIntent } from './choose-run.ts';
+import { chooseRun, type RunChoice, type StartIntent } from './choose-run.ts';
 import { findNamesake, findRun, isActive, type KnownRun } from './known-runs.ts';
 import { type PlanToRun, type PreparedRun, prepareRun } from './prepare-run.ts';
 
 type PreviewRequest = PlanToRun & {
-  readonly intent: RunIntent;
+  readonly intent: StartIntent;
   readonly session: Pick<StartRequest, 'epic' | 'takeOver'>;
 };
 
-type RunRequest = PreviewRequest & {
+export type RunRequest = PreviewRequest & {
   readonly session: Omit<StartRequest, 'agent' | 'command' | 'facts' | 'findFacts' | 'resume' | 'session'>;
 };
 

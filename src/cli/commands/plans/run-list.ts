@@ -18,9 +18,11 @@ export function listRuns(context: Context, call: Call): Promise<ExitStatus> {
     else if (found.length === 0) out.inform(`No runs${name === null ? '' : ` of ${name}`} on ${epic} yet.`);
     else {
       const now = orch.clock.now();
-      const rows = found.map(({ run: { id, name: plan, status, startedAt, from }, succeeded }) => {
+      const rows = found.map(({ run: { id, name: plan, status, startedAt, from, rollback }, succeeded }) => {
+        const undone = rollback === 'done' ? 'rolled back' : 'half rolled back';
+        const shown = rollback === undefined ? status.replace('_', ' ') : undone;
         const origin = from === null ? '' : `from ${from}`;
-        return [id, plan, status.replace('_', ' '), `${succeeded} done`, formatWhen(startedAt, now), origin];
+        return [id, plan, shown, `${succeeded} done`, formatWhen(startedAt, now), origin];
       });
       const header = ['RUN', 'PLAN', 'STATUS', 'TASKS', 'STARTED', ''];
       out.print(showTable(out, header, rows, Array(6).fill({})));

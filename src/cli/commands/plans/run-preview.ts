@@ -1,13 +1,33 @@
-import type { Plan, RunPreview } from '../../../index.ts';
+import { describeAction, type Plan, type previewUndo, type RunPreview } from '../../../index.ts';
 import { count } from '../../../units.ts';
 import { type Output, printJson } from '../../output.ts';
 import type { Context } from '../../run-command.ts';
-import { nameFew, showPlace, showTitle } from './run-progress.ts';
+import { nameFew, showKept, showPlace, showTitle } from './run-progress.ts';
 
 /** Shows what a run would do: the order of its tasks, which run in parallel, why others wait, and its effects. */
 export function showPreview({ out, json }: Context, plan: Plan, preview: RunPreview, jobs: number): number {
   if (json) printJson(out, { plan: preview.plan });
   else for (const line of formatPreview(out, plan, preview, jobs > 1)) out.print(line);
+  return 0;
+}
+
+type Undo = Extract<Awaited<ReturnType<typeof previewUndo>>, { readonly undo: unknown }>['undo'];
+
+/** Shows what a rollback would undo, in its order, and what stays. */
+export function showUndo({ out, json }: Context, plan: Plan, { run, steps, kept }: Undo): number {
+  const names = steps.map(({ task, effect }) => ({ task: task.id, effect: effect?.id ?? null }));
+  if (json) {
+    printJson(out, { rollback: { run: run.id, steps: names, kept } });
+    return 0;
+  }
+  out.print(
+    `${out.paint('bold', plan.name)}: ${count(steps.length, 'step')} to undo of ${run.id}; nothing was run`,
+  );
+  for (const { task, effect, undo } of steps) {
+    const what = effect === null ? '' : ` effect ${effect.id}:`;
+    out.print(`  ${showPlace(plan, task, '↶')} ${what} ${describeAction(undo.action)}`);
+  }
+  for (const line of showKept(kept)) out.print(line);
   return 0;
 }
 

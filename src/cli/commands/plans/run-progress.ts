@@ -1,4 +1,4 @@
-import type { Orch, Plan, RunEvent, RunStart, Task } from '../../../index.ts';
+import type { Orch, Plan, RunEvent, RunInfo, RunStart, Task } from '../../../index.ts';
 import { columnsOf, cutColumns } from '../../../text.ts';
 import { count, toUsd } from '../../../units.ts';
 import { type Output, writeTo } from '../../output.ts';
@@ -143,6 +143,18 @@ function showRunEvent(out: Output, plan: Plan, event: RunEvent, now: number): st
       return [`${timeOfDay(now)}  ${event.message}`];
     case 'fault':
       return [`${timeOfDay(now)}  ${out.paint('red', '!')} ${event.message}`];
+    case 'rollback':
+      return [
+        event.steps === 0
+          ? 'Rolling back: nothing to undo.'
+          : `Rolling back: ${count(event.steps, 'step')} to undo.`,
+      ];
+    case 'undone': {
+      const what = event.effect === null ? '' : ` effect ${event.effect}`;
+      return [`${showPlace(plan, event.task, out.paint('green', '↶'))}  undone${what}`];
+    }
+    case 'undo_failed':
+      return [`${showPlace(plan, event.task, out.paint('red', '✗'))}  not undone: ${event.reason}`];
     case 'stopping':
       return [out.paint('dim', '… stopping the running tasks')];
     case 'begun':
@@ -184,6 +196,14 @@ function showRunning(
     return `${showPlace(plan, task, '●').trimEnd()}  ${formatClock(now - since)}${tries}${showTitle(task)}`;
   });
   return parts.join('   ');
+}
+
+/** Names what a rollback left as it is. */
+export function showKept(kept: NonNullable<RunInfo['rollback']>['kept']): string[] {
+  const named = kept.map(
+    ({ task, effect, why }) => `${effect === null ? task : `${effect} of ${task}`} (${why})`,
+  );
+  return named.length === 0 ? [] : [`  Not undone: ${nameFew(named)}`];
 }
 
 /** Shows a run on the terminal. */

@@ -9,6 +9,7 @@ import {
   type Plan,
   previewNewRun,
   previewResumedRun,
+  previewUndo,
   type RunFileEvent,
   type RunFileOutcome,
   type RunFileRequest,
@@ -26,8 +27,8 @@ import { type Context, defineCommand } from '../../run-command.ts';
 import { type Call, readText } from '../../spec.ts';
 import { formatClock } from '../../views/time-view.ts';
 import { listRuns } from './run-list.ts';
-import { showPreview } from './run-preview.ts';
-import { openRunScreen, showStart } from './run-progress.ts';
+import { showPreview, showUndo } from './run-preview.ts';
+import { openRunScreen, showKept, showStart } from './run-progress.ts';
 
 export const command = defineCommand({
   summary: 'run a plan of tasks; --resume continues after a crash',
@@ -39,6 +40,7 @@ export const command = defineCommand({
     { flags: '--resume', description: 'continue the newest run of the plan' },
     { flags: '--resume-step <task>', description: 'continue after this task (number or id), as a new run' },
     { flags: '--fresh', description: 'start over, even if a run is unfinished' },
+    { flags: '--rollback', description: 'undo what the newest run did, what was done last first' },
     {
       flags: '--replan <effects>',
       description: 'with --resume: apply these effects as the plan defines them now',
@@ -85,7 +87,7 @@ export const command = defineCommand({
     if (report !== undefined) refuseUnwritable(context.cwd, report, '--report');
     const request = { plan, path, intent, jobs, effects: readEffects(call, intent) };
     const isDry = call.options['dry-run'] === true;
-    if (isDry && (intent.kind === 'plain' || intent.kind === 'fresh'))
+    if (isDry && intent.kind !== 'rollback' && !isOfEarlierRun(intent))
       return showPreview(context, plan, previewNewRun(plan, jobs), jobs);
     return context.withOrch(async (orch) => {
       await approveConfig(context, orch);
@@ -110,8 +112,13 @@ async function setValue({ out, json, settings }: Context, words: readonly string
 type Request = Pick<RunFileRequest, 'plan' | 'path' | 'intent' | 'jobs' | 'effects'>;
 
 function readIntent(call: Call): RunFileRequest['intent'] {
-  const { resume, fresh } = call.options;
+  const { resume, fresh, rollback } = call.options;
   const step = readText(call, 'resume-step');
+  if (rollback && (fresh || resume || step !== undefined))
+    throw new OrchError('USAGE', '--rollback undoes a run: it cannot be combined with --resume or --fresh', {
+      hint: 'Leave one of them out',
+    });
+  if (rollback) return { kind: 'rollback' };
   if (fresh && (resume || step !== undefined))
     throw new OrchError('USAGE', '--fresh starts over and --resume continues: they cannot be combined', {
       hint: 'Leave one of them out',
@@ -120,11 +127,15 @@ function readIntent(call: Call): RunFileRequest['intent'] {
   return { kind: fresh ? 'fresh' : resume ? 'resume' : 'plain' };
 }
 
+function isOfEarlierRun({ kind }: RunFileRequest['intent']): boolean {
+  return kind === 'resume' || kind === 'step';
+}
+
 /** Reads `--replan tag,notify` and the like: what to do with effects that were not acknowledged. */
 function readEffects(call: Call, intent: RunFileRequest['intent']): RunFileRequest['effects'] {
   const read = (name: string) => {
     const ids = readText(call, name)?.split(',') ?? [];
-    if (ids.length > 0 && (intent.kind === 'plain' || intent.kind === 'fresh'))
+    if (ids.length > 0 && !isOfEarlierRun(intent))
       throw new OrchError('USAGE', `--${name} is about effects of an earlier run`, {
         hint: 'Add --resume',
       });
@@ -143,16 +154,22 @@ function readJobs(call: Call): number {
 }
 
 async function preview(context: Context, orch: Orch, call: Call, request: Request): Promise<number> {
-  const found = await previewResumedRun(orch, {
+  const { intent } = request;
+  const question = {
     ...request,
     given: readText(call, 'epic'),
     environment: context.settings.epic,
     takeOver: call.options['take-over'] === true,
-    onUnreadable: (epics) => printUnreadable(context, epics),
-  });
+    onUnreadable: (epics: Parameters<typeof printUnreadable>[1]) => printUnreadable(context, epics),
+  };
+  const found =
+    intent.kind === 'rollback'
+      ? await previewUndo(orch, question)
+      : await previewResumedRun(orch, { ...question, intent });
   if (found.kind === 'refused') throw found.error;
   if (found.kind === 'chosen') printChoice(context, found.choice);
   else printElsewhere(context, found.message);
+  if ('undo' in found) return showUndo(context, request.plan, found.undo);
   return showPreview(context, request.plan, found.preview, request.jobs);
 }
 
@@ -164,7 +181,8 @@ async function run(context: Context, orch: Orch, call: Call, request: Request): 
   const { out, json, settings, cwd } = context;
   const { plan } = request;
   const report = readText(call, 'report');
-  const resumeCommand = formatResumeCommand(call.argument ?? '', readText(call, 'epic') ?? null);
+  const option = request.intent.kind === 'rollback' ? '--rollback' : '--resume';
+  const resumeCommand = formatResumeCommand(call.argument ?? '', readText(call, 'epic') ?? null, option);
   const signals = catchSignals();
   const screen = openRunScreen(context, plan, orch.clock);
   const onEvent = (event: RunFileEvent) => {
@@ -201,7 +219,7 @@ async function run(context: Context, orch: Orch, call: Call, request: Request): 
       onEvent,
     });
     screen.close();
-    return showEnd(context, plan, outcome, resumeCommand);
+    return showEnd(context, plan, outcome, resumeCommand, request.intent.kind === 'rollback');
   } finally {
     screen.close();
     signals.release();
@@ -209,13 +227,34 @@ async function run(context: Context, orch: Orch, call: Call, request: Request): 
 }
 
 /** Prints how the run ended, as text or as JSON, and returns the exit status. */
-function showEnd({ out, json }: Context, plan: Plan, outcome: RunFileOutcome, resumeCommand: string): number {
+function showEnd(
+  { out, json }: Context,
+  plan: Plan,
+  outcome: RunFileOutcome,
+  resumeCommand: string,
+  isUndo: boolean,
+): number {
   const { run } = outcome;
   if (json) printJson(out, { run });
   if (outcome.kind === 'refused') throw outcome.error;
   const { result, took } = outcome;
   if (result === null) {
-    if (!json) out.print(`${plan.name}: ${outcome.run.id} has already succeeded; nothing left to do`);
+    const isDone = outcome.run.status === 'succeeded';
+    const why = isDone
+      ? 'has already succeeded; nothing left to do'
+      : 'is undone already; nothing left to undo';
+    if (!json) out.print(`${plan.name}: ${outcome.run.id} ${why}`);
+    return 0;
+  }
+  const { rollback } = result;
+  if (!json && rollback) for (const line of showKept(rollback.kept)) out.inform(line);
+  if (isUndo && rollback?.problem === null) {
+    const saved = result.saved === null ? '' : `, ckpt ${result.saved}`;
+    const undone = count(rollback.undone.length, 'step');
+    if (!json)
+      out.print(
+        `${out.paint('green', '✓')} ${plan.name} rolled back: ${undone} undone  (${outcome.run.id}${saved})`,
+      );
     return 0;
   }
   if (result.status === 'succeeded') {
@@ -245,6 +284,14 @@ function describeFailure(
   const fail = (code: ErrorCode, hint: string) => new OrchError(code, message, { hint, data });
   if (result?.why.kind === 'taken_over')
     return fail('SESSION_ACTIVE', 'It continues in the session that took it over');
+  const { rollback } = result ?? {};
+  if (rollback?.problem) {
+    const command = resumeCommand.replace(' --resume', ' --rollback');
+    return rollback.problem.kind === 'blocked'
+      ? fail('TASK_FAILED', `Fix it, then continue the rollback: ${command}`)
+      : fail('RESUME_NEEDED', `Continue the rollback: ${command}`);
+  }
+  if (rollback) return fail('TASK_FAILED', `Fix it, then do it again: ${resumeCommand}`);
   const blocked = [...(result?.effects.values() ?? [])].find(({ status }) => status === 'blocked');
   if (blocked?.reason?.includes('--replan'))
     return fail('TASK_FAILED', `Add the option you want to: ${resumeCommand}`);
