@@ -1,0 +1,172 @@
+import { basename, dirname, join } from 'node:path';
+import { readChecked, text, withFields } from '../../checks.ts';
+import { hash } from '../../digest.ts';
+import { explainWrites, systemCode } from '../../errors.ts';
+import {
+  type Disk,
+  listFolder,
+  lstatIfThere,
+  makeFolder,
+  readFolder,
+  readTextIfThere,
+  removeFolderIfThere,
+  removeIfThere,
+  type WritePorts,
+} from '../../system/disk.ts';
+import { writeJson } from '../../system/json-file.ts';
+import {
+  checkProcess,
+  identifyThisProcess,
+  isProcessIdentity,
+  type ProcessIdentity,
+} from '../../system/process/identity.ts';
+import type { NamedProcess } from '../../system/process/process-table.ts';
+import { findWorkingIn } from '../../system/process/process-tree.ts';
+import type { Oid } from '../../types.ts';
+import { discoverRepository, type Repository } from '../repository.ts';
+import { askGit, gitFailed, runGit } from '../run-git.ts';
+
+/*
+ * Git worktrees of orch's own, beside the user's checkout. Each is noted on disk before git makes it, so that after a
+ * crash at any point it is known as ours, and who was using it.
+ */
+
+type WorktreePorts = WritePorts & {
+  readonly repository: Repository;
+  /** `<common git dir>/orchestration` */
+  readonly home: string;
+};
+
+export type OwnWorktree = {
+  /** Unique among orch's worktrees: `bisect-k3f9qz`. */
+  readonly name: string;
+  readonly path: string;
+  /** The process that uses it. */
+  readonly holder: ProcessIdentity;
+};
+
+const isOwnWorktree = withFields<OwnWorktree>({ name: text, path: text, holder: isProcessIdentity });
+
+type AddRequest = {
+  /** May have slashes: the worktree is in a folder of this name. */
+  readonly name: string;
+  readonly commit: Oid;
+  /** A new branch to check out; null: HEAD is detached. */
+  readonly branch: string | null;
+  /** Why it is locked, as `git worktree list` shows it. */
+  readonly reason: string;
+};
+
+/** The folder for orch's worktrees: `shop.orch` beside the main checkout `shop`. */
+export function worktreesFolder({ commonDir, worktree }: Pick<Repository, 'commonDir' | 'worktree'>): string {
+  const main = basename(commonDir) === '.git' ? dirname(commonDir) : (worktree ?? commonDir);
+  return join(dirname(main), `${basename(main)}.orch`);
+}
+
+const notesFolder = (home: string) => join(home, 'worktrees');
+
+function notePath(home: string, name: string): string {
+  return join(notesFolder(home), `${hash('sha256', name).slice(0, 16)}.json`);
+}
+
+/** Options without which `git worktree add` may write into the config that all worktrees share. */
+const withoutExtensions = ['-c', 'worktree.useRelativePaths=false'];
+
+/** Adds a locked worktree at a commit. It has no files yet; `switchWorktree` writes them. */
+export async function addWorktree(ports: WorktreePorts, request: AddRequest): Promise<OwnWorktree> {
+  const { repository, disk, home } = ports;
+  const { name, commit, branch, reason } = request;
+  const path = join(worktreesFolder(repository), name);
+  const own: OwnWorktree = { name, path, holder: identifyThisProcess() };
+  await writeJson(ports, notePath(home, name), own);
+  try {
+    await explainWrites(`${dirname(path)} could not be made`, () => makeFolder(disk, dirname(path)));
+    const head = branch === null ? ['--detach'] : ['-b', branch];
+    const options = ['--quiet', '--no-checkout', ...head, '--lock', '--reason', reason];
+    await runGit(repository, [...withoutExtensions, 'worktree', 'add', ...options, path, commit]);
+    return own;
+  } catch (error) {
+    await removeWorktree(ports, own);
+    throw error;
+  }
+}
+
+/** Lists the worktrees of orch whose names begin like this. */
+export function listOwnWorktrees(home: string, prefix: string): OwnWorktree[] {
+  const notes = listFolder(notesFolder(home)).map((name) => readTextIfThere(join(notesFolder(home), name)));
+  return notes
+    .flatMap((note) => readChecked(note, isOwnWorktree) ?? [])
+    .filter(({ name }) => name.startsWith(prefix));
+}
+
+/** Is the process gone that used it? False if that can't be seen from here. */
+export function isLeftBehind({ holder }: OwnWorktree): boolean {
+  return checkProcess(holder) === 'dead';
+}
+
+/** Opens a worktree of orch as a repository. */
+export function openWorktree({ path }: OwnWorktree): Repository {
+  return discoverRepository(path);
+}
+
+/**
+ * Brings the files of a worktree of orch to a commit: only those that differ are written, changes to tracked files are
+ * undone, and untracked files are removed. Ignored files stay, and so does what is below the paths in `keep`.
+ */
+export async function switchWorktree(
+  worktree: Repository,
+  commit: Oid,
+  keep: readonly string[] = [],
+): Promise<void> {
+  const plain = [
+    '-c',
+    'advice.detachedHead=false',
+    '-c',
+    'submodule.recurse=false',
+    '-c',
+    'core.sparseCheckout=false',
+  ];
+  await runGit(worktree, [...plain, 'checkout', '--quiet', '--force', '--detach', commit]);
+  const kept = keep.flatMap((path) => ['-e', `/${path.replace(/[\\*?[\]!# ]/g, '\\$&')}`]);
+  await runGit(worktree, ['clean', '--quiet', '-ffd', ...kept]);
+}
+
+/** Removes a worktree of orch with all its files, unless a process works in it: then returns these. */
+export async function removeWorktree(
+  { repository, disk, home }: WorktreePorts,
+  { name, path }: OwnWorktree,
+): Promise<readonly NamedProcess[]> {
+  const working = findWorkingIn(path);
+  if (working.length > 0) return working;
+  const args = ['worktree', 'remove', '--force', '--force', path];
+  const result = await askGit(repository, args);
+  // Git does not know one that it had no time to make.
+  if (result.status !== 0 && !/is not a working tree/.test(result.stderr)) throw gitFailed(args, result);
+  removeAll(disk, path);
+  removeIfThere(disk, notePath(home, name));
+  removeEmptyAbove(disk, path, worktreesFolder(repository));
+  return [];
+}
+
+/** Removes what is left of a folder. Follows no links. */
+function removeAll(disk: Disk, path: string): void {
+  if (lstatIfThere(path) === null) return;
+  for (const entry of readFolder(path)) {
+    const inner = join(path, entry.name);
+    if (entry.isDirectory()) removeAll(disk, inner);
+    else removeIfThere(disk, inner);
+  }
+  removeFolderIfThere(disk, path);
+}
+
+/** Removes the folders around a worktree, if nothing else is in them. */
+function removeEmptyAbove(disk: Disk, path: string, top: string): void {
+  for (let folder = dirname(path); folder.startsWith(top); folder = dirname(folder)) {
+    try {
+      removeFolderIfThere(disk, folder);
+    } catch (error) {
+      if (['ENOTEMPTY', 'EEXIST', 'EPERM', 'EACCES', 'EBUSY'].includes(systemCode(error) ?? '')) return;
+      throw error;
+    }
+  }
+}
