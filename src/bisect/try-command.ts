@@ -62,8 +62,8 @@ async function runOnce(
 ): Promise<RunEnd> {
   const inherited = Object.entries(inheritedEnvironment());
   // In a git hook these variables name the user's repository, and a test that uses git would write there.
-  const env = Object.fromEntries(inherited.filter(([name]) => !name.startsWith('GIT_')));
-  return run({ command, cwd, env, marker, timeout, onOutput, ...(signal && { signal }) });
+  const env = { ...Object.fromEntries(inherited.filter(([name]) => !name.startsWith('GIT_'))), PWD: cwd };
+  return run({ command, cwd, env, marker, timeout, isGuarded: true, onOutput, ...(signal && { signal }) });
 }
 
 /** Shells use these for: cannot say (as `git bisect run`), not executable, not found. */

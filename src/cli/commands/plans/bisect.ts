@@ -6,7 +6,7 @@ import { count, parseDuration } from '../../../units.ts';
 import { chooseEpic, epicOption } from '../../choose.ts';
 import { printJson } from '../../output.ts';
 import { type Context, defineCommand, inRepository } from '../../run-command.ts';
-import { type Call, readText, readTexts } from '../../spec.ts';
+import { type Call, readText, readTexts, takeOwnWords } from '../../spec.ts';
 import { showAnswer, showEvent, showTail } from './bisect-view.ts';
 
 export const command = defineCommand({
@@ -88,8 +88,10 @@ export const command = defineCommand({
     }
     if (result === null) {
       const signal = signals.caught()?.signal ?? 'SIGINT';
-      out.inform(`‖ Stopped by ${signal} after ${tries === 1 ? '1 try' : `${tries} tries`}. What was tried is kept.`);
-      out.inform(`  Continue  ${quoteForShell(['orch', ...argv.filter((word) => word !== '--fresh')])}`);
+      const after =
+        tries === 0 ? '' : ` after ${tries === 1 ? '1 try' : `${tries} tries`}; what was tried is kept`;
+      out.inform(`‖ Stopped by ${signal}${after}.`);
+      out.inform(`  Continue  ${quoteForShell(['orch', ...withoutFresh(argv)])}`);
       return statusOfSignal(signal);
     }
     if (json) printJson(out, { bisect: result });
@@ -105,6 +107,12 @@ export const command = defineCommand({
     );
   }),
 });
+
+/** The words that continue the search: starting over again would forget what is known. */
+function withoutFresh(argv: readonly string[]): string[] {
+  const own = takeOwnWords(argv);
+  return [...own.filter((word) => word !== '--fresh'), ...argv.slice(own.length)];
+}
 
 /** Shows what the command printed on the checkpoint that the error is about. */
 function showReason({ out, json }: Context, error: unknown): void {
