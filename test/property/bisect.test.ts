@@ -81,13 +81,12 @@ it('in any history at all, code that came back included, the answer is a good on
     fc.property(someTrees, byTree, records, (numbers, all, known) => {
       const trees = numbers.map((number) => `tree ${number}`);
       const verdictOf = (tree: string) => all[Number(tree.slice(5))] ?? 'skip';
-      const recorded = new Map(
-        known.flatMap((each, tree) => (each ? [[`tree ${tree}`, each] as const] : [])),
-      );
+      const recorded = new Map<string, Verdict>();
+      for (const [tree, each] of known.entries()) if (each) recorded.set(`tree ${tree}`, each);
       const { end, runs } = search(trees, verdictOf, recorded);
       const seen = (index: number) => {
         const tree = trees[index] ?? '';
-        return runs.includes(tree) ? verdictOf(tree) : recorded.get(tree);
+        return runs.includes(tree) ? verdictOf(tree) : (recorded.get(tree) ?? null);
       };
       expect(runs.length).toBeLessThanOrEqual(new Set(trees).size);
       if (end.kind === 'wrong bound') {
