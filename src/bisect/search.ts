@@ -252,7 +252,7 @@ function wrongBound(
     isNamed.good
       ? `${name} is not good: ${label} fails there${why}`
       : `${label} fails on ${name} too, the oldest checkpoint with code${why}`,
-    `${isNamed.good ? 'Name an older one: --good NAME.' : 'It broke before that, or it cannot work there.'} ${missingHint}`,
+    `${isNamed.good ? 'Name an older one: --good NAME.' : 'If it worked later, name a checkpoint where it did: --good NAME.'} ${missingHint}`,
   );
 }
 

@@ -66,11 +66,13 @@ async function runOnce(
   return run({ command, cwd, env, marker, timeout, isGuarded: true, onOutput, ...(signal && { signal }) });
 }
 
-/** Shells use these for: cannot say (as `git bisect run`), not executable, not found. */
-const undecided: { readonly [status: number]: string } = {
-  125: 'exit status 125: it cannot say',
-  126: 'its program is not executable here',
-  127: 'its program is not installed here',
+/** As in `git bisect run`. */
+const cannotSay = 125;
+
+/** What a shell means by these. The good end was run first, so if a program is missing here, that has shown. */
+const shellStatuses: { readonly [status: number]: string } = {
+  126: 'exit status 126: a program is not executable',
+  127: 'exit status 127: a program was not found',
 };
 
 /** Signals that come from outside, so they say nothing about the code. */
@@ -85,10 +87,11 @@ export function judgeEnd(
     case 'exited': {
       const { status } = end;
       if (status === 0) return { verdict: 'good', why: 'exit status 0' };
-      const why = undecided[status];
-      if (why !== undefined) return { verdict: 'skip', why };
+      if (status === cannotSay) return { verdict: 'skip', why: 'exit status 125' };
       const killed = fromOutside.find((signal) => status === 128 + constants.signals[signal]);
-      return killed ? judgeSignal(killed) : { verdict: 'bad', why: `exit status ${status}` };
+      return killed
+        ? judgeSignal(killed)
+        : { verdict: 'bad', why: shellStatuses[status] ?? `exit status ${status}` };
     }
     case 'signalled':
       return judgeSignal(end.signal);
@@ -97,7 +100,7 @@ export function judgeEnd(
       return { verdict: 'bad', why: `timed out after ${after}${describeRemaining(end.left)}` };
     }
     case 'not_started':
-      return { verdict: 'skip', why: `it could not be started: ${end.reason}` };
+      return { verdict: end.isMissing ? 'bad' : 'skip', why: end.reason };
   }
 }
 

@@ -73,8 +73,8 @@ describe('the end of a try', () => {
     [1, 'bad'],
     [124, 'bad'],
     [125, 'skip'],
-    [126, 'skip'],
-    [127, 'skip'],
+    [126, 'bad'],
+    [127, 'bad'],
     [134, 'bad'], // a shell about a program that aborted
     [137, 'skip'], // a shell about a program that was killed
     [139, 'bad'],
@@ -90,12 +90,13 @@ describe('the end of a try', () => {
     expect(judge('SIGKILL')).toEqual({ verdict: 'skip', why: 'another program ended it (SIGKILL)' });
   });
 
-  it('by a timeout is bad, and without a start nothing', () => {
+  it('by a timeout is bad, and so is a missing program', () => {
     expect(judgeEnd({ how: 'timed_out', left: [] }, 300_000)).toEqual({
       verdict: 'bad',
       why: 'timed out after 5m',
     });
     const reason = './check: not found';
-    expect(judgeEnd({ how: 'not_started', reason, isMissing: true }, 1_000).verdict).toBe('skip');
+    expect(judgeEnd({ how: 'not_started', reason, isMissing: true }, 1_000).verdict).toBe('bad');
+    expect(judgeEnd({ how: 'not_started', reason, isMissing: false }, 1_000).verdict).toBe('skip');
   });
 });

@@ -73,11 +73,12 @@ export function showAnswer(out: Output, result: BisectResult, now: number): stri
     out,
     facts.map(([name, value]) => [name, value && flatten(value)]),
   );
+  const printed = showTail(out, evidence.firstBad.output);
   return [
     head,
     ...table.split('\n').map((line) => `  ${line}`),
     ...showFiles(out, diff.changed),
-    ...showTail(out, evidence.firstBad.output),
+    ...(printed.length === 0 ? [] : [`  printed on ckpt ${firstBad.seq}`, ...printed]),
     showEffort(result),
     `See all of the change: ${diff.command}`,
   ].join('\n');
