@@ -57,7 +57,7 @@ export async function openScratchWorktree(orch: Orch, request: ScratchRequest): 
     return {
       path: own.path,
       marker: markerOf(own),
-      show: (next) => switchWorktree(worktree, next, copy),
+      show: (next) => switchWorktree(orch, worktree, next, copy),
       findFolder: (folder) => {
         const inner = join(own.path, folder);
         return statIfThere(inner)?.isDirectory() ? inner : own.path;

@@ -181,6 +181,33 @@ describe('orch bisect', () => {
     expect(found.tries.map(({ why }) => why)).not.toContain('exit status 99');
   });
 
+  it('stays in its folder even if a command removes what makes it one', async () => {
+    const { repository } = await makeBroken();
+    // A repository around it all, which git would find next.
+    const outer = repositoryAt(repository.home, repository.home);
+    outer.git('init', '--quiet', '--initial-branch=outer', '.');
+    outer.write('untracked', 'mine\n');
+    outer.write('tracked', 'mine\n');
+    outer.git('add', 'tracked');
+    outer.git('commit', '--quiet', '--message', 'outer');
+    outer.write('tracked', 'changed\n');
+    const look = () => [outer.git('status', '--porcelain'), outer.git('rev-parse', 'HEAD', 'outer')];
+    const before = look();
+    const line = 'test ! -e src/broken; s=$?; rm -rf .git step src; touch ../kept; exit $s';
+    expect(bisectJson(repository, ['--', 'sh', '-c', line]).firstBad.seq).toBe(9);
+    expect(existsSync(join(`${repository.folder}.orch`, 'kept'))).toBe(true);
+    rmSync(`${repository.folder}.orch`, { recursive: true });
+    expect(look()).toEqual(before);
+    expectGone(repository);
+  });
+
+  it('is not disturbed by the locks of a git that was killed', async () => {
+    const { repository } = await makeBroken();
+    const line = 'touch "$(git rev-parse --git-dir)/index.lock"; test ! -e src/broken';
+    expect(bisectJson(repository, ['--', 'sh', '-c', line]).firstBad.seq).toBe(9);
+    expectGone(repository);
+  });
+
   it('knows from the record what the gate said, and checks first that it works here', async () => {
     const { repository, tried, forget } = await makeBroken({
       change: (here, step) => {

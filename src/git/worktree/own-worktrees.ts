@@ -7,11 +7,13 @@ import {
   listFolder,
   lstatIfThere,
   makeFolder,
+  makeIfMissing,
   readFolder,
   readTextIfThere,
   removeFolderIfThere,
   removeIfThere,
   type WritePorts,
+  writeUnsynced,
 } from '../../system/disk.ts';
 import { writeJson } from '../../system/json-file.ts';
 import {
@@ -24,7 +26,7 @@ import type { NamedProcess } from '../../system/process/process-table.ts';
 import { findWorkingIn } from '../../system/process/process-tree.ts';
 import type { Oid } from '../../types.ts';
 import { discoverRepository, type Repository } from '../repository.ts';
-import { askGit, gitFailed, runGit } from '../run-git.ts';
+import { askGit, gitFailed, runGit, workFolder } from '../run-git.ts';
 
 /*
  * Git worktrees of orch's own, beside the user's checkout. Each is noted on disk before git makes it, so that after a
@@ -111,25 +113,36 @@ export function openWorktree({ path }: OwnWorktree): Repository {
 
 /**
  * Brings the files of a worktree of orch to a commit: only those that differ are written, changes to tracked files are
- * undone, and untracked files are removed. Ignored files stay, and so does what is below the paths in `keep`.
+ * undone, and untracked files are removed. Ignored files stay, and so does what is below the paths in `keep`. Nothing
+ * else may be at work there.
  */
 export async function switchWorktree(
+  { disk }: Pick<WorktreePorts, 'disk'>,
   worktree: Repository,
   commit: Oid,
   keep: readonly string[] = [],
 ): Promise<void> {
-  const plain = [
-    '-c',
-    'advice.detachedHead=false',
-    '-c',
-    'submodule.recurse=false',
-    '-c',
-    'core.sparseCheckout=false',
-  ];
-  await runGit(worktree, [...plain, 'checkout', '--quiet', '--force', '--detach', commit]);
-  const kept = keep.flatMap((path) => ['-e', `/${path.replace(/[\\*?[\]!# ]/g, '\\$&')}`]);
-  await runGit(worktree, ['clean', '--quiet', '-ffd', ...kept]);
+  const path = workFolder(worktree);
+  // A command that was killed may have left these.
+  for (const lock of ['index.lock', 'HEAD.lock']) removeIfThere(disk, join(worktree.gitDir, lock));
+  makeIfMissing(disk, path);
+  const link = join(path, '.git');
+  if (lstatIfThere(link) === null) writeUnsynced(disk, link, `gitdir: ${worktree.gitDir}\n`);
+  // Without these, git would look for a repository further up if a command had removed the link.
+  const environment = { GIT_DIR: worktree.gitDir, GIT_WORK_TREE: path };
+  const run = async (args: readonly string[]) => {
+    const result = await askGit(worktree, args, { environment });
+    if (result.status !== 0) throw gitFailed(args.slice(args.findIndex((arg) => !/^-|=/.test(arg))), result);
+  };
+  await run([...plainCheckout, 'checkout', '--quiet', '--force', '--detach', commit]);
+  const kept = keep.flatMap((each) => ['-e', `/${each.replace(/[\\*?[\]!# ]/g, '\\$&')}`]);
+  await run(['clean', '--quiet', '-ffd', ...kept]);
 }
+
+const plainCheckout = ['submodule.recurse=false', 'core.sparseCheckout=false'].flatMap((each) => [
+  '-c',
+  each,
+]);
 
 /** Removes a worktree of orch with all its files, unless a process works in it: then returns these. */
 export async function removeWorktree(
@@ -138,6 +151,8 @@ export async function removeWorktree(
 ): Promise<readonly NamedProcess[]> {
   const working = findWorkingIn(path);
   if (working.length > 0) return working;
+  // Git removes only what still looks like a worktree, or is gone.
+  if (lstatIfThere(join(path, '.git')) === null) removeAll(disk, path);
   const args = ['worktree', 'remove', '--force', '--force', path];
   const result = await askGit(repository, args);
   // Git does not know one that it had no time to make.
