@@ -72,7 +72,7 @@ export async function openScratchWorktree(orch: Orch, request: ScratchRequest): 
 
 /** Removes what killed searches left: their processes, then their worktrees. Leaves those of living processes alone. */
 export async function removeLeftBehind(orch: Orch): Promise<void> {
-  for (const own of listOwnWorktrees(orch.home, prefix)) if (isLeftBehind(own)) await remove(orch, own);
+  for (const own of listOwnWorktrees(orch, prefix)) if (isLeftBehind(own)) await remove(orch, own);
 }
 
 /** A search that is done must not fail because of what is left: the next one tries again to remove it. */

@@ -14,6 +14,7 @@ import { type BisectResult, openOrch, saveCheckpoint } from '../../src/index.ts'
 import { defaultSettings } from '../../src/journal/session-settings.ts';
 import { saveByHand } from '../../src/session/calls.ts';
 import type { Fact } from '../../src/state/facts.ts';
+import { machineId } from '../../src/system/process/identity.ts';
 import { expectSound, repositoryAt, save } from '../support/checkpoints.ts';
 import { errorOf, runOrch, startOrch } from '../support/orch.ts';
 import { makeFolder, makeRepositoryWithCommit, type TestRepository } from '../support/repository.ts';
@@ -400,6 +401,30 @@ describe('orch bisect refuses', () => {
     expect(fail(repository, ['--', 'false']).message).toBe(
       'ckpt 1 to ckpt 3 all have the same code: nothing between them can have broken false',
     );
+  });
+
+  it('to work where its folder cannot be', async () => {
+    const { repository } = await makeBroken({ steps: 2, broken: 2 });
+    writeFileSync(`${repository.folder}.orch`, 'mine\n');
+    expect(fail(repository, check)).toMatchObject({
+      status: 1,
+      code: 'WRITE_FAILED',
+      message: `${repository.folder}.orch is not a folder, and orch needs one of that name`,
+    });
+    expect(readFileSync(`${repository.folder}.orch`, 'utf8')).toBe('mine\n');
+  });
+
+  it('to remove what a note only claims to be a worktree of its own', async () => {
+    const { repository } = await makeBroken({ steps: 2, broken: 2 });
+    const notes = join(repository.folder, '.git/orchestration/worktrees');
+    const mine = join(repository.home, 'mine');
+    mkdirSync(mine);
+    mkdirSync(notes);
+    const holder = { host: machineId(), boot: 'earlier', pidNamespace: null, pid: 1, startedAt: null };
+    for (const name of ['bisect-1', 'bisect-/../../mine'])
+      writeFileSync(join(notes, `${name.length}.json`), JSON.stringify({ name, path: mine, holder }));
+    expect(bisectJson(repository, check).firstBad.seq).toBe(2);
+    expect(existsSync(mine)).toBe(true);
   });
 
   it('to work without git', async () => {

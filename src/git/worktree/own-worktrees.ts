@@ -1,7 +1,7 @@
 import { basename, dirname, join } from 'node:path';
 import { readChecked, text, withFields } from '../../checks.ts';
 import { hash } from '../../digest.ts';
-import { explainWrites, systemCode } from '../../errors.ts';
+import { explainWrites, OrchError, systemCode } from '../../errors.ts';
 import {
   type Disk,
   listFolder,
@@ -12,6 +12,7 @@ import {
   readTextIfThere,
   removeFolderIfThere,
   removeIfThere,
+  statIfThere,
   type WritePorts,
   writeUnsynced,
 } from '../../system/disk.ts';
@@ -24,9 +25,10 @@ import {
 } from '../../system/process/identity.ts';
 import type { NamedProcess } from '../../system/process/process-table.ts';
 import { findWorkingIn } from '../../system/process/process-tree.ts';
+import type { Environment } from '../../system/process/spawn.ts';
 import type { Oid } from '../../types.ts';
 import { discoverRepository, type Repository } from '../repository.ts';
-import { askGit, gitFailed, runGit, workFolder } from '../run-git.ts';
+import { askGit, gitFailed, workFolder } from '../run-git.ts';
 
 /*
  * Git worktrees of orch's own, beside the user's checkout. Each is noted on disk before git makes it, so that after a
@@ -71,21 +73,37 @@ function notePath(home: string, name: string): string {
   return join(notesFolder(home), `${hash('sha256', name).slice(0, 16)}.json`);
 }
 
-/** Options without which `git worktree add` may write into the config that all worktrees share. */
-const withoutExtensions = ['-c', 'worktree.useRelativePaths=false'];
+/** Only words: what is removed is inside the folder for orch's worktrees, whatever a note says. */
+const plainName = /^[A-Za-z0-9][\w.-]*(\/[A-Za-z0-9][\w.-]*)*$/;
+
+function placeOf(repository: Repository, name: string): string {
+  return join(worktreesFolder(repository), name);
+}
+
+/** With relative paths, `git worktree add` writes an extension into the config that all worktrees share. */
+const plainAdd = ['-c', 'worktree.useRelativePaths=false'];
 
 /** Adds a locked worktree at a commit. It has no files yet; `switchWorktree` writes them. */
 export async function addWorktree(ports: WorktreePorts, request: AddRequest): Promise<OwnWorktree> {
   const { repository, disk, home } = ports;
   const { name, commit, branch, reason } = request;
-  const path = join(worktreesFolder(repository), name);
+  if (!plainName.test(name)) throw new Error(`${name} cannot be the name of a worktree`);
+  const path = placeOf(repository, name);
   const own: OwnWorktree = { name, path, holder: identifyThisProcess() };
   await writeJson(ports, notePath(home, name), own);
   try {
     await explainWrites(`${dirname(path)} could not be made`, () => makeFolder(disk, dirname(path)));
+    if (statIfThere(dirname(path))?.isDirectory() !== true)
+      throw new OrchError(
+        'WRITE_FAILED',
+        `${dirname(path)} is not a folder, and orch needs one of that name`,
+        {
+          hint: 'Move it out of the way, then run the same command again.',
+        },
+      );
     const head = branch === null ? ['--detach'] : ['-b', branch];
     const options = ['--quiet', '--no-checkout', ...head, '--lock', '--reason', reason];
-    await runGit(repository, [...withoutExtensions, 'worktree', 'add', ...options, path, commit]);
+    await runPlain(repository, plainAdd, ['worktree', 'add', ...options, path, commit]);
     return own;
   } catch (error) {
     await removeWorktree(ports, own);
@@ -93,12 +111,29 @@ export async function addWorktree(ports: WorktreePorts, request: AddRequest): Pr
   }
 }
 
+/** Runs git with settings of its own; an error names the command and not those. */
+async function runPlain(
+  repository: Repository,
+  plain: readonly string[],
+  args: readonly string[],
+  environment: Environment = {},
+): Promise<void> {
+  const result = await askGit(repository, [...plain, ...args], { environment });
+  if (result.status !== 0) throw gitFailed(args, result);
+}
+
 /** Lists the worktrees of orch whose names begin like this. */
-export function listOwnWorktrees(home: string, prefix: string): OwnWorktree[] {
+export function listOwnWorktrees(
+  { repository, home }: Pick<WorktreePorts, 'repository' | 'home'>,
+  prefix: string,
+): OwnWorktree[] {
   const notes = listFolder(notesFolder(home)).map((name) => readTextIfThere(join(notesFolder(home), name)));
   return notes
     .flatMap((note) => readChecked(note, isOwnWorktree) ?? [])
-    .filter(({ name }) => name.startsWith(prefix));
+    .filter(
+      ({ name, path }) =>
+        name.startsWith(prefix) && plainName.test(name) && path === placeOf(repository, name),
+    );
 }
 
 /** Is the process gone that used it? False if that can't be seen from here. */
@@ -130,13 +165,10 @@ export async function switchWorktree(
   if (lstatIfThere(link) === null) writeUnsynced(disk, link, `gitdir: ${worktree.gitDir}\n`);
   // Without these, git would look for a repository further up if a command had removed the link.
   const environment = { GIT_DIR: worktree.gitDir, GIT_WORK_TREE: path };
-  const run = async (args: readonly string[]) => {
-    const result = await askGit(worktree, args, { environment });
-    if (result.status !== 0) throw gitFailed(args.slice(args.findIndex((arg) => !/^-|=/.test(arg))), result);
-  };
-  await run([...plainCheckout, 'checkout', '--quiet', '--force', '--detach', commit]);
+  const checkOut = ['checkout', '--quiet', '--force', '--detach', commit];
+  await runPlain(worktree, plainCheckout, checkOut, environment);
   const kept = keep.flatMap((each) => ['-e', `/${each.replace(/[\\*?[\]!# ]/g, '\\$&')}`]);
-  await run(['clean', '--quiet', '-ffd', ...kept]);
+  await runPlain(worktree, [], ['clean', '--quiet', '-ffd', ...kept], environment);
 }
 
 const plainCheckout = ['submodule.recurse=false', 'core.sparseCheckout=false'].flatMap((each) => [
