@@ -16,9 +16,9 @@ import type { Version } from './versions.ts';
 
 export type BisectResult = {
   readonly epicId: EpicId;
-  /** Null if a command was searched with. */
+  /** The gate or the command that was searched with; the other is null. */
   readonly gate: string | null;
-  readonly command: string | readonly string[];
+  readonly command: readonly string[] | null;
   /** `ambiguous`: some that may be the first bad one could not be judged. */
   readonly status: 'found' | 'ambiguous';
   /** The first bad checkpoint; if ambiguous, the first that is known to be bad. */
@@ -94,7 +94,7 @@ export async function describeAnswer(
   return {
     epicId: epic,
     gate: subject.gate,
-    command: subject.command,
+    command: subject.gate === null ? [subject.command].flat() : null,
     status: between.length === 0 ? 'found' : 'ambiguous',
     firstBad: bad.checkpoint,
     lastGood: good.checkpoint,

@@ -50,7 +50,7 @@ const shownFiles = 8;
 /** What was found, for people. */
 export function showAnswer(out: Output, result: BisectResult, now: number): string {
   const { firstBad, lastGood, session, asked, diff, costUsd, candidates, evidence } = result;
-  const label = result.gate ?? quoteForShell([result.command].flat());
+  const label = result.gate ?? quoteForShell(result.command ?? []);
   const head =
     result.status === 'found'
       ? `${showTitle(out, firstBad, '✗ ')}`
