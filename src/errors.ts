@@ -7,6 +7,7 @@ export const exitStatuses = {
   GIT_FAILED: 1,
   WRITE_FAILED: 1,
   DOCTOR_FAILED: 1,
+  BISECT_FAILED: 1,
   SYSTEM_LIMIT: 1,
   REMOTE_UNREACHABLE: 1,
   REMOTE_NOT_FOUND: 1,

@@ -208,6 +208,12 @@ export {
   writeCheckpointTo,
 } from './restore/restore-checkpoint.ts';
 
+// Which checkpoint broke it.
+
+export type { BisectResult, BisectTry, Evidence } from './bisect/answer.ts';
+export { type BisectInput, bisect } from './bisect/bisect-api.ts';
+export type { BisectEvent } from './bisect/search.ts';
+
 // Epics: manage them, see them all, share them.
 
 export {

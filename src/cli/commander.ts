@@ -46,15 +46,15 @@ export async function runWithCommander(
     }
     addDetails(made, spec);
     made.action(async () => {
-      const [words, paths] = spec.takesPaths ? splitAtDashes(made.args, argv) : [made.args, []];
+      const [words, behind] = splitAtDashes(made.args, argv);
+      const { takesCommand, takesPaths } = spec;
       refuseFlagAsValue(argv, spec);
-      if (spec.takesCommand && words.length > 0 && !argv.includes('--')) throw missingDashes(spec, words);
-      if (spec.takesPaths && !spec.argument?.several && words.length > 1)
-        throw missingPathDashes(spec, words);
+      if (takesCommand && words.length > (spec.argument ? 1 : 0)) throw missingDashes(spec, words);
+      if (takesPaths && !spec.argument?.several && words.length > 1) throw missingPathDashes(spec, words);
       status = await runCommand(spec, program.opts<Globals>(), {
-        argument: spec.takesCommand ? undefined : words[0],
-        rest: words,
-        paths,
+        argument: takesCommand || takesPaths ? words[0] : made.args[0],
+        rest: takesCommand ? behind : takesPaths ? words : made.args,
+        paths: takesPaths ? behind : [],
         options: readOptions(made, spec),
       });
     });
@@ -140,15 +140,18 @@ function missingPathDashes({ name }: NamedSpec, [first = '', ...paths]: readonly
 
 function addDetails(made: Command, spec: NamedSpec): void {
   const { argument, options, takesCommand, takesPaths, examples } = spec;
-  if (takesCommand) made.argument('[command...]', 'after --: a command to run in the session');
   if (argument) {
     const name = argument.several ? `${argument.name}...` : argument.name;
     const syntax = argument.required ? `<${name}>` : `[${name}]`;
     const added = new Argument(syntax, argument.description);
     made.addArgument(argument.choices ? added.choices(argument.choices) : added);
   }
+  if (takesCommand) made.argument('[command...]', `after --: ${takesCommand}`);
   if (takesPaths && !argument?.several) made.argument('[paths...]', 'after --: only these files and folders');
-  for (const { flags, description, initial } of options) made.option(flags, description, initial);
+  for (const { flags, description, initial, several } of options) {
+    if (several) made.option(flags, description, (value: string, all: string[] = []) => [...all, value]);
+    else made.option(flags, description, initial);
+  }
   addExamples(made, examples);
 }
 
@@ -158,7 +161,7 @@ function addExamples(made: Command, examples: readonly string[]): void {
 
 /** Commander names options in camel case; the commands know them by their long names. */
 function readOptions(made: Command, spec: NamedSpec): Call['options'] {
-  const given = made.opts<{ [name: string]: string | boolean | undefined }>();
+  const given = made.opts<{ [name: string]: string | boolean | string[] | undefined }>();
   const camel = (name: string) => name.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
   const values = spec.options.flatMap((option) => {
     const { name } = parseFlags(option);

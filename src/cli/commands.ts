@@ -77,6 +77,7 @@ export const commands: { readonly [heading: string]: { readonly [path: string]: 
     'batch next': batch,
     'batch complete': () => import('./commands/plans/batch-complete.ts'),
     'batch status': () => import('./commands/plans/batch-status.ts'),
+    bisect: () => import('./commands/plans/bisect.ts'),
   },
   Upkeep: {
     doctor: () => import('./commands/upkeep/doctor.ts'),

@@ -6,6 +6,8 @@ export type OptionSpec = {
   readonly description: string;
   readonly initial?: string;
   readonly names?: Named;
+  /** May it be given several times? Each value counts. */
+  readonly several?: true;
 };
 
 /** What a value names, so that shell completion can list it. */
@@ -18,7 +20,7 @@ export type Call = {
   readonly rest: readonly string[];
   /** The paths after `--`, if the command takes any. */
   readonly paths: readonly string[];
-  readonly options: { readonly [name: string]: string | true | undefined };
+  readonly options: { readonly [name: string]: string | true | readonly string[] | undefined };
 };
 
 /** The exit status of a command; undefined means 0. */
@@ -39,8 +41,8 @@ export type CommandSpec = {
     readonly names?: Named;
   };
   readonly options: readonly OptionSpec[];
-  /** Is everything after `--` a command to run? */
-  readonly takesCommand?: true;
+  /** Is everything after `--` a command to run, and what for? */
+  readonly takesCommand?: string;
   /** Is everything after `--` a path? */
   readonly takesPaths?: true;
   readonly examples: readonly string[];
@@ -118,7 +120,7 @@ export function parseSimple(
   let behind: readonly string[] = [];
   let seen = 0;
   const isNamed = () => seen === path.length || (isInitial && seen === path.length - 1);
-  const values: { [name: string]: string | true } = {};
+  const values: { [name: string]: string | true | readonly string[] } = {};
   for (let index = 0; index < argv.length; index++) {
     const word = argv[index] ?? '';
     if (!word.startsWith('-')) {
@@ -132,14 +134,19 @@ export function parseSimple(
       behind = argv.slice(index + 1);
       break;
     }
-    const known = [...globalOptions, ...(isNamed() ? spec.options : [])].map(parseFlags);
+    const known = [...globalOptions, ...(isNamed() ? spec.options : [])].map((option) => ({
+      ...option,
+      ...parseFlags(option),
+    }));
     const [flag = '', ...given] = word.split('=');
     const option = known.find(({ names }) => names.includes(flag));
     if (option === undefined || (given.length > 0 && (!option.takesValue || !flag.startsWith('--'))))
       return null;
     const value = !option.takesValue ? true : given.length > 0 ? given.join('=') : argv[++index];
     if (value === undefined || (value !== true && given.length === 0 && value.startsWith('-'))) return null;
-    values[option.name] = value;
+    const before = values[option.name];
+    values[option.name] =
+      option.several && value !== true ? [...(Array.isArray(before) ? before : []), value] : value;
   }
   const [first] = words;
   if (!isNamed() || (argument?.required && first === undefined)) return null;
@@ -161,7 +168,7 @@ export function withInitial(command: Pick<CommandSpec, 'options'>, values: Call[
   return { ...Object.fromEntries(initial), ...values };
 }
 
-function readGlobals(values: { readonly [name: string]: string | true }): Globals {
+function readGlobals(values: Call['options']): Globals {
   const { repo } = values;
   return {
     ...(typeof repo === 'string' && { repo }),
@@ -175,6 +182,12 @@ function readGlobals(values: { readonly [name: string]: string | true }): Global
 export function readText({ options }: Call, name: string): string | undefined {
   const value = options[name];
   return typeof value === 'string' ? value : undefined;
+}
+
+/** Reads the values of an option that may be given several times. */
+export function readTexts({ options }: Call, name: string): readonly string[] {
+  const values = options[name];
+  return Array.isArray(values) ? values : [];
 }
 
 /** Finds the words of a call that are neither global options nor their values: command, subcommand, arguments. */

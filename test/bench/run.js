@@ -14,6 +14,7 @@ const groups = {
   transcript: () => import('./transcript.js'),
   sync: () => import('./sync.js'),
   plan: () => import('./plan.js'),
+  bisect: () => import('./bisect.js'),
   shards: () => import('./shards.js'),
   compare: () => import('./compare.js'),
   hooks: () => import('./hooks.js'),

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { startInBackground } from '../support/background.ts';
+import { save } from '../support/checkpoints.ts';
 import { orchJson, runOrch } from '../support/orch.ts';
 import { makeRepositoryWithCommit } from '../support/repository.ts';
 import { shapeOf } from '../support/shapes.ts';
@@ -269,6 +270,42 @@ describe('the JSON of', () => {
         tasks: [task],
         batches: [['string']],
         effects: [{ id: 'string', task: 'string', what: 'string', hasCheck: 'boolean' }],
+      },
+    });
+  });
+
+  it('bisect', async () => {
+    const repository = makeRepositoryWithCommit();
+    await save(repository, ['one']);
+    repository.write('broken', 'x\n');
+    await save(repository, ['two']);
+    const ran = runOrch(repository, ['bisect', '-e', 'x', '--json', '--', 'test', '!', '-e', 'broken']);
+    const saved = { ...checkpoint, reason: 'string' };
+    const evidence = { from: 'string', why: 'string', output: 'string' };
+    expect(shapeOf(JSON.parse(ran.stdout))).toEqual({
+      bisect: {
+        epicId: 'string',
+        gate: 'null',
+        command: ['string'],
+        status: 'string',
+        firstBad: saved,
+        lastGood: saved,
+        candidates: [saved],
+        evidence: { firstBad: evidence, lastGood: evidence },
+        session: { id: 'string', number: 'number', agent: 'null' },
+        asked: 'null',
+        diff: {
+          files: 'number',
+          additions: 'number',
+          deletions: 'number',
+          changed: [{ path: 'string', status: 'string', additions: 'number', deletions: 'number' }],
+          command: 'string',
+        },
+        costUsd: 'number',
+        tries: [{ checkpoint: saved, result: 'string', durationMs: 'number', from: 'string', why: 'string' }],
+        skipped: [],
+        withoutCode: 'number',
+        elapsedMs: 'number',
       },
     });
   });

@@ -80,7 +80,7 @@ export function parseSteps(text: string): Step[] {
 export function normalize(text: string): string {
   return text
     .replace(' and everything it started', '') // printed only where the kernel confirms it
-    .replace(/\b(ckpt-\d{8}|sess|run)-[a-z0-9]+/g, '$1-ID')
+    .replace(/\b(ckpt-\d{8}|sess|run|bisect)-[a-z0-9]+/g, '$1-ID')
     .replace(/\b[0-9a-f]{7,64}\b/g, 'HASH')
     .replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME')
     .replace(/\b\d\d:\d\d\b/g, 'HH:MM')

@@ -12,6 +12,7 @@ it('the library exports exactly this', () => {
     'archiveEpic',
     'baselinePassed',
     'batchStatus',
+    'bisect',
     'byHand',
     'canAcceptBudget',
     'catchSignals',

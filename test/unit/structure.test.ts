@@ -54,7 +54,7 @@ const floors: readonly (readonly string[])[] = [
   ['sync'],
   ['restore'],
   ['hooks', 'supervise'],
-  ['plan'],
+  ['plan', 'bisect'],
   ['spec', 'status', 'init'],
   ['session/api', 'upkeep'],
   ['index.ts'],

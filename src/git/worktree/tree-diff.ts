@@ -35,3 +35,20 @@ export function parseRawDiff(text: string): TreeChange[] {
 function entryOf(mode: string, oid: string): TreeEdit {
   return /^0+$/.test(mode) ? null : { mode, oid: parseOid(oid) };
 }
+
+/** Finds the trees of commits in one go; those that are not in this clone are missing. */
+export async function readTreesOf(
+  repository: Repository,
+  commits: readonly Oid[],
+): Promise<ReadonlyMap<Oid, Oid>> {
+  if (commits.length === 0) return new Map();
+  const input = commits.map((commit) => `${commit}^{tree}\n`).join('');
+  const text = await runGit(repository, ['cat-file', '--batch-check=%(objectname) %(objecttype)'], input);
+  const lines = text.split('\n');
+  return new Map(
+    commits.flatMap((commit, index): [Oid, Oid][] => {
+      const [tree = '', kind] = (lines[index] ?? '').split(' ');
+      return kind === 'tree' ? [[commit, tree as Oid]] : []; // git's own id
+    }),
+  );
+}

@@ -3,7 +3,7 @@ import type { Millis } from '../../types.ts';
 import { realRandom } from '../clock.ts';
 import { statIfThere } from '../disk.ts';
 import { type ControlGroup, createControlGroup } from './control-group.ts';
-import { killOnExit } from './guard.ts';
+import { type Guard, killOnExit, startGuard } from './guard.ts';
 import { describeProcesses, type NamedProcess } from './process-table.ts';
 import { type EndStep, endTree, killIfThere } from './process-tree.ts';
 import { type ChildProcess, type Environment, startProcess } from './spawn.ts';
@@ -17,6 +17,8 @@ type RunRequest = {
   readonly marker: string;
   readonly timeout: Millis;
   readonly signal?: AbortSignal;
+  /** Ends it soon after this process is killed; for callers that nothing else cleans up after. */
+  readonly isGuarded?: true;
   readonly onOutput: (text: string, stream: 'stdout' | 'stderr') => void;
 };
 
@@ -33,6 +35,8 @@ const endSteps: readonly EndStep[] = [
   { signal: 'SIGTERM', grace: 2_000 },
   { signal: 'SIGKILL', grace: 2_000 },
 ];
+/** How long a command has to end by itself if this process is killed. */
+const guardGrace: Millis = 1_000;
 /** How long a process that outlives the command may keep its output open. */
 const outputGrace: Millis = 500;
 /** A longer timer would fire at once. */
@@ -55,11 +59,15 @@ export async function run(request: RunRequest): Promise<RunEnd> {
 
 async function runIn(group: ControlGroup | null, request: RunRequest): Promise<RunEnd> {
   let child: ChildProcess;
+  let guard: Guard | null = null;
   try {
+    guard = request.isGuarded ? startGuard(group, guardGrace) : null;
     child = group ? group.startIn(() => startCommand(request)) : startCommand(request);
   } catch (error) {
+    guard?.dismiss();
     return { how: 'not_started', reason: messageOf(error), isMissing: false };
   }
+  if (child.pid !== undefined) guard?.watch(isWindows ? child.pid : -child.pid); // its process group
   for (const name of ['stdout', 'stderr'] as const)
     child[name]?.setEncoding('utf8').on('data', (text: string) => request.onOutput(text, name));
   const exit = new Promise<RunEnd>((resolve) => {
@@ -76,6 +84,7 @@ async function runIn(group: ControlGroup | null, request: RunRequest): Promise<R
     return await untilEnd(child, exit, group, request);
   } finally {
     forget();
+    guard?.dismiss();
   }
 }
 

@@ -7,7 +7,7 @@ import { inheritedEnvironment, startProcess } from './spawn.ts';
 
 /** A process that ends a command if this process dies first: by SIGKILL, or out of memory. */
 export type Guard = {
-  /** Tells the guard the command's pid. */
+  /** Tells the guard the command's pid; negative: the number of its process group. */
   watch(pid: number): void;
   /** Ends the guard, after the command has ended. */
   dismiss(): void;

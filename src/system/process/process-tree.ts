@@ -291,6 +291,15 @@ export function findStrays(since: string, folder: string): NamedProcess[] {
   return describeProcesses(rows.map(({ pid }) => pid));
 }
 
+/** Finds the processes whose current folder is this one or below (Linux; other systems do not tell). */
+export function findWorkingIn(folder: string): NamedProcess[] {
+  if (process.platform !== 'linux') return [];
+  const rows = [...listProcesses().values()].filter(
+    ({ pid, phase }) => phase !== 'over' && worksIn(pid, folder),
+  );
+  return describeProcesses(rows.map(({ pid }) => pid));
+}
+
 function worksIn(pid: number, folder: string): boolean {
   try {
     const current = readlinkSync(`/proc/${pid}/cwd`);

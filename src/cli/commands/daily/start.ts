@@ -51,7 +51,7 @@ export const commands: { readonly [name: string]: Command } = {
       { flags: '--resume', description: 'continue the newest session, with its brief' },
       ...sessionOptions,
     ],
-    takesCommand: true,
+    takesCommand: 'a command to run in the session',
     examples: [
       'orch start --epic feat-login --budget 5',
       'orch start -e migrate -b +20 -- claude -p "Continue the migration"',
@@ -65,7 +65,7 @@ export const commands: { readonly [name: string]: Command } = {
     description:
       'Continue an epic: recover what a crash left, start the next session, and hand it the brief.',
     options: [epicOption(), ...sessionOptions],
-    takesCommand: true,
+    takesCommand: 'a command to run in the session',
     examples: ['orch resume', 'orch resume -e migrate --budget +10 -- codex exec "Continue"'],
     run: (context, call) => runStart(context, call, true),
   }),
