@@ -10,6 +10,13 @@ import { OrchError } from '../errors.ts';
 import { canonicalJson } from '../state/canonical.ts';
 import { readIfThere, statIfThere } from '../system/disk.ts';
 import { findNearest } from '../text.ts';
+import {
+  findPromptMistakes,
+  impliesOrder,
+  makeConvoyPlan,
+  makeConvoyTask,
+  refuseConvoy,
+} from './convoy-plan.ts';
 import type { Action, Command, Effect, Plan, Task } from './plan.ts';
 import { type GivenEffect, type GivenPlan, type GivenTask, planShape } from './plan-shape.ts';
 import { type Finding, findReferenceMistakes } from './references.ts';
@@ -20,7 +27,7 @@ const effectAttempts = 3;
 /** Far more than ten thousand tasks take. */
 const maxFileBytes = 16 * 1024 * 1024;
 
-/** Loads a plan's file; `shown` is its name in messages. */
+/** Loads the file of a plan that can be run; `shown` is its name in messages. */
 export function loadPlan(path: string, shown = path): Plan {
   const refuse = (problem: string, hint: string) =>
     new OrchError('PLAN_INVALID', problem, { hint, data: { file: shown } });
@@ -37,7 +44,7 @@ export function loadPlan(path: string, shown = path): Plan {
   // Decoding it anyway would run something other than what is written there.
   if (!isUtf8(bytes))
     throw refuse(`${shown} is not encoded in UTF-8`, 'Save it as UTF-8, then run the same command again');
-  return parsePlan(bytes.toString('utf8'), shown);
+  return refuseConvoy(parsePlan(bytes.toString('utf8'), shown), shown);
 }
 
 /** Parses a plan; `file` is its name in messages. `PLAN_INVALID` gives the position of every mistake. */
@@ -81,8 +88,9 @@ function findTaskMistakes(task: unknown, path: Finding['path']): Finding[] {
   if (!isRecord(task)) return [];
   const effects: readonly unknown[] = Array.isArray(task.effects) ? task.effects : [];
   // A misspelt key is reported as such.
-  const isMisspelt = Object.keys(task).some((key) => findNearest(key, ['run', 'effects']) !== null);
-  const doesNothing = task.run === undefined && effects.length === 0 && !isMisspelt;
+  const isMisspelt = Object.keys(task).some((key) => findNearest(key, ['run', 'prompt', 'effects']) !== null);
+  const doesNothing =
+    task.run === undefined && task.prompt === undefined && effects.length === 0 && !isMisspelt;
   const hasBoth = task.needs !== undefined && task.depends_on !== undefined;
   const bothNeeds = {
     path: [...path, 'depends_on'],
@@ -90,7 +98,8 @@ function findTaskMistakes(task: unknown, path: Finding['path']): Finding[] {
   };
   return [
     ...(hasBoth ? [bothNeeds] : []),
-    ...(doesNothing ? [{ path, message: 'it does nothing; allowed: run, effects, or both' }] : []),
+    ...findPromptMistakes(task, path),
+    ...(doesNothing ? [{ path, message: 'it does nothing; allowed: run or prompt, effects, or both' }] : []),
     ...effects.flatMap((effect, index): Finding[] => {
       if (!isRecord(effect) || (effect.run === undefined) !== (effect.request === undefined)) return [];
       const found = effect.run === undefined ? 'it does nothing' : 'it does two things';
@@ -112,12 +121,15 @@ function derivePlanName(file: string): string {
 function makePlan(given: GivenPlan, fallbackName: string): Plan {
   const name = given.name ?? fallbackName;
   const all = given.steps ?? given.tasks ?? [];
-  const tasks = all.map((task, index) => makeTask(task, index + 1, all[index - 1]?.id ?? null));
-  return { name, tasks, digest: digestOf({ name, tasks: all }) };
+  const isInOrder = impliesOrder(all);
+  const tasks = all.map((task, index) =>
+    makeTask(task, index + 1, (isInOrder && all[index - 1]?.id) || null),
+  );
+  return { name, tasks, convoy: makeConvoyPlan(given), digest: digestOf({ name, tasks: all }) };
 }
 
 function makeTask(given: GivenTask, number: number, before: string | null): Task {
-  const { id, when, files, env, artifacts } = given;
+  const { id, when, files, env, artifacts, prompt } = given;
   const run = given.run === undefined ? null : makeCommand(given.run);
   const { attempts, backoff = defaultBackoff } = given.retry ?? {};
   const effects = given.effects.map(makeEffect);
@@ -137,8 +149,9 @@ function makeTask(given: GivenTask, number: number, before: string | null): Task
     env,
     artifacts: [...new Set(artifacts)],
     effects,
+    convoy: makeConvoyTask(given),
     // Only what it does: a changed timeout or retry does not invalidate what was done, and effects have their own digests.
-    digest: shortDigestOf({ run, env, artifacts }),
+    digest: shortDigestOf({ run, env, artifacts, prompt }),
   };
 }
 

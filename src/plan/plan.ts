@@ -1,4 +1,5 @@
 import type { Json, Millis } from '../types.ts';
+import type { ConvoyPlan, ConvoyTask } from './convoy-plan.ts';
 
 /** A line for the shell, or a program with its arguments, started without a shell. */
 export type Command =
@@ -61,6 +62,8 @@ export type Task = {
   readonly env: { readonly [name: string]: string };
   readonly artifacts: readonly string[];
   readonly effects: readonly Effect[];
+  /** What an agent does, if that is how the task is done. */
+  readonly convoy: ConvoyTask;
   /** Of the task as written. */
   readonly digest: string;
 };
@@ -68,6 +71,7 @@ export type Task = {
 export type Plan = {
   readonly name: string;
   readonly tasks: readonly Task[];
+  readonly convoy: ConvoyPlan;
   /** Of the whole plan; a run's record is bound to it. */
   readonly digest: string;
 };

@@ -1,6 +1,7 @@
 import { isRecord } from '../checks.ts';
 import { describeValue } from '../config/yaml/yaml-values.ts';
 import { findNearest } from '../text.ts';
+import { impliesOrder } from './convoy-plan.ts';
 import { readIds } from './plan-shape.ts';
 import { findCycles } from './schedule/graph.ts';
 
@@ -34,12 +35,13 @@ function readName(given: unknown, path: Named['path']): Named[] {
 }
 
 function readNodes(given: readonly unknown[], at: string): Node[] {
+  const isInOrder = impliesOrder(given);
   let before: string | null = null;
   return given.flatMap((task, index) => {
     if (!isRecord(task)) return [];
     const [named] = readName(task.id, [at, index, 'id']);
     const last = before;
-    before = named?.id ?? null;
+    before = isInOrder ? (named?.id ?? null) : null;
     if (named === undefined) return [];
     const word = task.needs === undefined && task.depends_on !== undefined ? 'depends_on' : 'needs';
     const path = [at, index, word];
