@@ -165,5 +165,8 @@ export function decideEdges(
 function explainUnknown(to: string): string {
   if (to === '') return 'it names no issue';
   if (to.startsWith('external:')) return `${to} is in another database, which was not read`;
+  // What Gas Town calls a wisp lives only while a worker follows it.
+  if (to.includes('-wisp-'))
+    return `${to} is not in the export: a wisp, which has no meaning outside Gas Town`;
   return `${to} is not in the export`;
 }

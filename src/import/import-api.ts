@@ -40,7 +40,9 @@ export async function importPlan({
   const { tasks, report } = draft;
   const isAllowed = allowLoss || report.lost.length === 0;
   if (isAllowed && tasks.length === 0)
-    throw importInvalid(describeNothing(report), 'Nothing was written', { report });
+    throw importInvalid(describeNothing(report), 'There is nothing to plan. Nothing was written.', {
+      report,
+    });
   return {
     plan: isAllowed ? writePlanText({ name: draft.name, head: describeOrigin(report), tasks }) : null,
     tasks: tasks.map(({ id, name, issue }) => ({ id, name, issue })),
@@ -60,6 +62,7 @@ export function incompleteImport({ lost }: ImportReport, command: string): OrchE
   const all = [
     ...amount('database', 'unread database'),
     ...amount('line', 'unreadable line'),
+    ...amount('export', 'incomplete export'),
     ...amount('issue', 'issue'),
     ...amount('dependency', 'dependency').map((text) => text.replace('dependencys', 'dependencies')),
   ];
@@ -106,7 +109,11 @@ function describeOrigin({ source, issues, lost }: ImportReport): string[] {
   return [
     `Imported from ${name}: ${count(issues.tasks, 'task')} of ${count(issues.read, 'issue')}. Review it before agents work on it:`,
     'the prompts are what people and programs wrote there.',
-    ...(lost.length === 0 ? [] : [`${lost.length} things had no place here and were left out on request.`]),
+    ...(lost.length === 0
+      ? []
+      : [
+          `${count(lost.length, 'thing')} had no place here and ${lost.length === 1 ? 'was' : 'were'} left out on request.`,
+        ]),
   ];
 }
 

@@ -71,7 +71,7 @@ export type ImportedEdge = {
 
 /** Something that has no place in the plan, although it affects what runs or when. */
 export type Lost = {
-  readonly kind: 'issue' | 'dependency' | 'line' | 'database';
+  readonly kind: 'issue' | 'dependency' | 'line' | 'database' | 'export';
   readonly id: string;
   readonly what: string;
   readonly why: string;

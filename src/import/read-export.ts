@@ -53,6 +53,9 @@ function decode(bytes: Buffer, shown: string): string {
   return text.startsWith('\uFEFF') ? text.slice(1) : text;
 }
 
+/** A file with one line looks like an answer; a record has one of these. */
+const recordKeys = ['id', 'number', 'issue_id', '_type', '_schema'];
+
 /** Keys under which tools put the list when they answer with an object. */
 const listKeys = ['data', 'items', 'issues', 'beads'];
 
@@ -122,13 +125,7 @@ function readWhole(whole: unknown, shown: string): ExportRecords {
 function findList(whole: unknown): readonly unknown[] | null {
   if (Array.isArray(whole)) return whole;
   if (!isRecord(whole)) return null;
-  if (
-    whole.id !== undefined ||
-    whole.number !== undefined ||
-    whole._type !== undefined ||
-    whole._schema !== undefined
-  )
-    return [whole];
+  if (recordKeys.some((key) => whole[key] !== undefined)) return [whole];
   for (const key of listKeys) {
     const inside = whole[key];
     if (Array.isArray(inside)) return inside;

@@ -2,6 +2,7 @@ import { basename, dirname, join, relative, resolve } from 'node:path';
 import { isRecord } from '../checks.ts';
 import { readIfThere, readTextIfThere, realPath, statIfThere } from '../system/disk.ts';
 import { cleanLine } from '../text.ts';
+import { count } from '../units.ts';
 import type { Imported, Lost, Source } from './imported-issue.ts';
 import { readBeads } from './read-beads.ts';
 import {
@@ -65,22 +66,27 @@ function readBeadsFile(input: ImportInput): FoundRecords {
   return {
     files: [shown, ...(joined?.files ?? [])],
     records: joined?.records ?? records,
-    lost: [],
-    notes: noteExport(records),
+    lost: findUncounted(joined?.records ?? records, shown),
+    notes: [],
   };
 }
 
-/** `bd export` alone leaves out memories and more; that is no mistake, but the reader should know. */
-function noteExport({ records }: ExportRecords): string[] {
-  const hasEdges = records.some(
-    ({ value }) => Array.isArray(value.dependencies) && value.dependencies.length > 0,
-  );
-  const claimsEdges = records.filter(
-    ({ value }) => typeof value.dependency_count === 'number' && value.dependency_count > 0,
-  ).length;
-  if (hasEdges || claimsEdges === 0) return [];
+/** Some commands of Beads count the dependencies of issues, and leave the dependencies themselves out. */
+function findUncounted({ records }: ExportRecords, shown: string): Lost[] {
+  const listed = ({ dependencies }: ExportRecord['value']) =>
+    Array.isArray(dependencies) ? dependencies.length : 0;
+  const short = records.filter(({ value }) => {
+    const { status, dependency_count: counted } = value;
+    return status !== 'closed' && typeof counted === 'number' && counted > 0 && listed(value) === 0;
+  });
+  if (short.length === 0) return [];
   return [
-    `${claimsEdges} issues have dependencies that are not in this file (bd list leaves them out): export again with ${exportCommand}`,
+    {
+      kind: 'export',
+      id: shown,
+      what: `dependencies of ${count(short.length, 'issue')}`,
+      why: `${shown} counts them and leaves them out; export again with: ${exportCommand}`,
+    },
   ];
 }
 
@@ -163,6 +169,7 @@ function readFolder(source: Source, { path, shown }: Extract<ImportInput, { kind
     files.push(...read.files);
     records.push(...read.records.records);
     bad.push(...read.records.bad);
+    lost.push(...read.lost);
     notes.push(...read.notes);
   }
   if (files.length === 0) throw nothingIn(source, path, shown);

@@ -51,6 +51,8 @@ it('the library exports exactly this', () => {
     'hasCheckpoints',
     'hasResumableContext',
     'importCosts',
+    'importPlan',
+    'incompleteImport',
     'isBudgetExceeded',
     'isFromInside',
     'keepHookProblem',

@@ -6,6 +6,12 @@ import type { Output } from '../output.ts';
 /** More would scroll what matters off the screen. */
 const mostShown = 20;
 
+/** Every issue has these, and no one looks for them in a plan. */
+const expected = new Set([
+  ...['created_at', 'created_by', 'updated_at', 'owner', 'started_at', 'source_repo', 'source_repo_path'],
+  ...['createdAt', 'updatedAt', 'author', 'assignees', 'original_size', 'closed_by_session'],
+]);
+
 /** Accounts for everything that was read, in lines for people. */
 export function formatImport({ paint }: Output, { report }: ImportedPlan): string[] {
   const { issues, dependencies, files } = report;
@@ -55,7 +61,9 @@ function dependencyParts({ dependencies }: ImportReport): Part[] {
 
 function remarks(report: ImportReport): string[] {
   const { joins, unfinished, notInPlan, memories, redacted, notes } = report;
-  const fields = Object.entries(notInPlan).map(([field, amount]) => `${cleanLine(field, 40)} ${amount}`);
+  const fields = Object.entries(notInPlan)
+    .filter(([field]) => !expected.has(field))
+    .map(([field, amount]) => `${cleanLine(field, 40)} ${amount}`);
   return [
     ...notes,
     ...Object.entries(unfinished).map(
@@ -73,7 +81,7 @@ function remarks(report: ImportReport): string[] {
     ...(memories.length === 0
       ? []
       : [
-          `A plan has no place for memories: ${listFew(memories.map(({ key }) => key))}. Put what agents need into CLAUDE.md or AGENTS.md`,
+          `A plan has no place for memories: ${listFew(memories.map(({ key }) => key))}. What agents need of them belongs in their CLAUDE.md or AGENTS.md now`,
         ]),
     ...(fields.length === 0 ? [] : [`Not in the plan: ${listFew(fields)}`]),
   ];
