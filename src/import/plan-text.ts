@@ -1,4 +1,4 @@
-import { Document, isMap, Scalar, type YAMLMap } from 'yaml';
+import { Document, isMap, isSeq, Scalar } from 'yaml';
 import { parsePlan } from '../plan/parse-plan.ts';
 import type { Task } from '../plan/plan.ts';
 import type { DraftTask } from './plan-from-issues.ts';
@@ -22,6 +22,8 @@ export function writePlanText({ name, head, tasks }: WrittenPlan): string {
   return text;
 }
 
+const mostOnOneLine = 6;
+
 /** Prints a value as YAML. Lines are never folded, so that a prompt looks as it was written. */
 function print(value: unknown): string {
   const document = new Document(value, { aliasDuplicateObjects: false });
@@ -34,11 +36,7 @@ function style(node: unknown): void {
   if (node instanceof Scalar && typeof node.value === 'string' && node.value.includes('\n'))
     node.type = Scalar.BLOCK_LITERAL;
   // Short lists are read at a glance on one line.
-  else if (isList(node)) node.flow = true;
-}
-
-function isList(node: unknown): node is YAMLMap {
-  return typeof node === 'object' && node !== null && 'items' in node && 'flow' in node;
+  else if (isSeq(node)) node.flow = node.items.length <= mostOnOneLine;
 }
 
 function writeTask(task: DraftTask): string {

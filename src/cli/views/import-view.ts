@@ -90,7 +90,7 @@ function remarks(report: ImportReport): string[] {
 function explainStatus(status: string): string {
   if (status === 'in_progress' || status === 'hooked') return ' (look for work on branches first)';
   if (status === 'deferred') return ' (remove those that are still to wait)';
-  return '';
+  return status === 'blocked' ? ' (look for what blocks them)' : '';
 }
 
 function formatLost({ lost }: ImportReport): string[] {
