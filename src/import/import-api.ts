@@ -1,8 +1,9 @@
 import { OrchError } from '../errors.ts';
+import { maxPlanBytes } from '../plan/parse-plan.ts';
 import type { Redactor } from '../redact/redactor.ts';
 import { presetRedactor } from '../redact/redactor.ts';
 import { cleanLine } from '../text.ts';
-import { count } from '../units.ts';
+import { count, formatSize } from '../units.ts';
 import type { ImportReport } from './import-report.ts';
 import type { Imported, Source } from './imported-issue.ts';
 import { type DraftPlan, type DraftTask, planFromIssues } from './plan-from-issues.ts';
@@ -43,15 +44,27 @@ export async function importPlan({
     throw importInvalid(describeNothing(report), 'There is nothing to plan. Nothing was written.', {
       report,
     });
+  const plan = isAllowed ? writePlanText({ name: draft.name, head: describeOrigin(report), tasks }) : null;
   return {
-    plan: isAllowed ? writePlanText({ name: draft.name, head: describeOrigin(report), tasks }) : null,
+    plan,
     tasks: tasks.map(({ id, name, issue }) => ({ id, name, issue })),
     dependencies: tasks.flatMap(({ id, needs, when }) =>
       needs.map((need) => ({ task: id, needs: need, when })),
     ),
-    report,
+    report: { ...report, notes: [...report.notes, ...noteSize(plan)] },
   };
 }
+
+function noteSize(plan: string | null): string[] {
+  const bytes = Buffer.byteLength(plan ?? '');
+  if (bytes <= maxPlanBytes) return [];
+  return [
+    `the plan has ${formatSize(bytes)}, and orch reads plans of up to ${formatSize(maxPlanBytes)}: split it`,
+  ];
+}
+
+/** More would scroll the rest off the screen. */
+const mostNamed = 20;
 
 /** The error of an import that would lose something. */
 export function incompleteImport({ lost }: ImportReport, command: string): OrchError {
@@ -67,14 +80,15 @@ export function incompleteImport({ lost }: ImportReport, command: string): OrchE
     ...amount('dependency', 'dependency').map((text) => text.replace('dependencys', 'dependencies')),
   ];
   const verb = lost.length === 1 ? 'has' : 'have';
-  return new OrchError(
-    'IMPORT_INCOMPLETE',
-    `${all.join(', ')} ${verb} no place in the plan; nothing was written`,
-    {
-      hint: `Fix what is listed above, or accept it: ${command}`,
-      data: { lost },
-    },
-  );
+  const lines = [
+    `${all.join(', ')} ${verb} no place in the plan; nothing was written:`,
+    ...lost.slice(0, mostNamed).map(({ what, why }) => `  ${what}: ${why}`),
+    ...(lost.length > mostNamed ? [`  and ${lost.length - mostNamed} more; --json lists all`] : []),
+  ];
+  return new OrchError('IMPORT_INCOMPLETE', lines.join('\n       '), {
+    hint: `Fix that and import again, or accept it: ${command}`,
+    data: { lost },
+  });
 }
 
 function requireConvoy({ issues }: Imported, convoy: string): void {

@@ -90,7 +90,13 @@ export function planFromIssues(imported: Imported, convoy: string | null = null)
   return {
     name: wanted === null ? null : nameTask(byId.get(convoy ?? '') ?? { title: '', id: convoy ?? '' }),
     tasks: orderTasks(byPriority),
-    report: makeReport(imported, kept, fates, decided.edges, joins.length),
+    report: makeReport(
+      wanted === null ? imported : withoutOthers(imported),
+      kept,
+      fates,
+      decided.edges,
+      joins.length,
+    ),
   };
 }
 
@@ -109,6 +115,16 @@ function chooseConvoy(
 }
 
 type Fates = ReturnType<typeof decideIssues>;
+
+/** For a chosen convoy, another database matters only if something in the convoy leads to it. */
+function withoutOthers(imported: Imported): Imported {
+  const databases = imported.lost.filter(({ kind }) => kind === 'database');
+  return {
+    ...imported,
+    lost: imported.lost.filter(({ kind }) => kind !== 'database'),
+    notes: [...imported.notes, ...databases.map(({ what, why }) => `Not read: ${what} (${why})`)],
+  };
+}
 
 /** Sets aside what a chosen convoy has nothing to do with. */
 function leaveOut(

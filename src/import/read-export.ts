@@ -71,7 +71,10 @@ export function readRecords(text: string, shown: string): ExportRecords {
     if (line.trim() === '') continue;
     const place = `line ${index + 1} of ${shown}`;
     const value = tryJson(line);
-    if (isRecord(value)) records.push({ value, place });
+    // A page of an answer may be a line of its own.
+    const page = Array.isArray(value) && value.every(isRecord) ? value : null;
+    if (page !== null) for (const each of page) records.push({ value: each, place });
+    else if (isRecord(value)) records.push({ value, place });
     else bad.push({ place, why: describeBadLine(line, value, index === last && !text.endsWith('\n')) });
   }
   const [first] = bad;

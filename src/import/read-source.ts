@@ -1,4 +1,4 @@
-import { basename, dirname, join, relative, resolve } from 'node:path';
+import { basename, dirname, isAbsolute, join, relative, resolve } from 'node:path';
 import { isRecord } from '../checks.ts';
 import { readIfThere, readTextIfThere, realPath, statIfThere } from '../system/disk.ts';
 import { cleanLine } from '../text.ts';
@@ -151,9 +151,10 @@ function readFolder(source: Source, { path, shown }: Extract<ImportInput, { kind
   const seen = new Set<string>();
   for (const { folder, prefix } of databases) {
     const name = join(shown, folder);
-    const found = folder.startsWith('..') ? null : findExport(path, folder);
+    const isOutside = folder.startsWith('..') || isAbsolute(folder);
+    const found = isOutside ? null : findExport(path, folder);
     if (found === null) {
-      lost.push(describeUnread(name, prefix));
+      lost.push(describeUnread(name, prefix, isOutside));
       continue;
     }
     const real = realPath(found);
@@ -221,13 +222,15 @@ function parseRoute(line: string): { readonly prefix: string; readonly path: str
   }
 }
 
-function describeUnread(name: string, prefix: string): Lost {
+function describeUnread(name: string, prefix: string, isOutside: boolean): Lost {
   const shown = cleanLine(name, 200);
   return {
     kind: 'database',
     id: shown,
     what: `the issues of ${shown}${prefix === '' ? '' : ` (${cleanLine(prefix, 40)}…)`}`,
-    why: `there is no export; run there: bd export --all > .beads/issues.jsonl`,
+    why: isOutside
+      ? 'it is outside of the folder, and was not read'
+      : 'there is no export; run there: bd export --all > .beads/issues.jsonl',
   };
 }
 

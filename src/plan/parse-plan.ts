@@ -25,7 +25,7 @@ const defaultBackoff = 1_000;
 const effectAttempts = 3;
 
 /** Far more than ten thousand tasks take. */
-const maxFileBytes = 16 * 1024 * 1024;
+export const maxPlanBytes = 16 * 1024 * 1024;
 
 /** Loads the file of a plan that can be run; `shown` is its name in messages. */
 export function loadPlan(path: string, shown = path): Plan {
@@ -35,9 +35,9 @@ export function loadPlan(path: string, shown = path): Plan {
   const found = statIfThere(path);
   if (found === null) throw refuse(`there is no file ${shown}`, howToName);
   if (!found.isFile()) throw refuse(`${shown} is not a file`, howToName);
-  if (found.size > maxFileBytes)
+  if (found.size > maxPlanBytes)
     throw refuse(
-      `${shown} has ${found.size} bytes; a plan has at most ${maxFileBytes}`,
+      `${shown} has ${found.size} bytes; a plan has at most ${maxPlanBytes}`,
       'Split it into several plans',
     );
   const bytes = readIfThere(path) ?? Buffer.alloc(0);

@@ -271,6 +271,7 @@ describe('an export', () => {
     ['lines that end as on Windows', `\uFEFF${toLines(two).replaceAll('\n', '\r\n')}`],
     ['lines in UTF-16', Buffer.from(`\uFEFF${toLines(two)}`, 'utf16le')],
     ['a list', JSON.stringify(two)],
+    ['pages', `${JSON.stringify([bead('a')])}\n${JSON.stringify([bead('b')])}\n`],
     ['an indented list', JSON.stringify(two, null, 2)],
     ['an answer with data', JSON.stringify({ schema_version: 1, data: two })],
     ['an answer with items', JSON.stringify({ items: two })],

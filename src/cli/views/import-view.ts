@@ -13,7 +13,7 @@ const expected = new Set([
 ]);
 
 /** Accounts for everything that was read, in lines for people. */
-export function formatImport({ paint }: Output, { report }: ImportedPlan): string[] {
+export function formatImport({ paint }: Output, { report, plan }: ImportedPlan): string[] {
   const { issues, dependencies, files } = report;
   return [
     `Read ${count(issues.read, 'issue')} from ${listFew(files)}`,
@@ -25,7 +25,8 @@ export function formatImport({ paint }: Output, { report }: ImportedPlan): strin
           `  ${joinParts(dependencyParts(report))}`,
         ]),
     ...remarks(report).map((remark) => paint('dim', remark)),
-    ...formatLost(report).map((line) => paint('yellow', line)),
+    // The error of a refused import names them.
+    ...(plan === null ? [] : formatLost(report).map((line) => paint('yellow', line))),
   ];
 }
 
