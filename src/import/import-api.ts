@@ -110,8 +110,9 @@ function requireConvoy({ issues }: Imported, convoy: string): void {
   );
 }
 
-function describeNothing({ issues: { read, closed }, files }: ImportReport): string {
-  const where = files.join(', ');
+function describeNothing({ issues: { read, closed, leftOut }, files }: ImportReport): string {
+  if (leftOut > 0) return 'no member of this convoy is open work';
+  const where = files.length > 2 ? `${files[0]} and ${files.length - 1} other files` : files.join(' and ');
   if (read === 0) return `there are no issues in ${where}`;
   return closed === read
     ? `all ${count(read, 'issue')} in ${where} are closed: nothing is left to do`

@@ -16,7 +16,7 @@ const expected = new Set([
 export function formatImport({ paint }: Output, { report, plan }: ImportedPlan): string[] {
   const { issues, dependencies, files } = report;
   return [
-    `Read ${count(issues.read, 'issue')} from ${listFew(files)}`,
+    `Read ${count(issues.read, 'issue')} from ${listFew(files, 3)}`,
     `  ${joinParts(issueParts(report))}`,
     ...(dependencies.read === 0
       ? []
@@ -43,7 +43,7 @@ function issueParts({ issues, notWork }: ImportReport): Part[] {
     [issues.tasks, issues.tasks === 1 ? 'becomes a task' : 'become tasks'],
     [issues.closed, 'closed'],
     [issues.grouping, 'only group others'],
-    [issues.notWork, `no work${types.length === 0 ? '' : ` (${types.join(', ')})`}`],
+    [issues.notWork, `not work${types.length === 0 ? '' : ` (${types.join(', ')})`}`],
     [issues.repeated, 'repeated'],
     [issues.leftOut, 'not in the convoy'],
     [issues.lost, 'lost'],
@@ -101,7 +101,7 @@ function formatLost({ lost }: ImportReport): string[] {
   return ['Lost:', ...shown, ...(more > 0 ? [`  and ${more} more; --json lists all`] : [])];
 }
 
-function listFew(texts: readonly string[]): string {
-  const few = texts.slice(0, 8).map((text) => cleanLine(text, 80));
+function listFew(texts: readonly string[], most = 8): string {
+  const few = texts.slice(0, most).map((text) => cleanLine(text, 80));
   return `${few.join(', ')}${texts.length > few.length ? ` and ${texts.length - few.length} more` : ''}`;
 }
