@@ -299,3 +299,15 @@ export { applyInit, type InitOptions, type InitPreview, previewInit } from './in
 
 export { type CleanedUp, type CleanUpOptions, cleanUp } from './upkeep/cleanup/clean-up.ts';
 export { type Diagnosed, type DoctorOptions, runDoctor } from './upkeep/doctor/run-doctor.ts';
+
+// Plans from the issues of other trackers.
+
+export {
+  type ImportedPlan,
+  type ImportRequest,
+  importPlan,
+  incompleteImport,
+} from './import/import-api.ts';
+export type { ImportReport } from './import/import-report.ts';
+export type { Source as ImportSource } from './import/imported-issue.ts';
+export type { ImportInput } from './import/read-source.ts';

@@ -14,6 +14,7 @@ const restore: Loader = () => import('./commands/daily/restore.ts');
 const record: Loader = () => import('./commands/agents/record.ts');
 const epic: Loader = () => import('./commands/agents/epic/change.ts');
 const batch: Loader = () => import('./commands/plans/batch.ts');
+const imports: Loader = () => import('./commands/plans/import.ts');
 const called: Loader = () => import('./commands/agents/called-by-agents.ts');
 
 /** Every command, under the headings and in the order of the help. Only the file of the typed command is loaded. */
@@ -78,6 +79,10 @@ export const commands: { readonly [heading: string]: { readonly [path: string]: 
     'batch complete': () => import('./commands/plans/batch-complete.ts'),
     'batch status': () => import('./commands/plans/batch-status.ts'),
     bisect: () => import('./commands/plans/bisect.ts'),
+    'import beads': imports,
+    'import gastown': imports,
+    'import gascity': imports,
+    'import github': imports,
   },
   Upkeep: {
     doctor: () => import('./commands/upkeep/doctor.ts'),
@@ -123,6 +128,11 @@ export const groups: { readonly [word: string]: Group } = {
     description:
       'Work through a spec (tasks.yaml and dependencies.yaml in a folder of specs/active), batch by batch.',
     initial: 'status',
+  },
+  import: {
+    summary: 'a plan from issues: beads, gastown, gascity, github',
+    description:
+      'Turn the issues of another tracker into a plan to review, with a report of what has no place in it.',
   },
 };
 

@@ -1,3 +1,4 @@
+import { groupBy } from '../keyed.ts';
 import type { Output } from './output.ts';
 import { isGroup, type Spec } from './spec.ts';
 
@@ -8,9 +9,7 @@ export function showCommands({ paint }: Pick<Output, 'paint'>, specs: readonly S
   const lines = headings.flatMap((heading) => {
     const here = specs.filter((spec) => spec.heading === heading);
     const [full, short] = [here.filter((spec) => !isShort(spec)), here.filter(isShort)];
-    const rows = full.map(
-      ({ name, summary, description }) => `  ${name.padEnd(width)}  ${summary ?? description}`,
-    );
+    const rows = joinAlike(full).map(({ names, words }) => `  ${names.join(', ').padEnd(width)}  ${words}`);
     const alsoHere =
       short.length > 0 ? [`  ${short.map(({ name }) => name).join(', ')}: the same as orch session …`] : [];
     return [paint('bold', heading), ...rows, ...alsoHere];
@@ -27,6 +26,12 @@ export function showCommands({ paint }: Pick<Output, 'paint'>, specs: readonly S
     '  orch start --epic feat-login --budget 5 -- claude',
     '  orch restore --help',
   ].join('\n')}\n`;
+}
+
+/** Commands that say the same of themselves share a line. */
+function joinAlike(specs: readonly Spec[]): { readonly names: readonly string[]; readonly words: string }[] {
+  const alike = groupBy(specs, ({ summary, description }) => summary ?? description);
+  return [...alike].map(([words, own]) => ({ words, names: own.map(({ name }) => name) }));
 }
 
 function isShort(spec: Spec): boolean {

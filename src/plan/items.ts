@@ -5,8 +5,9 @@ import { canonicalJson } from '../state/canonical.ts';
 import { cleanLine } from '../text.ts';
 import { type Condition, mapTasks } from './condition.ts';
 import { shortDigestOf } from './digests.ts';
+import { pathProblem } from './file-path.ts';
 import type { Task, When } from './plan.ts';
-import { isItem, mostItems, pathProblem } from './plan-shape.ts';
+import { isItem, mostItems } from './plan-shape.ts';
 
 /* A task that is done for each item of a list becomes one task per item. Pure: the same list gives the same tasks. */
 

@@ -1,4 +1,3 @@
-import { posix } from 'node:path';
 import * as z from 'zod/mini';
 import { isRecord } from '../checks.ts';
 import {
@@ -21,6 +20,8 @@ import {
 } from '../config/yaml/yaml-values.ts';
 import { isAddress } from './action-text.ts';
 import { ConditionMistake, parseCondition, valueName } from './condition.ts';
+import { convoyPlanShape, convoyTaskShape } from './convoy-shape.ts';
+import { filePath } from './file-path.ts';
 import type { When } from './plan.ts';
 
 /** Reads a list of ids; a single id needs no list. */
@@ -38,24 +39,6 @@ const glob = value('a path or a glob, such as src/**', readWord, () => null, {
   type: 'string',
   minLength: 1,
 });
-
-/** A path in the repository, written with `/`, that means the same on every system. */
-const path = value(
-  'a path of a file in the repository, such as dist/app.js',
-  (given) => (typeof given === 'string' && pathProblem(given) === null ? posix.normalize(given) : undefined),
-  (given) => (typeof given === 'string' ? `found ${describeValue(given)}, ${pathProblem(given)}` : null),
-  { type: 'string' },
-);
-
-export function pathProblem(text: string): string | null {
-  if (/[\p{Control}\\:]/u.test(text)) return 'which is not a path on every system';
-  if (posix.isAbsolute(text)) return 'which is not relative to the repository';
-  const parts = posix.normalize(text).split('/');
-  const [first] = parts;
-  if (first === '..') return 'which leads outside the repository';
-  if (parts.some((part) => part.toLowerCase() === '.git')) return "which is git's own";
-  return text.trim() === '' || text.endsWith('/') || first === '.' ? 'which is not a file' : null;
-}
 
 const attempts = whole(1, 100);
 const backoff = duration('1s', '0s', '1h');
@@ -215,6 +198,7 @@ export function isItem(given: unknown): boolean {
 }
 
 const taskKeys = {
+  ...convoyTaskShape,
   id: taskId,
   name: z.optional(lineOfText),
   run: z.optional(command),
@@ -228,7 +212,7 @@ const taskKeys = {
   may_fail: z.optional(trueOrFalse),
   timeout: z.optional(duration('10m', '1ms', longestTimer)),
   env: z._default(env, {}),
-  artifacts: z._default(list('a list of paths', path), []),
+  artifacts: z._default(list('a list of paths', filePath), []),
   effects: z._default(list('a list of {id, run, check} or {id, request, check}', effect), []),
   undo: z.optional(undo),
 };
@@ -245,6 +229,7 @@ const tasks = list('a list of tasks, such as - { id: build, run: make }', task);
 
 /** The shape of a plan's file. */
 export const planShape = entry({
+  ...convoyPlanShape,
   name: z.optional(lineOfText),
   tasks: z.optional(tasks),
   steps: z.optional(tasks),

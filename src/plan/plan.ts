@@ -1,5 +1,6 @@
 import type { Json, Millis } from '../types.ts';
 import type { Condition } from './condition.ts';
+import type { ConvoyPlan, ConvoyTask } from './convoy-plan.ts';
 
 /** A line for the shell, or a program with its arguments, started without a shell. */
 export type Command =
@@ -95,6 +96,8 @@ export type Task = {
   readonly env: { readonly [name: string]: string };
   readonly artifacts: readonly string[];
   readonly effects: readonly Effect[];
+  /** What an agent does, if that is how the task is done. */
+  readonly convoy: ConvoyTask;
   /** Of the task as written. */
   readonly digest: string;
 };
@@ -107,6 +110,7 @@ export type Plan = {
   readonly length: number;
   /** What follows if the run fails. */
   readonly onFailure: 'stop' | 'rollback';
+  readonly convoy: ConvoyPlan;
   /** Of the whole plan; a run's record is bound to it. */
   readonly digest: string;
 };

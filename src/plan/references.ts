@@ -2,6 +2,7 @@ import { isRecord } from '../checks.ts';
 import { describeValue } from '../config/yaml/yaml-values.ts';
 import { findNearest } from '../text.ts';
 import { ConditionMistake, listConditionTasks, parseCondition } from './condition.ts';
+import { impliesOrder } from './convoy-plan.ts';
 import { readIds } from './plan-shape.ts';
 import { findCycles } from './schedule/graph.ts';
 
@@ -58,13 +59,14 @@ function readName(given: unknown, path: Path): Named[] {
 }
 
 function readNodes(given: readonly unknown[], at: Path, group: string | null): Node[] {
+  const isInOrder = impliesOrder(given);
   let before: string | null = null;
   return given.flatMap((task, index): Node[] => {
     if (!isRecord(task)) return [];
     const here = [...at, index];
     const [named] = readName(task.id, [...here, 'id']);
     const last = before;
-    before = named?.id ?? null;
+    before = isInOrder ? (named?.id ?? null) : null;
     if (named === undefined) return [];
     const word = task.needs === undefined && task.depends_on !== undefined ? 'depends_on' : 'needs';
     const path = [...here, word];

@@ -1,6 +1,7 @@
 import { homedir } from 'node:os';
 import { expect, it } from 'vitest';
 import { useOwnProcesses } from '../support/hosted.ts';
+import { bead, dep, toLines } from '../support/issues.ts';
 import { makeMachine } from '../support/machine.ts';
 import { hello } from '../support/mcp.ts';
 import { runOrch } from '../support/orch.ts';
@@ -21,6 +22,11 @@ tasks:
   - { id: check, run: "test -s built.txt", needs: [build] }
   - { id: publish, needs: [check], effects: [{ id: tag, run: "echo tagged" }] }
 `;
+const issues = [
+  bead('bd-1', { title: 'Add login', priority: 1 }),
+  bead('bd-2', { dependencies: [dep('bd-2', 'bd-1'), dep('bd-2', 'gt-7')] }),
+  bead('bd-3', { status: 'closed' }),
+];
 const line = {
   session_id: 'agent-1',
   model: { id: 'claude-sonnet-4-5', display_name: 'Sonnet 4.5' },
@@ -72,6 +78,12 @@ const story: readonly (readonly [command: string, ...calls: Call[]])[] = [
     say('run plan.yaml -e release --dry-run'),
     say('run plan.yaml -e release'),
     say('run --list -e release'),
+  ],
+  [
+    'import',
+    say('import beads -', toLines(issues)),
+    say('import beads - --allow-loss', toLines(issues)),
+    say('import github no.json'),
   ],
   ['batch', say('batch status'), say('batch next'), say('batch complete -e spec')],
   ['baseline', say('baseline -e release')],

@@ -118,7 +118,7 @@ describe('a wrong plan names the place', () => {
     ['tasks: []', 'p.yaml:1:8: tasks: the list is empty; allowed: one task or more'],
     ['name: x', 'p.yaml:1:1: there are no tasks; allowed: "tasks:" with a list of tasks'],
     ['tasks: [', 'p.yaml:1:9: not valid YAML: '],
-    ['tasks: [{ id: a }]', 'p.yaml:1:9: tasks[0]: it does nothing; allowed: run, effects, or both'],
+    ['tasks: [{ id: a }]', 'p.yaml:1:9: tasks[0]: it does nothing; allowed: run or prompt, effects, or both'],
     ['tasks: [{ id: a, rn: x }]', 'p.yaml:1:18: tasks[0].rn: unknown key, did you mean run?'],
     ['tasks: [{ id: a/b, run: x }]', 'p.yaml:1:15: tasks[0].id: found "a/b"; allowed: a word of letters'],
     [

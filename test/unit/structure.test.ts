@@ -55,7 +55,7 @@ const floors: readonly (readonly string[])[] = [
   ['restore'],
   ['hooks', 'supervise'],
   ['plan', 'bisect'],
-  ['spec', 'status', 'init'],
+  ['spec', 'status', 'init', 'import'],
   ['session/api', 'upkeep'],
   ['index.ts'],
   ['cli'],
@@ -129,7 +129,7 @@ describe('the house', () => {
     ['only system/ is random', /\bMath\.random\b|\brandomBytes\b|\brandomUUID\b/, ['system']],
     ['only git/ knows isomorphic-git', /from 'isomorphic-git'/, ['git']],
     ['only cli/ knows commander', /from 'commander'/, ['cli']],
-    ['only config/ and spec/ know yaml', /from 'yaml'/, ['config', 'spec']],
+    ['only config/, spec/ and import/ know yaml', /from 'yaml'/, ['config', 'spec', 'import']],
     ['only redact/ knows secretlint', /from '@secretlint\//, ['redact']],
     ['nobody uses a shell', /shell: true|\bexecSync\b|(?<!\.)\bexec\(/, []],
     [

@@ -3,6 +3,7 @@ import { isTaskId } from '../../ids.ts';
 import { cleanLine } from '../../text.ts';
 import type { Json } from '../../types.ts';
 import { using, type Where } from '../../where.ts';
+import { noPrompt } from '../convoy-plan.ts';
 import { digestOf, shortDigestOf } from '../digests.ts';
 import type { Effect, Plan, Task } from '../plan.ts';
 import type { RunInfo } from '../run/progress.ts';
@@ -87,9 +88,10 @@ function makePlan(name: string, given: readonly ProgramEffect[], effectRetry: Ta
     env: {},
     artifacts: [],
     effects,
+    convoy: noPrompt,
     digest: shortDigestOf(null),
   };
-  return { name, tasks: [task], length: 1, onFailure: 'stop', digest };
+  return { name, tasks: [task], length: 1, onFailure: 'stop', convoy: {}, digest };
 }
 
 function makeEffect({ id, content, perform, isDone }: ProgramEffect): Effect {

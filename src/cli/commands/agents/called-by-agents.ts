@@ -3,9 +3,11 @@ import type { Command } from '../../spec.ts';
 
 /* The commands that agents call. main.ts runs hook and statusline before anything is parsed; their specs are for the help. */
 
+const summary = 'called by agents, on stdin and stdout';
+
 export const commands: { readonly [name: string]: Command } = {
   hook: defineCommand({
-    summary: 'called by agents; JSON on stdin',
+    summary,
     description: 'Handle an event of Claude Code or Codex, given as JSON on stdin.',
     argument: { name: 'agent', required: true, description: 'the agent', choices: ['claude', 'codex'] },
     options: [],
@@ -14,7 +16,7 @@ export const commands: { readonly [name: string]: Command } = {
   }),
 
   statusline: defineCommand({
-    summary: 'the status line of Claude Code; JSON on stdin',
+    summary,
     description:
       'Print one line for Claude Code to show: epic, session, money, context window, age of the last checkpoint.',
     options: [
@@ -25,7 +27,7 @@ export const commands: { readonly [name: string]: Command } = {
   }),
 
   mcp: defineCommand({
-    summary: 'MCP server on stdio, for agents',
+    summary,
     description:
       'Serve the Model Context Protocol on stdin and stdout. An agent can read the brief, record decisions and failed attempts, save checkpoints and ask the user, all in its own session. It cannot raise a budget. The server ends when stdin closes.',
     options: [],
