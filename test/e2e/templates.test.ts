@@ -118,6 +118,7 @@ describe('the agent template', () => {
       'work succeeded',
       'test succeeded',
       'fix skipped',
+      'green succeeded',
     ]);
     expect(readText(repository.folder, 'said').split('\n').filter(Boolean)).toHaveLength(2);
   });
