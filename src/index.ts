@@ -251,9 +251,20 @@ export { mostUnpushed } from './sync/unpushed.ts';
 
 // Plans and specs.
 
+export {
+  type ConvoyInfo,
+  type ConvoyTask,
+  type Landing,
+  landConvoy,
+  previewLanding,
+  resolveConvoyEpic,
+  runConvoy,
+  showConvoy,
+} from './convoy/convoy-api.ts';
 export { describeAction } from './plan/action-text.ts';
+export { defaultWorkerAttempts } from './plan/convoy-plan.ts';
 export { type ProgramEffect, type RunEffectsOptions, runEffects } from './plan/effects/effects-api.ts';
-export { loadPlan } from './plan/parse-plan.ts';
+export { loadConvoyPlan, loadPlan } from './plan/parse-plan.ts';
 export type { Effect, Plan, Task } from './plan/plan.ts';
 export { listPlanRuns } from './plan/run/known-runs.ts';
 export { previewNewRun, previewResumedRun, previewUndo, type RunPreview } from './plan/run/preview.ts';

@@ -15,6 +15,7 @@ const record: Loader = () => import('./commands/agents/record.ts');
 const epic: Loader = () => import('./commands/agents/epic/change.ts');
 const batch: Loader = () => import('./commands/plans/batch.ts');
 const imports: Loader = () => import('./commands/plans/import.ts');
+const convoy: Loader = () => import('./commands/plans/convoy.ts');
 const called: Loader = () => import('./commands/agents/called-by-agents.ts');
 
 /** Every command, under the headings and in the order of the help. Only the file of the typed command is loaded. */
@@ -79,6 +80,10 @@ export const commands: { readonly [heading: string]: { readonly [path: string]: 
     'batch complete': () => import('./commands/plans/batch-complete.ts'),
     'batch status': () => import('./commands/plans/batch-status.ts'),
     bisect: () => import('./commands/plans/bisect.ts'),
+    'convoy start': convoy,
+    'convoy resume': convoy,
+    'convoy show': convoy,
+    'convoy land': convoy,
     'import beads': imports,
     'import gastown': imports,
     'import gascity': imports,
@@ -122,6 +127,11 @@ export const groups: { readonly [word: string]: Group } = {
     summary: 'create, list, show, diff, restore, verify',
     description:
       'Save and look at checkpoints: commits on refs/orchestration/epics/<epic>, beside your branches.',
+  },
+  convoy: {
+    summary: 'many agents on one plan: start, resume, show, land',
+    description:
+      'Let several agents work on the tasks of a plan at once, each in a git worktree of its own, on one budget.',
   },
   batch: {
     summary: 'work through a spec: start, next, complete, status',

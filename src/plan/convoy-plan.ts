@@ -16,6 +16,9 @@ export type ConvoyTask = {
   readonly worker: Worker;
 };
 
+/** How often a prompt is tried if the plan does not say. */
+export const defaultWorkerAttempts = 3;
+
 /** A task without anything for an agent. */
 export const noPrompt: ConvoyTask = { prompt: null, labels: [], complexity: null, worker: {} };
 

@@ -16,8 +16,13 @@ import { planShape } from './plan-shape.ts';
 /** Far more than ten thousand tasks take. */
 export const maxPlanBytes = 16 * 1024 * 1024;
 
-/** Loads the file of a plan that can be run; `shown` is its name in messages. */
+/** Loads the file of a plan that can be run without agents; `shown` is its name in messages. */
 export function loadPlan(path: string, shown = path): Plan {
+  return refuseConvoy(loadConvoyPlan(path, shown), shown);
+}
+
+/** Loads the file of a plan that may have prompts for agents. */
+export function loadConvoyPlan(path: string, shown = path): Plan {
   const refuse = (problem: string, hint: string) =>
     new OrchError('PLAN_INVALID', problem, { hint, data: { file: shown } });
   const howToName = "Name the plan's file, such as: orch run release.yaml";
@@ -33,7 +38,7 @@ export function loadPlan(path: string, shown = path): Plan {
   // Decoding it anyway would run something other than what is written there.
   if (!isUtf8(bytes))
     throw refuse(`${shown} is not encoded in UTF-8`, 'Save it as UTF-8, then run the same command again');
-  return refuseConvoy(parsePlan(bytes.toString('utf8'), shown), shown);
+  return parsePlan(bytes.toString('utf8'), shown);
 }
 
 /** Parses a plan; `file` is its name in messages. `PLAN_INVALID` gives the position of every mistake. */

@@ -23,6 +23,7 @@ import { maxSessionNumber } from '../units.ts';
 import type { Fact } from './facts.ts';
 import { isNamed, isRecorded } from './left-behind.ts';
 import { maxShardDepth } from './run-records.ts';
+import type { WorkerRecord } from './runs.ts';
 
 /*
  * Checks facts as `fact-shape.ts` defines them, but without zod: every hook reads journals, and loading zod would take
@@ -56,6 +57,17 @@ const artifact = withFields<{ path: string; sha256: string; bytes: number }>({
 });
 const reason = orNull(text);
 const areTexts: Check = (value) => isRecord(value) && Object.values(value).every((part) => text(part));
+const isWorker = withFields<WorkerRecord>({
+  lease: amount,
+  step: oneOf('working', 'checking', 'merging', 'held'),
+  epic: text,
+  agent: text,
+  model: orNull(text),
+  base: text,
+  commit: orNull(text),
+  merged: orNull(text),
+  costMicros: amount,
+});
 const isTrue: Check = (value) => value === true;
 const shards = wholeUpTo(maxShardDepth);
 
@@ -145,6 +157,7 @@ const kinds: { readonly [K in Fact['kind']]: Checks<OfKind<K>> } = {
     round: optional(amount),
     why: optional(text),
     undoKey: optional(text),
+    worker: optional(isWorker),
     shards: optional(shards),
     completes: optional(isTrue),
   },

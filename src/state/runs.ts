@@ -6,9 +6,11 @@ import type { SessionId } from '../types.ts';
 import type { Fact } from './facts.ts';
 import { compareStamps } from './join.ts';
 import type { List } from './lists.ts';
-import type { effectRecord, runHead, runPart, taskRecord } from './state-shape.ts';
+import type { effectRecord, runHead, runPart, taskRecord, workerRecord } from './state-shape.ts';
 
 export type TaskRecord = Infer<typeof taskRecord>;
+/** How far a task is that an agent does. */
+export type WorkerRecord = Infer<typeof workerRecord>;
 export type EffectRecord = Infer<typeof effectRecord>;
 export type RunHead = Infer<typeof runHead>;
 /** What one session finished, planned or acknowledged in a run. A session that resumes a run restates what was done. */

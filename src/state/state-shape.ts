@@ -148,6 +148,24 @@ export const gateResult = z.object({
 
 export const shardDepth = z.int().check(z.minimum(0), z.maximum(3));
 
+/** How far a task is that an agent does, and where. */
+export const workerRecord = z.object({
+  /** Grows with every worker; what has an old one is not merged. */
+  lease: amount,
+  step: z.enum(['working', 'checking', 'merging', 'held']),
+  /** The epic that records the task. */
+  epic: text,
+  agent: text,
+  model: textOrNull,
+  /** The commit the task began from. */
+  base: text,
+  /** What the worker did, once it is committed. */
+  commit: textOrNull,
+  /** The commit on the merged branch that has it. */
+  merged: textOrNull,
+  costMicros: amount,
+});
+
 export const taskRecord = z.object({
   /**
    * `pending`: it had succeeded, and runs again; or it is repeated, and waits for its next attempt. `undoing`, `undone`:
@@ -169,6 +187,8 @@ export const taskRecord = z.object({
   why: z.optional(text),
   /** Sent with every attempt to undo it. */
   undoKey: z.optional(text),
+  /** For a task that an agent does. */
+  worker: z.optional(workerRecord),
   at: time,
 });
 

@@ -57,6 +57,7 @@ const floors: readonly (readonly string[])[] = [
   ['plan', 'bisect'],
   ['spec', 'status', 'init', 'import'],
   ['session/api', 'upkeep'],
+  ['convoy'],
   ['index.ts'],
   ['cli'],
 ];

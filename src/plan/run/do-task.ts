@@ -196,7 +196,7 @@ export function taskEnvironment(
   };
 }
 
-type TaskNow = Pick<TaskRecord, 'status' | 'attempts'> & {
+export type TaskNow = Pick<TaskRecord, 'status' | 'attempts' | 'worker'> & {
   readonly artifacts?: readonly Artifact[];
   readonly left?: Left;
   readonly why?: string;
@@ -228,12 +228,22 @@ export function makeTaskFact(
     ...(Object.keys(set).length > 0 && { values: { ...set } }),
     ...(round > 1 && { round }),
     ...(why !== undefined && { why }),
+    ...(now.worker && { worker: now.worker }),
     ...inShards(run, isDone),
   };
 }
 
+/** Does tasks that are prompts, by giving them to agents. */
+export type Workers = {
+  /** Where commands run: in the files of what is merged so far. */
+  readonly cwd: string;
+  /** Runs a command there; nothing is merged meanwhile. */
+  onMerged<T>(work: () => Promise<T>): Promise<T>;
+  doPrompt(ports: TaskPorts, progress: RunProgress, task: Task): Promise<TaskOutcome>;
+};
+
 /** Records how far a task is. If its checkpoint cannot be made now, it is made with the next one. */
-async function recordTask(
+export async function recordTask(
   ports: TaskPorts,
   progress: RunProgress,
   task: Task,

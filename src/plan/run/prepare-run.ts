@@ -44,6 +44,8 @@ export type ActiveRun = {
   readonly before: CarriedTasks['before'];
   /** The attempt with which a repeated task continues. */
   readonly attempts: CarriedTasks['attempts'];
+  /** Everything recorded about its tasks before it was resumed. */
+  readonly recorded: KnownRun['tasks'];
   readonly effects: readonly PlannedEffect[];
 };
 
@@ -114,7 +116,8 @@ export function prepareRun(
   };
   const { settled, begun, before, attempts } = carried ?? nothing;
   const decided = { settled, begun, before, attempts };
-  const run = { ...head, plan: now, shards, done, ...decided, effects: planned };
+  const recorded = isResumed ? choice.run.tasks : {};
+  const run = { ...head, plan: now, shards, done, ...decided, recorded, effects: planned };
   // A run that was recorded inside documents is restated as a whole, which moves it into shards.
   const known = isResumed && choice.run.head.shards !== undefined ? choice.run : null;
   return {

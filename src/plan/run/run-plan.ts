@@ -19,6 +19,7 @@ import type { Plan } from '../plan.ts';
 import { runRollback } from '../rollback/run-rollback.ts';
 import { choosePlanEpic, explainNoRun } from './choose-epic.ts';
 import type { RunIntent, StartIntent } from './choose-run.ts';
+import type { Workers } from './do-task.ts';
 import { findNamesake, findRun } from './known-runs.ts';
 import {
   describeKnownRun,
@@ -59,7 +60,16 @@ export type RunFileRequest = {
   /** The command that resumes this run, for hints. */
   readonly resumeCommand: string;
   readonly signals: SignalWatch;
+  /** Gives tasks with a prompt to agents. */
+  readonly convoy?: ConvoyHook;
   readonly onEvent: (event: RunFileEvent) => void;
+};
+
+/** What a run needs to give tasks to agents. */
+export type ConvoyHook = {
+  /** The folder where its commands run. */
+  readonly findFolder: (epic: EpicId) => string;
+  readonly open: (started: StartedRun) => Promise<Workers>;
 };
 
 /** What happens while a plan's file is run. */
@@ -154,7 +164,7 @@ type PlanPorts = SessionPorts & {
 
 type ExecuteRequest = Pick<
   RunFileRequest,
-  'plan' | 'jobs' | 'budget' | 'takeOver' | 'byAgent' | 'signals'
+  'plan' | 'jobs' | 'budget' | 'takeOver' | 'byAgent' | 'signals' | 'convoy'
 > & {
   /** The absolute path of the plan's file; null if the plan is in no file. */
   readonly path: string | null;
@@ -171,9 +181,14 @@ type PlanOutcome = { readonly run: RunInfo; readonly result: RunResult | null };
 /** Starts or resumes a plan's run, and works on it until it ends. */
 async function executePlan(ports: PlanPorts, request: ExecuteRequest): Promise<PlanOutcome> {
   const { plan, epic, intent, choices, budget, byAgent, takeOver, signals, jobs, onEvent } = request;
-  const location = locatePlan(ports, request.path);
-  const { worktree, env } = location;
-  const settings = await ports.readSettings();
+  const { convoy } = request;
+  const located = locatePlan(ports, request.path);
+  const worktree = convoy?.findFolder(epic) ?? located.worktree;
+  const location = { ...located, worktree };
+  const { env } = location;
+  const read = await ports.readSettings();
+  // The user's files are none of a convoy's business.
+  const settings = convoy ? { ...read, snapshot: false } : read;
   const started = await startRun(ports, {
     plan,
     ...location,
@@ -184,11 +199,13 @@ async function executePlan(ports: PlanPorts, request: ExecuteRequest): Promise<P
   if (started.kind === 'finished') return { run: describeKnownRun(plan, epic, started.run), result: null };
   await request.onStart(started);
   const { run } = started;
+  const workers = (await convoy?.open(started)) ?? null;
   const result = await runTasks(ports, started.started.target, run, {
     cwd: worktree,
     env,
     signals,
     jobs,
+    workers,
     onEvent,
   });
   const { id, from, startedAt } = run;

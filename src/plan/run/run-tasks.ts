@@ -22,7 +22,7 @@ import { describeRollback, judgeRollback, type RollbackResult, undoWork } from '
 import { type Decision, type Ended, type Known, openSchedule } from '../schedule/schedule.ts';
 import { storedBytes } from './artifacts.ts';
 import { digestChoice } from './carry-tasks.ts';
-import { doTask, makeTaskFact, type TaskOutcome, type TaskPorts } from './do-task.ts';
+import { doTask, makeTaskFact, type TaskOutcome, type TaskPorts, type Workers } from './do-task.ts';
 import { type ActiveRun, makeHeadFact } from './prepare-run.ts';
 import { listTasks, type RunEvent, type RunResult, type RunStatus, type TaskProgress } from './progress.ts';
 
@@ -32,6 +32,8 @@ type RunTasksOptions = {
   readonly signals: SignalWatch;
   /** How many tasks may run at once. */
   readonly jobs: number;
+  /** Without it, tasks with a prompt are not done. */
+  readonly workers?: Workers | null;
   readonly onEvent: (event: RunEvent) => void;
 };
 
@@ -50,7 +52,7 @@ export async function runTasks(
 ): Promise<RunResult> {
   const progress = startProgress(run, target, options.jobs);
   const { done, why, left } = await superviseRun(ports, target, options, async (taskPorts, stop) => {
-    const problems = await runSchedule(taskPorts, progress, stop);
+    const problems = await runSchedule(taskPorts, progress, stop, options.workers ?? null);
     const isFailed = judgeRun(progress, problems, finishedByItself) === 'failed';
     if (!isFailed || taskPorts.signal.aborted || run.plan.onFailure !== 'rollback')
       return { problems, rollback: null };
@@ -69,7 +71,7 @@ type Supervised<T> = { readonly done: T; readonly why: StopReason; readonly left
 export async function superviseRun<T>(
   ports: SessionPorts,
   target: RunningSession,
-  { cwd, env, signals, onEvent }: Omit<RunTasksOptions, 'jobs'>,
+  { cwd, env, signals, onEvent }: Omit<RunTasksOptions, 'jobs' | 'workers'>,
   work: (ports: TaskPorts, stop: AbortController) => Promise<T>,
 ): Promise<Supervised<T>> {
   const stop = new AbortController();
@@ -85,7 +87,7 @@ export async function superviseRun<T>(
     },
     async stop(why) {
       if (why.kind !== 'exit') onEvent({ kind: 'stopping', why });
-      stop.abort();
+      stop.abort(why);
       await working;
       left = (await endSessionProcesses(target, target.settings.stopGrace)).left;
     },
@@ -150,14 +152,21 @@ async function runSchedule(
   ports: TaskPorts,
   progress: Progress,
   stop: AbortController,
+  workers: Workers | null,
 ): Promise<TaskProblem[]> {
   const { schedule } = progress;
   const problems = new Map<string, TaskProblem>();
   const running = new Set<Promise<void>>();
   let isHeld = false;
 
+  function perform(task: Task): Promise<TaskOutcome> {
+    if (workers === null) return doTask(ports, progress, task);
+    if (task.convoy.prompt !== null) return workers.doPrompt(ports, progress, task);
+    return workers.onMerged(() => doTask(ports, progress, task));
+  }
+
   async function start(task: Task): Promise<void> {
-    const outcome = await doTask(ports, progress, task);
+    const outcome = await perform(task);
     const left = 'left' in outcome ? outcome.left : undefined;
     switch (outcome.kind) {
       case 'stopped':
@@ -166,7 +175,8 @@ async function runSchedule(
         problems.delete(task.id);
         return schedule.finish(task.id, { status: 'succeeded', ...left });
       case 'held':
-        isHeld = true;
+        // A worker that waits for money or a person does not hold up the others.
+        if (task.convoy.prompt === null) isHeld = true;
         break;
       case 'failed':
       case 'blocked':

@@ -3,7 +3,7 @@ import { type ErrorCode, exitStatuses, OrchError } from '../../errors.ts';
 import { parseSessionId } from '../../ids.ts';
 import type { Orch } from '../../orch.ts';
 import { statIfThere } from '../../system/disk.ts';
-import { runNode } from '../../system/process/spawn.ts';
+import { type Environment, runNode } from '../../system/process/spawn.ts';
 import type { EpicId, SessionId } from '../../types.ts';
 import type { SessionConfig } from './session-api.ts';
 
@@ -28,10 +28,42 @@ export async function startInBackground(
   return { session: parseSessionId(session.id), brief };
 }
 
+type DetachedCommand = {
+  readonly argv: readonly string[];
+  readonly cwd: string;
+  readonly env: Environment;
+  /** For the whole epic, in dollars; null for none. */
+  readonly budget: string | null;
+  /** Continue the newest session, and its conversation. */
+  readonly resumes: boolean;
+};
+
+/**
+ * Starts a command in a session with a supervisor of its own, which lives on when this process ends. Returns once its
+ * start checkpoint is durable.
+ */
+export async function superviseDetached(epic: EpicId, command: DetachedCommand): Promise<void> {
+  const { argv, cwd, env, budget, resumes } = command;
+  const args = [
+    ...['start', '--background', '--quiet', '--no-baseline', '--complete', '--epic', epic],
+    ...(resumes ? ['--resume'] : []),
+    ...(budget === null ? [] : [`--budget=${budget}`]),
+    ...['--', ...argv],
+  ];
+  const { status, stderr } = await runNode(findOwnProgram(), args, cwd, env);
+  if (status === 0) return;
+  const lines = stderr.trim().split('\n').slice(-3);
+  throw new OrchError('INTERNAL', `the worker did not start: ${lines.join(' ')}`, {
+    hint: 'Fix the cause, then continue: orch convoy resume',
+    data: { epicId: epic, status },
+  });
+}
+
 /** Finds the command line program of the package that this library belongs to. */
 function findOwnProgram(): string {
   let folder = import.meta.dirname;
-  for (let up = 0; up < 4; up++) {
+  // A bundle of a command is four folders down.
+  for (let up = 0; up < 6; up++) {
     const program = join(folder, 'bin', 'orch.js');
     if (statIfThere(program)) return program;
     folder = dirname(folder);

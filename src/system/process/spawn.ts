@@ -50,8 +50,9 @@ export function readOutput(program: string, args: readonly string[], env: Enviro
 }
 
 /** Runs a script with this node and returns what it prints. */
-export async function runNode(script: string, args: readonly string[], cwd: string) {
-  const child = startWithPipes(process.execPath, [script, ...args], cwd, inheritedEnvironment());
+export async function runNode(script: string, args: readonly string[], cwd: string, env: Environment = {}) {
+  const all = { ...inheritedEnvironment(), ...env };
+  const child = startWithPipes(process.execPath, [script, ...args], cwd, all);
   child.stdin.end();
   const printed = { stdout: '', stderr: '' };
   for (const name of ['stdout', 'stderr'] as const)

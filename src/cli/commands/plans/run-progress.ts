@@ -1,4 +1,12 @@
-import type { Orch, Plan, RunEvent, RunInfo, RunStart, Task } from '../../../index.ts';
+import {
+  defaultWorkerAttempts,
+  type Orch,
+  type Plan,
+  type RunEvent,
+  type RunInfo,
+  type RunStart,
+  type Task,
+} from '../../../index.ts';
 import { columnsOf, cutColumns } from '../../../text.ts';
 import { count, toUsd } from '../../../units.ts';
 import { type Output, writeTo } from '../../output.ts';
@@ -111,7 +119,10 @@ function describeDoubt(why: Rerun | null): string {
   }
 }
 
-const attemptsOf = ({ repeat, retry }: Task) => (repeat ?? retry).attempts;
+function attemptsOf({ convoy }: Plan, { repeat, retry, convoy: own }: Task): number {
+  if (own.prompt !== null) return own.worker.attempts ?? convoy.worker?.attempts ?? defaultWorkerAttempts;
+  return (repeat ?? retry).attempts;
+}
 
 /** How many lines of a failed task's output are shown. */
 const shownLines = 10;
@@ -123,11 +134,13 @@ function showRunEvent(out: Output, plan: Plan, event: RunEvent, now: number): st
       return showEnded(out, plan, event);
     case 'retry': {
       const place = showPlace(plan, event.task, out.paint('yellow', '↻'));
-      return [`${place}  ${event.reason}; next: attempt ${event.attempt + 1} of ${attemptsOf(event.task)}`];
+      return [
+        `${place}  ${event.reason}; next: attempt ${event.attempt + 1} of ${attemptsOf(plan, event.task)}`,
+      ];
     }
     case 'round': {
       const place = showPlace(plan, event.task, out.paint('yellow', '↻'));
-      return [`${place}  ${event.reason}; next: round ${event.round} of ${attemptsOf(event.task)}`];
+      return [`${place}  ${event.reason}; next: round ${event.round} of ${attemptsOf(plan, event.task)}`];
     }
     case 'items':
       return [`${showPlace(plan, event.task, '●')}  ${count(event.count, 'item')}`];
@@ -172,7 +185,7 @@ function showEnded(out: Output, plan: Plan, event: Extract<RunEvent, { kind: 'en
     return [`${showPlace(plan, task, '–')}  skipped${why}${title}`];
   }
   const word = task.parts ? 'round' : 'attempt';
-  const tries = attempts > 1 ? `  (${word} ${attempts} of ${attemptsOf(task)})` : '';
+  const tries = attempts > 1 ? `  (${word} ${attempts} of ${attemptsOf(plan, task)})` : '';
   const time = task.parts ? '' : formatClock(elapsed).padStart(4);
   if (status === 'succeeded')
     return [`${showPlace(plan, task, out.paint('green', '✓'))}  ${time}${tries}${title}`];
@@ -192,7 +205,7 @@ function showRunning(
 ): string {
   const inOrder = [...running].sort(([a], [b]) => a.number - b.number);
   const parts = inOrder.map(([task, { since, attempt }]) => {
-    const tries = attempt > 1 ? ` (attempt ${attempt} of ${attemptsOf(task)})` : '';
+    const tries = attempt > 1 ? ` (attempt ${attempt} of ${attemptsOf(plan, task)})` : '';
     return `${showPlace(plan, task, '●').trimEnd()}  ${formatClock(now - since)}${tries}${showTitle(task)}`;
   });
   return parts.join('   ');

@@ -1,0 +1,230 @@
+import { join } from 'node:path';
+import type { Budget } from '../cost/budget.ts';
+import { OrchError } from '../errors.ts';
+import { runGit } from '../git/run-git.ts';
+import { countChanges, isAncestor, moveBranch, readBranch } from '../git/worktree/merge-commits.ts';
+import { listOwnWorktrees, worktreesFolder } from '../git/worktree/own-worktrees.ts';
+import { commitForUser } from '../git/worktree/user-commit.ts';
+import { parseOid } from '../ids.ts';
+import { lookUp } from '../keyed.ts';
+import type { Orch } from '../orch.ts';
+import type { Plan } from '../plan/plan.ts';
+import { findRun, isActive, isUnfinished } from '../plan/run/known-runs.ts';
+import type { RunInfo } from '../plan/run/progress.ts';
+import {
+  type ConvoyHook,
+  type RunFileOutcome,
+  type RunFileRequest,
+  runPlanFile,
+} from '../plan/run/run-plan.ts';
+import { readView } from '../record/view.ts';
+import { resolveEpic } from '../record/which/which-epic.ts';
+import { describeMoney } from '../session/epic-status.ts';
+import type { TaskRecord } from '../state/runs.ts';
+import type { EpicId, Oid } from '../types.ts';
+import { formatInstant, toUsd } from '../units.ts';
+import { type Convoy, doPrompt } from './do-prompt.ts';
+import { openMergeQueue } from './merge-queue.ts';
+import { mergedBranch, mergedName, taskBranch, taskEpic, worktreeName } from './names.ts';
+import { openMergedWorktree } from './task-worktree.ts';
+
+export type ConvoyEvent = RunFileRequest['onEvent'] extends (event: infer E) => void ? E : never;
+
+/** Runs a plan whose prompts are done by agents, each in a worktree of its own. */
+export function runConvoy(
+  orch: Orch,
+  request: Omit<RunFileRequest, 'convoy' | 'jobs'>,
+): Promise<RunFileOutcome> {
+  const { plan } = request;
+  const reserved = plan.tasks.find(({ id }) => id === mergedName);
+  if (reserved)
+    throw new OrchError(
+      'PLAN_INVALID',
+      `a task of a convoy cannot be called ${mergedName}: that is its branch`,
+      {
+        hint: 'Give it another id, then run the same command again',
+      },
+    );
+  const convoy: ConvoyHook = {
+    findFolder: (epic) => join(worktreesFolder(orch.repository), worktreeName(epic, mergedName)),
+    open: async ({ run, started: { target } }) => {
+      const { epic } = target;
+      await startMergedBranch(orch, epic);
+      const worktree = await openMergedWorktree(orch, epic);
+      const gates = plan.convoy.merge?.gates ?? 'auto';
+      const queue = await openMergeQueue(orch, { convoy: epic, worktree, gates });
+      if (queue.redAtBase.length > 0)
+        orch.report(`red before the convoy began, so held against no task: ${queue.redAtBase.join(', ')}`);
+      const shared: Convoy = {
+        ...{ epic, worker: plan.convoy.worker ?? {}, queue, active: new Map() },
+        finished: Object.values(run.recorded).flatMap(({ status, worker }) =>
+          status === 'succeeded' && worker ? [worker.costMicros] : [],
+        ),
+      };
+      return {
+        cwd: worktree.path,
+        onMerged: (work) => queue.inTurn(work),
+        doPrompt: (ports, progress, task) => doPrompt(orch, shared, ports, progress, task),
+      };
+    },
+  };
+  return runPlanFile(orch, { ...request, jobs: plan.convoy.workers ?? defaultWorkers, convoy });
+}
+
+const defaultWorkers = 4;
+
+/** Begins the merged branch at the commit of the user's HEAD; one that exists continues. */
+async function startMergedBranch(orch: Orch, epic: EpicId): Promise<Oid> {
+  const branch = mergedBranch(epic);
+  const known = await readBranch(orch.repository, branch);
+  if (known !== null) return known;
+  const head = parseOid((await runGit(orch.repository, ['rev-parse', '--verify', 'HEAD^{commit}'])).trim());
+  await moveBranch(orch.repository, branch, head, null, `convoy: begin ${epic}`);
+  return head;
+}
+
+/** The epic of a plan's convoy. */
+export async function resolveConvoyEpic(orch: Orch, plan: Plan, given: string | undefined): Promise<EpicId> {
+  return (await resolveEpic(orch, { given, name: plan.name, create: true })).epic;
+}
+
+export type Landing = {
+  readonly from: string;
+  readonly into: string;
+  readonly commit: Oid;
+  readonly files: number;
+  readonly added: number;
+  readonly removed: number;
+  readonly isFastForward: boolean;
+};
+
+/** What merging a convoy's branch into the user's would do. */
+export async function previewLanding(orch: Orch, convoy: EpicId, into: string | null): Promise<Landing> {
+  const { repository } = orch;
+  const from = mergedBranch(convoy);
+  const commit = await readBranch(repository, from);
+  if (commit === null)
+    throw new OrchError('EPIC_NOT_FOUND', `there is no convoy ${convoy}: the branch ${from} does not exist`, {
+      hint: 'List the convoys: orch convoy list',
+    });
+  const current = (await runGit(repository, ['rev-parse', '--abbrev-ref', 'HEAD'])).trim();
+  const target = into ?? current;
+  const tip = await readBranch(repository, target);
+  if (tip === null)
+    throw new OrchError('USAGE', `there is no branch ${target} to merge into`, {
+      hint: 'Name one with --into',
+    });
+  return {
+    ...{ from, into: target, commit },
+    ...(await countChanges(repository, tip, commit)),
+    isFastForward: await isAncestor(repository, tip, commit),
+  };
+}
+
+/**
+ * Merges a convoy's branch into the user's: the only call of a convoy that touches it. The branch that is checked out is
+ * merged only if nothing is uncommitted there.
+ */
+export async function landConvoy(orch: Orch, { from, into, isFastForward, commit }: Landing): Promise<Oid> {
+  const { repository } = orch;
+  const current = (await runGit(repository, ['rev-parse', '--abbrev-ref', 'HEAD'])).trim();
+  if (into !== current) {
+    if (!isFastForward)
+      throw new OrchError(
+        'GIT_FAILED',
+        `${into} has commits that ${from} has not, so it is no fast-forward`,
+        {
+          hint: `Merge it yourself: git switch ${into} && git merge ${from}`,
+          data: { from, into },
+        },
+      );
+    await moveBranch(repository, into, commit, await readBranch(repository, into), `convoy: land ${from}`);
+    return commit;
+  }
+  const dirty = (await runGit(repository, ['status', '--porcelain', '--untracked-files=no'])).trim();
+  if (dirty !== '')
+    throw new OrchError('GIT_FAILED', `${into} is checked out here with uncommitted changes`, {
+      hint: `Nothing was changed. Commit them first, or merge it yourself: git merge ${from}`,
+      data: { from, into },
+    });
+  await commitForUser(repository, [['merge', '--no-edit', from]]);
+  return (await readBranch(repository, into)) ?? commit;
+}
+
+export type ConvoyTask = {
+  readonly id: string;
+  readonly number: number;
+  readonly name: string;
+  readonly status: 'waiting' | 'working' | 'checking' | 'merging' | 'held' | 'done' | 'failed' | 'skipped';
+  readonly attempts: number;
+  readonly agent: string | null;
+  readonly model: string | null;
+  readonly worktree: string | null;
+  readonly branch: string;
+  readonly epicId: EpicId;
+  readonly costUsd: number;
+  readonly reason: string | null;
+  readonly commit: string | null;
+};
+
+export type ConvoyInfo = {
+  readonly id: string;
+  readonly name: string;
+  readonly epicId: EpicId;
+  readonly status: RunInfo['status'] | 'interrupted';
+  readonly merged: string | null;
+  readonly budget: Budget;
+  readonly startedAt: string;
+  readonly tasks: readonly ConvoyTask[];
+};
+
+/** Describes the newest convoy of a plan. */
+export async function showConvoy(orch: Orch, plan: Plan, epic: EpicId): Promise<ConvoyInfo> {
+  const view = await readView(orch, epic);
+  const run = await findRun(orch.git, view, plan.name);
+  if (run === null)
+    throw new OrchError('SESSION_NOT_FOUND', `there is no convoy of ${plan.name} on ${epic}`, {
+      hint: 'Start one: orch convoy start PLAN',
+      data: { plan: plan.name, epicId: epic },
+    });
+  const worktrees = new Map(listOwnWorktrees(orch, `${epic}/`).map(({ name, path }) => [name, path]));
+  return {
+    id: run.id,
+    name: plan.name,
+    epicId: epic,
+    status: isUnfinished(run) && !isActive(orch, run) ? 'interrupted' : run.head.status,
+    merged: await readBranch(orch.repository, mergedBranch(epic)),
+    budget: describeMoney(view.state),
+    startedAt: formatInstant(run.head.startedAt),
+    tasks: plan.tasks.map((task): ConvoyTask => {
+      const { id, number, name } = task;
+      const known = lookUp(run.tasks, id);
+      const worker = known?.worker;
+      return {
+        ...{ id, number, name, status: stateOf(known), attempts: known?.attempts ?? 0 },
+        ...{ agent: worker?.agent ?? null, model: worker?.model ?? null },
+        worktree: worktrees.get(worktreeName(epic, id)) ?? null,
+        ...{ branch: taskBranch(epic, id), epicId: taskEpic(epic, id) },
+        costUsd: toUsd(worker?.costMicros ?? 0),
+        ...{ reason: known?.why ?? null, commit: worker?.merged ?? null },
+      };
+    }),
+  };
+}
+
+/** The state of a task, from its record. */
+function stateOf(record: TaskRecord | undefined): ConvoyTask['status'] {
+  switch (record?.status) {
+    case 'succeeded':
+      return 'done';
+    case 'failed':
+      return 'failed';
+    case 'skipped':
+      return 'skipped';
+    case 'running':
+    case 'pending':
+      return record.worker?.step ?? (record.status === 'running' ? 'working' : 'waiting');
+    default:
+      return 'waiting';
+  }
+}

@@ -1,0 +1,125 @@
+import type { Usage } from '../cost/ledger.ts';
+import { spentIn } from '../cost/money.ts';
+import { readLive } from '../journal/live.ts';
+import { lookUp } from '../keyed.ts';
+import type { Orch } from '../orch.ts';
+import { listSessions, type SessionCondition } from '../record/sessions.ts';
+import { readView } from '../record/view.ts';
+import { superviseDetached } from '../session/api/start-in-background.ts';
+import { stopSession } from '../session/stop.ts';
+import type { Fact } from '../state/facts.ts';
+import type { State } from '../state/lists.ts';
+import { sleepUnlessAborted } from '../system/clock.ts';
+import type { Environment } from '../system/process/spawn.ts';
+import type { EpicId, Micros, Millis, SessionId } from '../types.ts';
+import { formatUsd } from '../units.ts';
+
+/*
+ * A worker is an agent in a session of its task's epic, under a supervisor of its own. The supervisor meters, checkpoints
+ * and keeps the budget, whether or not the convoy's scheduler lives.
+ */
+
+export type WorkerState = {
+  /** Null if none was started yet. */
+  readonly session: SessionId | null;
+  readonly condition: SessionCondition | null;
+  /** Why it ended. */
+  readonly reason: string | null;
+  /** What the task has cost, all attempts together. */
+  readonly spent: Micros;
+};
+
+/** Reads how the newest worker of a task is. */
+export async function readWorker(orch: Orch, epic: EpicId): Promise<WorkerState> {
+  const view = await readView(orch, epic);
+  const [newest] = listSessions(view, orch.home);
+  return {
+    session: newest?.id ?? null,
+    condition: newest?.condition ?? null,
+    reason: newest?.value.reason ?? null,
+    spent: spentIn(view.state.ledger),
+  };
+}
+
+export function isWorking({ condition }: WorkerState): boolean {
+  return condition === 'running' || condition === 'initializing';
+}
+
+type StartRequest = {
+  readonly epic: EpicId;
+  readonly argv: readonly string[];
+  readonly cwd: string;
+  readonly env: Environment;
+  /** What it may spend, on top of what the task has cost so far; null for no limit. */
+  readonly allowance: Micros | null;
+  readonly spent: Micros;
+  readonly resumes: boolean;
+};
+
+export async function startWorker(request: StartRequest): Promise<void> {
+  const { epic, argv, cwd, env, allowance, spent, resumes } = request;
+  const budget = allowance === null ? null : formatUsd(spent + allowance).replace('$', '');
+  await superviseDetached(epic, { argv, cwd, env, budget, resumes });
+}
+
+/** How often a worker is looked at: its live record is a small file. */
+const lookEvery: Millis = 250;
+/** How often its cost is read while it works. */
+const meterEvery: Millis = 3_000;
+
+/** Waits until a worker's session has ended; `onMoney` is called now and then while it works. */
+export async function waitForWorker(
+  orch: Orch,
+  epic: EpicId,
+  signal: AbortSignal,
+  onMoney: () => Promise<void>,
+): Promise<WorkerState> {
+  let metered = orch.clock.elapsed();
+  for (;;) {
+    const state = await readWorker(orch, epic);
+    if (!isWorking(state) || state.session === null || signal.aborted) return state;
+    const { session } = state;
+    while (!signal.aborted && readLive(orch.home, session) !== null) {
+      await sleepUnlessAborted(lookEvery, signal);
+      if (orch.clock.elapsed() - metered < meterEvery) continue;
+      metered = orch.clock.elapsed();
+      await onMoney();
+      // A supervisor that died left its record.
+      if (!isWorking(await readWorker(orch, epic))) break;
+    }
+    await sleepUnlessAborted(20, signal);
+  }
+}
+
+/** Pauses a worker, if it is at work; its supervisor makes a checkpoint first. */
+export async function pauseWorker(orch: Orch, epic: EpicId, reason: string): Promise<void> {
+  const { session } = await readWorker(orch, epic);
+  const live = session === null ? null : readLive(orch.home, session);
+  if (live !== null) await stopSession(orch, live, { want: 'pause', reason });
+}
+
+/**
+ * What a worker has used, as meters of the convoy's session. Another session of the convoy may have paid for a part: its
+ * meters are subtracted, so that nothing is counted twice after the scheduler was started again.
+ */
+export function chargeFacts(convoy: State, own: SessionId, worker: State, session: SessionId): Fact[] {
+  const used = listMeters(worker).filter(({ name }) => name.startsWith(`${session}/`));
+  const paid = listMeters(convoy).filter(({ name }) => !name.startsWith(`${own}/`));
+  return used.map(({ name, usage }): Fact => {
+    const before = paid.filter((other) => other.name.slice(other.name.indexOf('/') + 1) === name);
+    const left = Object.entries(usage).map(([part, amount = 0]) => {
+      const known = before.reduce(
+        (sum, other) => sum + (lookUp<number | undefined>(other.usage, part) ?? 0),
+        0,
+      );
+      return [part, Math.max(0, amount - known)];
+    });
+    return { kind: 'meter', model: name, usage: Object.fromEntries(left) as Usage }; // the same parts
+  });
+}
+
+function listMeters({ ledger }: State): { readonly name: string; readonly usage: Usage }[] {
+  return Object.values(ledger).flatMap(({ value }) =>
+    Object.entries(value.meters).map(([name, usage]) => ({ name, usage })),
+  );
+}

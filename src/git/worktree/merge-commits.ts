@@ -1,0 +1,117 @@
+import { OrchError } from '../../errors.ts';
+import { parseOid } from '../../ids.ts';
+import type { Oid } from '../../types.ts';
+import type { Repository } from '../repository.ts';
+import { askGit, gitFailed, runGit } from '../run-git.ts';
+
+/* Merging two commits without touching any files, in a worktree of orch: attributes are read from the folder git runs in. */
+
+export type MergedTree =
+  | { readonly kind: 'merged'; readonly tree: Oid }
+  | { readonly kind: 'conflict'; readonly files: readonly string[]; readonly messages: string };
+
+/** Renames are followed alike everywhere, whatever the user's config says. */
+const pinned = ['merge.renames=true', 'merge.directoryRenames=conflict', 'merge.renormalize=false'].flatMap(
+  (each) => ['-c', each],
+);
+
+/** Merges two commits. Nothing is resolved by choosing a side. */
+export async function mergeCommits(worktree: Repository, ours: Oid, theirs: Oid): Promise<MergedTree> {
+  const args = [...pinned, 'merge-tree', '--write-tree', '-z', '--name-only', '--messages', ours, theirs];
+  const result = await askGit(worktree, args);
+  // -z: the tree, the files in conflict, an empty entry, then messages.
+  const [tree = '', ...rest] = result.stdout.split('\0');
+  if (result.status === 0) return { kind: 'merged', tree: parseOid(tree.trim()) };
+  if (result.status !== 1) throw gitFailed(args, result);
+  const end = rest.indexOf('');
+  const files = rest.slice(0, end < 0 ? rest.length : end);
+  const messages = (end < 0 ? [] : rest.slice(end + 1)).filter((text) => text.startsWith('CONFLICT'));
+  return { kind: 'conflict', files: [...new Set(files)].sort(), messages: messages.join('').trim() };
+}
+
+/** The paths between two commits for which a merge driver is configured: a driver may drop a side without a word. */
+export async function findMergeDrivers(worktree: Repository, paths: readonly string[]): Promise<string[]> {
+  if (paths.length === 0) return [];
+  const output = await runGit(worktree, ['check-attr', '-z', '--stdin', 'merge'], `${paths.join('\0')}\0`);
+  const fields = output.split('\0');
+  const driven: string[] = [];
+  for (let index = 0; index + 2 < fields.length; index += 3) {
+    const [path = '', , value = ''] = fields.slice(index, index + 3);
+    if (!['unspecified', 'set', 'text', 'binary', 'unset'].includes(value)) driven.push(path);
+  }
+  return driven;
+}
+
+/** Lists the paths that both sides changed since they parted. */
+export async function listChangedByBoth(worktree: Repository, ours: Oid, theirs: Oid): Promise<string[]> {
+  const base = (await askGit(worktree, ['merge-base', ours, theirs])).stdout.trim();
+  if (base === '') return [];
+  const list = async (side: Oid) =>
+    new Set((await runGit(worktree, ['diff', '--name-only', '-z', base, side])).split('\0').filter(Boolean));
+  const [mine, others] = await Promise.all([list(ours), list(theirs)]);
+  return [...mine].filter((path) => others.has(path)).sort();
+}
+
+/** Writes a merge commit; moves nothing. */
+export async function writeMergeCommit(
+  worktree: Repository,
+  tree: Oid,
+  parents: readonly Oid[],
+  message: string,
+): Promise<Oid> {
+  const args = ['commit-tree', tree, ...parents.flatMap((parent) => ['-p', parent])];
+  return parseOid((await runGit(worktree, args, message)).trim());
+}
+
+/** The commit a branch is at; null if there is no such branch. */
+export async function readBranch(repository: Repository, branch: string): Promise<Oid | null> {
+  const args = ['rev-parse', '--verify', '--quiet', `refs/heads/${branch}^{commit}`];
+  const result = await askGit(repository, args);
+  return result.status === 0 ? parseOid(result.stdout.trim()) : null;
+}
+
+/** Moves a branch of orch's from exactly one commit to another; `REF_CONFLICT` if it is elsewhere by now. */
+export async function moveBranch(
+  repository: Repository,
+  branch: string,
+  to: Oid,
+  from: Oid | null,
+  why: string,
+): Promise<void> {
+  const args = ['update-ref', '-m', why, `refs/heads/${branch}`, to, from ?? ''];
+  const result = await askGit(repository, args);
+  if (result.status === 0) return;
+  const now = await readBranch(repository, branch);
+  if (now === to) return;
+  throw new OrchError('REF_CONFLICT', `the branch ${branch} was moved while orch worked on it`, {
+    hint: 'Nothing was changed. Run the same command again.',
+    data: { branch, expected: from, found: now },
+  });
+}
+
+export async function isAncestor(repository: Repository, ancestor: Oid, of: Oid): Promise<boolean> {
+  return (await askGit(repository, ['merge-base', '--is-ancestor', ancestor, of])).status === 0;
+}
+
+/** How much lies between two commits. */
+export async function countChanges(repository: Repository, from: Oid, to: Oid) {
+  const lines = (await runGit(repository, ['diff', '--numstat', from, to])).split('\n').filter(Boolean);
+  const figures = lines.map((line) => line.split('\t'));
+  const sum = (column: number) => figures.reduce((total, row) => total + (Number(row[column]) || 0), 0);
+  return { files: lines.length, added: sum(0), removed: sum(1) };
+}
+
+/** Commits whatever a worker left in its worktree, so that nothing of it is lost; null if there is nothing. */
+export async function commitLeftovers(worktree: Repository, message: string): Promise<Oid | null> {
+  await runGit(worktree, ['add', '--all']);
+  const staged = await askGit(worktree, ['diff', '--cached', '--quiet']);
+  if (staged.status === 0) return null;
+  await runGit(worktree, ['commit', '--quiet', '--no-verify', '--no-gpg-sign', '--file=-'], message);
+  return parseOid((await runGit(worktree, ['rev-parse', 'HEAD'])).trim());
+}
+
+/** The branch a worktree is on; null if it is on none. */
+export async function currentBranch(worktree: Repository): Promise<string | null> {
+  const result = await askGit(worktree, ['symbolic-ref', '--quiet', '--short', 'HEAD']);
+  return result.status === 0 ? result.stdout.trim() : null;
+}
