@@ -113,6 +113,12 @@ export function nameFile(id: string, suffix = ''): string {
   });
 }
 
+/** The name of the convoy that an epic records a task of: `auth--login` → `auth`; null if it has no such name. */
+export function convoyOfEpic(epic: string): string | null {
+  const at = epic.indexOf('--');
+  return at > 0 ? epic.slice(0, at) : null;
+}
+
 /** `58`, `k3f9qz` → `ckpt-00000058-k3f9qz`. */
 export function makeCheckpointId(seq: number, random: string): CheckpointId {
   return parseCheckpointId(`ckpt-${formatSeq(seq)}-${random}`);

@@ -262,7 +262,7 @@ export {
   showConvoy,
 } from './convoy/convoy-api.ts';
 export { describeAction } from './plan/action-text.ts';
-export { defaultWorkerAttempts } from './plan/convoy-plan.ts';
+export { defaultWorkerAttempts, isConvoy } from './plan/convoy-plan.ts';
 export { type ProgramEffect, type RunEffectsOptions, runEffects } from './plan/effects/effects-api.ts';
 export { loadConvoyPlan, loadPlan } from './plan/parse-plan.ts';
 export type { Effect, Plan, Task } from './plan/plan.ts';

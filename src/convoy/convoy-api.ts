@@ -9,8 +9,7 @@ import { parseOid } from '../ids.ts';
 import { lookUp } from '../keyed.ts';
 import type { Orch } from '../orch.ts';
 import type { Plan } from '../plan/plan.ts';
-import { findRun, isActive, isUnfinished } from '../plan/run/known-runs.ts';
-import type { RunInfo } from '../plan/run/progress.ts';
+import { findRun, isActive, type KnownRun } from '../plan/run/known-runs.ts';
 import {
   type ConvoyHook,
   type RunFileOutcome,
@@ -171,7 +170,7 @@ export type ConvoyInfo = {
   readonly id: string;
   readonly name: string;
   readonly epicId: EpicId;
-  readonly status: RunInfo['status'] | 'interrupted';
+  readonly status: 'running' | 'paused' | 'succeeded' | 'failed' | 'interrupted';
   readonly merged: string | null;
   readonly budget: Budget;
   readonly startedAt: string;
@@ -192,7 +191,7 @@ export async function showConvoy(orch: Orch, plan: Plan, epic: EpicId): Promise<
     id: run.id,
     name: plan.name,
     epicId: epic,
-    status: isUnfinished(run) && !isActive(orch, run) ? 'interrupted' : run.head.status,
+    status: isActive(orch, run) ? 'running' : endedStatus(run),
     merged: await readBranch(orch.repository, mergedBranch(epic)),
     budget: describeMoney(view.state),
     startedAt: formatInstant(run.head.startedAt),
@@ -210,6 +209,12 @@ export async function showConvoy(orch: Orch, plan: Plan, epic: EpicId): Promise<
       };
     }),
   };
+}
+
+function endedStatus({ head: { status } }: KnownRun): ConvoyInfo['status'] {
+  if (status === 'running') return 'interrupted';
+  if (status === 'resume_needed') return 'paused';
+  return status === 'blocked' ? 'failed' : status;
 }
 
 /** The state of a task, from its record. */

@@ -13,11 +13,12 @@ import { record } from '../record/record.ts';
 import { readView } from '../record/view.ts';
 import { budgetOf } from '../state/current.ts';
 import type { WorkerRecord } from '../state/runs.ts';
+import { sleepUnlessAborted } from '../system/clock.ts';
 import { makeFolder, readTextIfThere, writeAtomically } from '../system/disk.ts';
-import type { EpicId, Micros } from '../types.ts';
+import type { EpicId, Micros, Millis } from '../types.ts';
 import { formatUsd } from '../units.ts';
 import { makeAgentCommand } from './agent-command.ts';
-import { decideAllowance } from './allowance.ts';
+import { type Allowance, decideAllowance } from './allowance.ts';
 import type { MergeQueue } from './merge-queue.ts';
 import { taskBranch, taskEpic } from './names.ts';
 import { formatPrompt } from './prompt.ts';
@@ -76,7 +77,17 @@ export async function doPrompt(
   try {
     for (;;) {
       const result = await attempt(orch, convoy, ports, progress, job);
+      release(convoy, task);
       if (result.kind === 'stopped') return { kind: 'stopped' };
+      if (result.kind === 'again' && ++job.deaths <= mostDeaths) {
+        ports.onEvent({ kind: 'said', task, text: `${task.id}: its worker died; it continues where it was` });
+        continue;
+      }
+      if (result.kind === 'again') {
+        const reason = `its worker died ${job.deaths} times`;
+        await note(ports, progress, job, 'held', reason);
+        return end({ kind: 'held', reason });
+      }
       if (result.kind === 'held') {
         await note(ports, progress, job, 'held', result.reason);
         return end(result);
@@ -111,8 +122,18 @@ export async function doPrompt(
   }
 }
 
+/** What a worker did not spend may pay for others. */
+function release({ active }: Convoy, { id }: Task): void {
+  const own = active.get(id);
+  if (own) own.allowance = null;
+}
+
+/** How often a dead worker is started again: something kills it. */
+const mostDeaths = 5;
+
 /** A task that is being done. */
 type Job = {
+  deaths: number;
   readonly task: Task;
   readonly worker: Worker;
   attempt: number;
@@ -137,17 +158,21 @@ async function openJob(
   return {
     task,
     worker,
+    deaths: 0,
     attempt: isUnderWay && earlier ? Math.max(1, known.attempts) : 1,
     isNew: !(isUnderWay && earlier),
-    feedback: isUnderWay && earlier ? readFeedback(orch, progress, task) : null,
+    feedback: earlier ? readFeedback(orch, progress, task) : null,
     record: {
       ...{ lease: earlier?.lease ?? 0, step: 'working', epic: taskEpic(convoy.epic, task.id), base },
-      ...{ agent: '', model: null, commit: null, merged: null, costMicros: earlier?.costMicros ?? 0 },
+      ...{ agent: earlier?.agent ?? '', model: earlier?.model ?? null, commit: null, merged: null },
+      costMicros: earlier?.costMicros ?? 0,
     },
   };
 }
 
 type AttemptResult =
+  /** Its worker died; it continues, and that is no failed attempt. */
+  | { readonly kind: 'again' }
   | { readonly kind: 'merged'; readonly worktree: TaskWorktree }
   | { readonly kind: 'sent_back'; readonly feedback: string }
   | { readonly kind: 'held'; readonly reason: string }
@@ -191,6 +216,8 @@ async function attempt(
       return { kind: 'sent_back', feedback: `The agent failed: ${state.reason ?? 'no reason was given'}` };
     case 'paused':
       return { kind: 'held', reason: state.reason ?? 'its worker was paused' };
+    case 'interrupted':
+      return { kind: 'again' };
     default:
       return { kind: 'held', reason: `its worker cannot be seen from here (${state.condition})` };
   }
@@ -242,19 +269,13 @@ async function begin(
   }: { readonly job: Job; readonly worktree: TaskWorktree; readonly state: WorkerState },
 ): Promise<AttemptResult | null> {
   const { task, worker } = job;
-  const view = await readView(orch, convoy.epic);
-  const limit = budgetOf(view.state);
-  const others = [...convoy.active].filter(([id]) => id !== task.id);
-  const allowance = decideAllowance({
-    left: limit === null ? null : limit - spentIn(view.state.ledger),
-    outstanding: others.map(([, { allowance: amount }]) => amount),
-    taskLeft: worker.budget === undefined ? null : worker.budget - state.spent,
-    finished: convoy.finished,
-  });
+  const allowance = await waitForMoney(orch, convoy, ports, job, state);
+  if (allowance === null) return { kind: 'stopped' };
   if (allowance.kind === 'held') {
     const whose = allowance.why === 'task' ? 'its own budget' : "the convoy's budget";
     return { kind: 'held', reason: `what is left of ${whose} cannot pay for it` };
   }
+  const others = [...convoy.active].filter(([id]) => id !== task.id);
   const own = convoy.active.get(task.id);
   if (own) own.allowance = allowance.amount;
   const isContinued = !job.isNew && state.condition !== null;
@@ -298,6 +319,35 @@ async function begin(
     return { kind: 'sent_back', feedback: messageOf(error) };
   }
 }
+
+/** Decides what a worker may spend. As long as others are at work, what they do not spend may still pay for it. */
+async function waitForMoney(
+  orch: Orch,
+  convoy: Convoy,
+  { signal, onEvent }: TaskPorts,
+  { task, worker }: Job,
+  { spent }: WorkerState,
+): Promise<Allowance | null> {
+  for (let isTold = false; !signal.aborted; ) {
+    const { state } = await readView(orch, convoy.epic);
+    const limit = budgetOf(state);
+    const others = [...convoy.active].filter(([id, { allowance }]) => id !== task.id && allowance !== null);
+    const allowance = decideAllowance({
+      left: limit === null ? null : limit - spentIn(state.ledger),
+      outstanding: others.map(([, { allowance: amount }]) => amount),
+      taskLeft: worker.budget === undefined ? null : worker.budget - spent,
+      finished: convoy.finished,
+    });
+    if (allowance.kind === 'granted' || allowance.why === 'task' || others.length === 0) return allowance;
+    if (!isTold)
+      onEvent({ kind: 'said', task, text: `${task.id} waits: the rest of the budget is promised to others` });
+    isTold = true;
+    await sleepUnlessAborted(moneyLook, signal);
+  }
+  return null;
+}
+
+const moneyLook: Millis = 500;
 
 /** Records how far a task is. */
 async function note(

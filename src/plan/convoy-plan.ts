@@ -69,7 +69,7 @@ export function findPromptMistakes(
   ];
 }
 
-/** Refuses a plan that `orch run` cannot do: it starts no agents, and a budget it ignored would be no budget. */
+/** Refuses a plan with prompts where no agents are started; a budget that was ignored would be no budget. */
 export function refuseConvoy(plan: Plan, file: string): Plan {
   const prompts = plan.tasks.filter(({ convoy }) => convoy.prompt !== null).map(({ id }) => id);
   const keys = Object.entries(plan.convoy).flatMap(([key, value]) => (value === undefined ? [] : [key]));
@@ -77,13 +77,15 @@ export function refuseConvoy(plan: Plan, file: string): Plan {
   const names = prompts.length > 5 ? `${prompts.slice(0, 5).join(', ')}, …` : prompts.join(', ');
   const refuse = (problem: string, hint: string) =>
     new OrchError('PLAN_INVALID', problem, { hint, data: { file, prompts, keys } });
-  if (prompts.length > 0)
-    throw refuse(
-      `orch run cannot do tasks with a prompt yet; ${file} has ${prompts.length}: ${names}`,
-      'The plan is valid otherwise. Give these tasks a command with run, or keep the plan for later.',
-    );
-  throw refuse(
-    `orch run starts no agents yet, which ${keys.join(', ')} in ${file} would be about`,
-    `Leave out ${keys.join(', ')}, then run the same command again`,
+  const what =
+    prompts.length > 0 ? `has tasks for agents: ${names}` : `is for agents, as ${keys.join(', ')} says`;
+  throw refuse(`${file} ${what}`, `Start it as a convoy: orch convoy start ${file}`);
+}
+
+/** Has the plan anything that only a convoy does? */
+export function isConvoy({ tasks, convoy }: Pick<Plan, 'tasks' | 'convoy'>): boolean {
+  return (
+    tasks.some((task) => task.convoy.prompt !== null) ||
+    Object.values(convoy).some((value) => value !== undefined)
   );
 }

@@ -1,5 +1,6 @@
 import { isOrchError } from '../errors.ts';
 import { type HookFault, readHookFaults } from '../hooks/faults.ts';
+import { convoyOfEpic } from '../ids.ts';
 import type { Orch } from '../orch.ts';
 import {
   findTakeover,
@@ -73,7 +74,10 @@ export type OverviewOptions = {
 export async function readOverview(options: OverviewOptions = {}, where: Where = {}): Promise<Overview> {
   return using(where, async (orch) => {
     const { views: found, unreadable } = await readAllViews(orch);
-    const views = options.all ? found : found.filter(({ state }) => !isArchived(state));
+    const names = new Set<string>(found.map(({ epic }) => epic));
+    // The epics of a convoy's tasks are shown with the convoy.
+    const own = found.filter(({ epic }) => !names.has(convoyOfEpic(epic) ?? ''));
+    const views = options.all ? found : own.filter(({ state }) => !isArchived(state));
     views.sort((a, b) => b.state.clock - a.state.clock);
     const unpushed = await countUnpushed(orch, tipsOf(views)).catch(reportUncounted(orch));
     for (const view of views) reportDamage(orch, view);
@@ -81,7 +85,7 @@ export async function readOverview(options: OverviewOptions = {}, where: Where =
       epics: views.map((view) =>
         describeOverview(orch, view, unpushed && (unpushed.get(view.epic) ?? 0), options.cwd),
       ),
-      hidden: found.length - views.length,
+      hidden: options.all ? 0 : own.length - views.length,
       unreadable,
       faults: readHookFaults(orch.home, orch.clock.now()),
     };

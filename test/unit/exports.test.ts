@@ -57,6 +57,7 @@ it('the library exports exactly this', () => {
     'importPlan',
     'incompleteImport',
     'isBudgetExceeded',
+    'isConvoy',
     'isFromInside',
     'keepHookProblem',
     'landConvoy',

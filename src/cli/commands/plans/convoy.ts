@@ -44,7 +44,7 @@ export const commands: { readonly [name: string]: Command } = {
       { flags: '--take-over', description: 'continue even if the run belongs to another clone' },
     ],
     examples: ['orch convoy start auth.yaml --workers 4 --budget 30'],
-    run: (context, call) => work(context, call, call.options.fresh === true ? 'fresh' : 'plain'),
+    run: (context, call) => workOn(context, call, call.options.fresh === true ? 'fresh' : 'plain'),
   }),
 
   resume: defineCommand({
@@ -58,7 +58,7 @@ export const commands: { readonly [name: string]: Command } = {
       { flags: '--take-over', description: 'continue even if the run belongs to another clone' },
     ],
     examples: ['orch convoy resume auth.yaml', 'orch convoy resume auth.yaml --budget +10'],
-    run: (context, call) => work(context, call, 'resume'),
+    run: (context, call) => workOn(context, call, 'resume'),
   }),
 
   show: defineCommand({
@@ -89,7 +89,12 @@ function load({ cwd }: Context, call: Call): { readonly plan: Plan; readonly pat
   return { plan: loadConvoyPlan(path, file), path };
 }
 
-async function work(context: Context, call: Call, kind: 'plain' | 'fresh' | 'resume'): Promise<number> {
+/** Starts or continues the convoy of a plan. */
+export async function workOn(
+  context: Context,
+  call: Call,
+  kind: 'plain' | 'fresh' | 'resume',
+): Promise<number> {
   const { out, json, settings } = context;
   const loaded = load(context, call);
   const workers = readText(call, 'workers');
@@ -133,7 +138,14 @@ async function work(context: Context, call: Call, kind: 'plain' | 'fresh' | 'res
         isTrusted: settings.trusted,
       });
       screen.close();
-      if (outcome.kind === 'refused') throw outcome.error;
+      if (outcome.kind === 'refused') {
+        const { code, message, data } = outcome.error;
+        const again = resumeCommand.replace(' resume ', ' start ');
+        throw new OrchError(code, message, {
+          hint: `Continue: ${resumeCommand}. Start over: ${again} --fresh`,
+          data,
+        });
+      }
       const convoy = await showConvoy(orch, wanted, outcome.run.epicId);
       if (json) printJson(out, { convoy });
       else for (const line of formatConvoy(out, convoy)) out.print(line);

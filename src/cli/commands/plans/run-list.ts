@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { listPlanRuns, loadPlan } from '../../../index.ts';
+import { listPlanRuns, loadConvoyPlan } from '../../../index.ts';
 import { printJson, showTable } from '../../output.ts';
 import type { Context } from '../../run-command.ts';
 import { type Call, type ExitStatus, readText } from '../../spec.ts';
@@ -10,7 +10,7 @@ import { formatWhen } from '../../views/time-view.ts';
 export function listRuns(context: Context, call: Call): Promise<ExitStatus> {
   const { out, json, cwd } = context;
   const file = call.argument;
-  const name = file === undefined ? null : loadPlan(resolve(cwd, file), file).name;
+  const name = file === undefined ? null : loadConvoyPlan(resolve(cwd, file), file).name;
   return context.withOrch(async (orch): Promise<undefined> => {
     const { epic } = await viewEpic(context, orch, readText(call, 'epic'));
     const found = await listPlanRuns(orch, epic, name);

@@ -4,7 +4,8 @@ import {
   catchSignals,
   formatBaselineResult,
   formatResumeCommand,
-  loadPlan,
+  isConvoy,
+  loadConvoyPlan,
   type Orch,
   type Plan,
   previewNewRun,
@@ -82,7 +83,18 @@ export const command = defineCommand({
     const intent = readIntent(call);
     const jobs = readJobs(call);
     const path = resolve(context.cwd, file);
-    const plan = loadPlan(path, file);
+    const plan = loadConvoyPlan(path, file);
+    if (isConvoy(plan)) {
+      if (call.options['dry-run'] || intent.kind === 'step' || intent.kind === 'rollback')
+        throw new OrchError(
+          'USAGE',
+          `${file} has tasks for agents: it is a convoy, which this option does not suit`,
+          {
+            hint: `See: orch convoy --help`,
+          },
+        );
+      return (await import('./convoy.ts')).workOn(context, { ...call, argument: file }, intent.kind);
+    }
     const report = readText(call, 'report');
     if (report !== undefined) refuseUnwritable(context.cwd, report, '--report');
     const request = { plan, path, intent, jobs, effects: readEffects(call, intent) };
