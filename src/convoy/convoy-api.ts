@@ -23,7 +23,7 @@ import type { TaskRecord } from '../state/runs.ts';
 import type { EpicId, Oid } from '../types.ts';
 import { formatInstant, toUsd } from '../units.ts';
 import { type Convoy, doPrompt } from './do-prompt.ts';
-import { openMergeQueue } from './merge-queue.ts';
+import { makeTurns, openMergeQueue } from './merge-queue.ts';
 import { mergedBranch, mergedName, taskBranch, taskEpic, worktreeName } from './names.ts';
 import { openMergedWorktree } from './task-worktree.ts';
 
@@ -55,7 +55,7 @@ export function runConvoy(
       if (queue.redAtBase.length > 0)
         orch.report(`red before the convoy began, so held against no task: ${queue.redAtBase.join(', ')}`);
       const shared: Convoy = {
-        ...{ epic, worker: plan.convoy.worker ?? {}, queue, active: new Map() },
+        ...{ epic, worker: plan.convoy.worker ?? {}, queue, makeInTurn: makeTurns(), active: new Map() },
         finished: Object.values(run.recorded).flatMap(({ status, worker }) =>
           status === 'succeeded' && worker ? [worker.costMicros] : [],
         ),

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { spentIn } from '../cost/money.ts';
-import { messageOf } from '../errors.ts';
+import { isOrchError, messageOf } from '../errors.ts';
 import { nameFile, parseOid } from '../ids.ts';
 import { lookUp } from '../keyed.ts';
 import type { Orch } from '../orch.ts';
@@ -40,6 +40,8 @@ export type Convoy = {
   readonly epic: EpicId;
   readonly worker: Worker;
   readonly queue: MergeQueue;
+  /** Makes worktrees one after the other. */
+  readonly makeInTurn: <T>(work: () => Promise<T>) => Promise<T>;
   /** The tasks that agents work on now, with what each worker may still spend. */
   readonly active: Map<string, { readonly task: Task; allowance: Micros | null }>;
   /** What finished tasks have cost. */
@@ -55,7 +57,7 @@ export async function doPrompt(
   task: Task,
 ): Promise<TaskOutcome> {
   const began = ports.clock.elapsed();
-  const worker = { ...convoy.worker, ...task.convoy.worker };
+  const worker = override(convoy.worker, task.convoy.worker);
   const job = await openJob(orch, convoy, progress, task, worker);
   const most = worker.attempts ?? defaultWorkerAttempts;
   const end = (outcome: TaskOutcome): TaskOutcome => {
@@ -76,7 +78,7 @@ export async function doPrompt(
   convoy.active.set(task.id, { task, allowance: null });
   try {
     for (;;) {
-      const result = await attempt(orch, convoy, ports, progress, job);
+      const result = await attempt(orch, convoy, ports, progress, job).catch(holdForPerson);
       release(convoy, task);
       if (result.kind === 'stopped') return { kind: 'stopped' };
       if (result.kind === 'again' && ++job.deaths <= mostDeaths) {
@@ -122,6 +124,12 @@ export async function doPrompt(
   }
 }
 
+/** What keeps one task from going on, such as a full disk or a setup that fails, is for a person, and stops no other. */
+function holdForPerson(error: unknown): AttemptResult {
+  if (!isOrchError(error) || error.code === 'INTERNAL') throw error;
+  return { kind: 'held', reason: error.message };
+}
+
 /** What a worker did not spend may pay for others. */
 function release({ active }: Convoy, { id }: Task): void {
   const own = active.get(id);
@@ -130,6 +138,11 @@ function release({ active }: Convoy, { id }: Task): void {
 
 /** How often a dead worker is started again: something kills it. */
 const mostDeaths = 5;
+
+/** The plan's worker, with what a task says otherwise. */
+function override(plan: Worker, task: Worker): Worker {
+  return { ...plan, ...Object.fromEntries(Object.entries(task).filter(([, value]) => value !== undefined)) };
+}
 
 /** A task that is being done. */
 type Job = {
@@ -190,7 +203,9 @@ async function attempt(
   const { signal } = ports;
   const epic = taskEpic(convoy.epic, task.id);
   const base = parseOid(job.record.base);
-  const worktree = await openTaskWorktree(orch, { convoy: convoy.epic, task: task.id, worker, base, signal });
+  const place = { convoy: convoy.epic, task: task.id, worker, base, signal };
+  // One after the other: git locks what all worktrees share, and several at once are no faster.
+  const worktree = await convoy.makeInTurn(() => openTaskWorktree(orch, place));
   let state = await readWorker(orch, epic);
   if (!isWorking(state) && needsWorker(job, state)) {
     const held = await begin(orch, convoy, ports, progress, { job, worktree, state });

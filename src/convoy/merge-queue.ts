@@ -54,12 +54,7 @@ export async function openMergeQueue(
 ): Promise<MergeQueue & { readonly redAtBase: readonly string[] }> {
   const worktree = openWorktree(own);
   const branch = mergedBranch(convoy);
-  let last: Promise<unknown> = Promise.resolve();
-  const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
-    const mine = last.then(work, work);
-    last = mine.catch(() => {});
-    return mine;
-  };
+  const inTurn = makeTurns();
   const tip = async () => {
     const found = await readBranch(orch.repository, branch);
     if (found === null)
@@ -128,6 +123,16 @@ export async function openMergeQueue(
   }
 
   return { merge: (request, signal) => inTurn(() => mergeNow(request, signal)), inTurn, tip, redAtBase };
+}
+
+/** Returns a function that does one thing after the other, in the order it is called. */
+export function makeTurns(): <T>(work: () => Promise<T>) => Promise<T> {
+  let last: Promise<unknown> = Promise.resolve();
+  return (work) => {
+    const mine = last.then(work, work);
+    last = mine.catch(() => {}); // whoever called it gets the error
+    return mine;
+  };
 }
 
 function isRed({ status }: GateOutcome): boolean {

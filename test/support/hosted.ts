@@ -18,7 +18,7 @@ const bin = fileURLToPath(new URL('../../bin/orch.js', import.meta.url));
 const hostScript = fileURLToPath(new URL('./orch-host.mjs', import.meta.url));
 
 /** `mcp` and `demo` talk for as long as they run; `budget` refuses a call by where its process comes from. */
-const alone = new Set(['mcp', 'demo', 'budget']);
+const alone = new Set(['convoy', 'mcp', 'demo', 'budget']);
 /** What fits into a pipe that nobody reads yet, however many bytes a character has. */
 const longestInput = 16_000;
 

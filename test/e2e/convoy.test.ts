@@ -1,0 +1,206 @@
+import type { ChildProcess } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import {
+  type ConvoyDocument,
+  makeConvoyed,
+  ranEnvironment,
+  readAttempts,
+  readMerged,
+  statusesOf,
+} from '../support/convoys.ts';
+import { errorOf, type Ran, runOrch, startOrch } from '../support/orch.ts';
+import type { TestRepository } from '../support/repository.ts';
+import { callOrch, waitUntil, writeConfig } from '../support/supervised.ts';
+
+const head = 'name: auth\nworkers: 3\nworker: { agent: sh ./agent.sh, attempts: 2 }\n';
+
+type Convoyed = Ran & { readonly document: ConvoyDocument };
+
+function convoy(repository: TestRepository, verb: string, ...args: string[]): Convoyed {
+  const ran = runOrch(repository, ['convoy', verb, 'plan.yaml', ...args, '--json'], {
+    env: ranEnvironment(repository),
+  });
+  return { ...ran, document: JSON.parse(ran.stdout || 'null') };
+}
+
+/** Everything of the user's that a convoy must leave alone. */
+function readOwn({ git }: TestRepository) {
+  const status = git('status', '--porcelain=v2', '--branch', '--untracked-files=all');
+  const config = git('config', '--local', '--list');
+  const branches = git('for-each-ref', 'refs/heads/main', 'refs/tags', 'refs/stash');
+  return { status, config, branches, index: git('ls-files', '--stage') };
+}
+
+const hasEnded = ({ exitCode, signalCode }: ChildProcess) => exitCode !== null || signalCode !== null;
+
+/** The process that supervises a session. */
+function readHolder({ folder }: TestRepository, session: string): number {
+  const path = join(folder, '.git', 'orchestration', 'live', `${session}.json`);
+  return JSON.parse(readFileSync(path, 'utf8')).holder.pid;
+}
+
+describe('a convoy', () => {
+  it("C1: does tasks in worktrees of their own and merges them; nothing of the user's changes", () => {
+    const repository = makeConvoyed(
+      `${head}tasks:
+  - { id: a, prompt: make a }
+  - { id: b, prompt: make b }
+  - { id: c, prompt: join them, needs: [a, b] }
+  - { id: check, run: cat c.txt, needs: [c] }
+`,
+      'a) echo a > a.txt;; b) echo b > b.txt;; c) cat a.txt b.txt > c.txt;;',
+    );
+    const before = readOwn(repository);
+    const ran = convoy(repository, 'start');
+    expect(ran).toMatchObject({ status: 0 });
+    expect(ran.document.convoy.status).toBe('succeeded');
+    expect(statusesOf(ran.document)).toEqual({ a: 'done', b: 'done', c: 'done', check: 'done' });
+    expect(readOwn(repository)).toEqual(before);
+    expect(readMerged(repository, 'auth')).toMatchObject({ 'a.txt': 'a', 'b.txt': 'b', 'c.txt': 'a\nb' });
+    expect(readAttempts(repository).sort()).toEqual(['a 1', 'b 1', 'c 1']);
+    // Each merge has both parents and says what it is.
+    const merges = repository.git(
+      'log',
+      '--merges',
+      '--format=%(trailers:key=Orch-Task,valueonly)',
+      'orch/auth/merged',
+    );
+    expect(merges.split('\n').filter(Boolean).sort()).toEqual(['a', 'b', 'c']);
+    for (const { worktree } of ran.document.convoy.tasks) expect(worktree).toBeNull();
+    expect(repository.git('fsck', '--strict')).toBe('');
+  });
+
+  it('C5: a conflict goes back to the worker, who resolves it; no line is lost', () => {
+    const repository = makeConvoyed(
+      `${head}tasks:
+  - { id: a, prompt: a line }
+  - { id: b, prompt: another line }
+`,
+      `a) echo a >> README;;
+b) if [ "$ORCH_ATTEMPT" = 1 ]; then while ! git show orch/auth/merged:README | grep -q a; do sleep 0.05; done; echo b >> README
+   else grep -q orch/auth/merged "$ORCH_PROMPT_FILE" && git merge -q orch/auth/merged || printf 'hello\\na\\nb\\n' > README; git commit -qam resolved; fi;;`,
+    );
+    const ran = convoy(repository, 'start');
+    expect(statusesOf(ran.document)).toEqual({ a: 'done', b: 'done' });
+    expect(readMerged(repository, 'auth').README).toBe('hello\na\nb');
+    expect(ran.document.convoy.tasks.find(({ id }) => id === 'b')?.attempts).toBe(2);
+  });
+
+  it('C3: the merged branch never has a tree whose gates are red; what is red goes back', () => {
+    const repository = makeConvoyed(
+      `${head}tasks:
+  - { id: good, prompt: good }
+  - { id: bad, prompt: bad, worker: { attempts: 1 } }
+  - { id: mended, prompt: bad at first }
+`,
+      `good) echo ok > good.txt;; bad) echo no > bad.txt;;
+mended) if [ "$ORCH_ATTEMPT" = 1 ]; then echo no > bad.txt; else rm bad.txt; echo ok > mended.txt; fi;;`,
+    );
+    writeConfig(repository, 'gates: [{ name: nobad, run: test ! -e bad.txt }]\n');
+    const ran = convoy(repository, 'start');
+    expect(ran.status).toBe(3);
+    expect(statusesOf(ran.document)).toEqual({ good: 'done', bad: 'failed', mended: 'done' });
+    expect(errorOf(ran)).toMatchObject({ code: 'TASK_FAILED' });
+    for (const commit of repository
+      .git('log', '--first-parent', '--format=%H', 'orch/auth/merged')
+      .split('\n'))
+      expect(repository.git('ls-tree', '--name-only', commit)).not.toContain('bad.txt');
+    const bad = ran.document.convoy.tasks.find(({ id }) => id === 'bad');
+    expect(bad?.reason).toContain('The gate "nobad" fails');
+    // What was not accepted is not lost.
+    expect(repository.git('show', 'orch/auth/bad:bad.txt')).toBe('no');
+    expect(existsSync(`${bad?.worktree}/bad.txt`)).toBe(true);
+  });
+
+  it('C7: workers outlive their scheduler, which adopts them; none is started twice', async () => {
+    const repository = makeConvoyed(
+      `${head}tasks:
+  - { id: a, prompt: slow }
+  - { id: b, prompt: slow }
+`,
+      'a|b) while [ ! -e "$RAN.go" ]; do sleep 0.05; done; echo x > $ORCH_TASK.txt;;',
+    );
+    const scheduler = startOrch(repository, ['convoy', 'start', 'plan.yaml'], {
+      env: ranEnvironment(repository),
+    });
+    await waitUntil(() => readAttempts(repository).length === 2);
+    scheduler.kill('SIGKILL');
+    await waitUntil(() => hasEnded(scheduler));
+    const shown = convoy(repository, 'show');
+    expect(shown.document.convoy.status).toBe('interrupted');
+    const again = convoy(repository, 'start');
+    expect(again.status).toBe(75);
+    expect(errorOf(again).hint).toContain('orch convoy resume');
+    repository.write('../ran.go', '');
+    const resumed = convoy(repository, 'resume');
+    expect(statusesOf(resumed.document)).toEqual({ a: 'done', b: 'done' });
+    expect(readAttempts(repository).sort()).toEqual(['a 1', 'b 1']);
+  });
+
+  it('C2: a worker whose supervisor dies continues in its worktree, and that is no failed attempt', async () => {
+    const repository = makeConvoyed(
+      `${head}tasks:\n  - { id: a, prompt: slow }\n`,
+      'a) if [ -e half.txt ]; then cat half.txt > whole.txt; else echo half > half.txt; sleep 60; fi;;',
+    );
+    const scheduler = startOrch(repository, ['convoy', 'start', 'plan.yaml', '--json'], {
+      env: ranEnvironment(repository),
+    });
+    await waitUntil(() => readAttempts(repository).length === 1);
+    const { session } = JSON.parse(
+      runOrch(repository, ['session', 'status', '-e', 'auth--a', '--json']).stdout,
+    ) as { session: { id: string } };
+    process.kill(readHolder(repository, session.id), 'SIGKILL');
+    await waitUntil(() => hasEnded(scheduler));
+    const { document } = convoy(repository, 'show');
+    expect(document.convoy.tasks).toMatchObject([{ status: 'done', attempts: 1 }]);
+    expect(readMerged(repository, 'auth')).toMatchObject({ 'whole.txt': 'half' });
+  });
+
+  it('C6: one budget holds for all; what it cannot pay for is held, and continues with more', () => {
+    const repository = makeConvoyed(
+      `${head}budget: 2\ntasks:
+  - { id: a, prompt: costs, worker: { budget: 1 } }
+  - { id: b, prompt: costs, worker: { budget: 1 } }
+  - { id: c, prompt: costs, worker: { budget: 1 } }
+`,
+      `a|b|c) ${callOrch('record cost 0.80 -q')}; echo x > $ORCH_TASK.txt;;`,
+    );
+    const ran = convoy(repository, 'start');
+    expect(ran.status).toBe(75);
+    const ends = Object.values(statusesOf(ran.document)).sort();
+    expect(ends).toEqual(['done', 'done', 'held']);
+    expect(ran.document.convoy.budget.spentUsd).toBeCloseTo(1.6);
+    const more = convoy(repository, 'resume', '--budget', '+2');
+    expect(Object.values(statusesOf(more.document))).toEqual(['done', 'done', 'done']);
+    expect(more.document.convoy.budget.spentUsd).toBeCloseTo(2.4);
+  });
+
+  it('lands in the branch that is checked out, only if nothing is uncommitted there', () => {
+    const repository = makeConvoyed(`${head}tasks:\n  - { id: a, prompt: make a }\n`, 'a) echo a > a.txt;;');
+    expect(convoy(repository, 'start').status).toBe(0);
+    repository.write('README', 'changed\n');
+    const refused = runOrch(repository, ['convoy', 'land', 'plan.yaml', '-y', '--json']);
+    expect(refused.status).toBe(1);
+    expect(errorOf(refused).hint).toContain('Nothing was changed');
+    repository.git('checkout', '--quiet', 'README');
+    expect(runOrch(repository, ['convoy', 'land', 'plan.yaml', '-y']).status).toBe(0);
+    expect(repository.git('show', 'main:a.txt')).toBe('a');
+    expect(repository.git('status', '--porcelain', '--untracked-files=no')).toBe('');
+  });
+
+  it('fails a task whose agent changes nothing, or leaves its branch, and says so', () => {
+    const repository = makeConvoyed(
+      `${head}tasks:
+  - { id: idle, prompt: nothing, worker: { attempts: 1 } }
+  - { id: strays, prompt: elsewhere, worker: { attempts: 1 } }
+`,
+      'idle) : ;; strays) git switch -q -c mine; echo x > x.txt;;',
+    );
+    const { document } = convoy(repository, 'start');
+    const reasons = Object.fromEntries(document.convoy.tasks.map(({ id, reason }) => [id, reason]));
+    expect(reasons.idle).toContain('Nothing was changed');
+    expect(reasons.strays).toContain('git switch orch/auth/strays');
+  });
+});
