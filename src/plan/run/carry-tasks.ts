@@ -116,7 +116,7 @@ function carryRecorded(
     // Only a choice has a reason; what was skipped because something failed may run now.
     if (record?.status !== 'skipped' || record.why === undefined || record.digest !== digestChoice(task))
       return false;
-    return (task.parts?.entry ?? task.needs).every((id) => over.has(id) && !open.has(id));
+    return (task.parts?.entry ?? task.needs).every((id) => over.has(id) && !(open.has(id) && done.has(id)));
   };
 
   function count(task: Task, record: TaskRecord): void {

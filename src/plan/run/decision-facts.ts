@@ -1,0 +1,45 @@
+import type { Fact } from '../../state/facts.ts';
+import { listOpenEffects } from '../effects/plan-effects.ts';
+import type { Task } from '../plan.ts';
+import type { Decision, Ended, Known } from '../schedule/schedule.ts';
+import { digestChoice } from './carry-tasks.ts';
+import { makeTaskFact } from './do-task.ts';
+import type { ActiveRun } from './prepare-run.ts';
+
+/* What the schedule decides, as it is recorded, and what it takes over of a run that was stopped. */
+
+/** The fact that says what was decided. */
+export function makeDecisionFact(
+  progress: Parameters<typeof makeTaskFact>[0],
+  decision: Decision<Task>,
+): Fact {
+  const { task } = decision;
+  switch (decision.kind) {
+    case 'skip': {
+      const why = decision.why === null ? {} : { why: decision.why };
+      const choice = { ...task, digest: digestChoice(task) };
+      return makeTaskFact(progress, choice, { status: 'skipped', attempts: 0, ...why });
+    }
+    case 'begin':
+      return makeTaskFact(progress, task, { status: 'running', attempts: 1 });
+    case 'round': {
+      const { round, why, values } = decision;
+      return makeTaskFact(progress, task, { status: 'running', attempts: round, why, left: { values } });
+    }
+    case 'end': {
+      const why = decision.why === null ? {} : { why: decision.why };
+      return makeTaskFact(progress, task, { status: decision.status, attempts: decision.rounds, ...why });
+    }
+  }
+}
+
+/** What the schedule has to know of the run so far. */
+export function listKnown({ done, settled, begun, before, effects }: ActiveRun): Known {
+  const open = new Set(listOpenEffects(effects).map(({ record: fact }) => fact.task));
+  const ended = [...done, ...settled].flatMap(([id, { status, exit, values }]): [string, Ended][] => {
+    // The effects of what was skipped, or failed, are not done.
+    const isOver = status === 'skipped' || status === 'failed' || (status === 'succeeded' && !open.has(id));
+    return isOver ? [[id, { status, exit, values }]] : [];
+  });
+  return { ended: new Map(ended), begun, before };
+}
