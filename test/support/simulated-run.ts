@@ -1,16 +1,18 @@
 import { parseSessionId, parseWriterId } from '../../src/ids.ts';
 import { expandItems } from '../../src/plan/items.ts';
 import type { Plan, Task } from '../../src/plan/plan.ts';
+import { withoutItem } from '../../src/plan/references.ts';
 import { planRollback, type UndoStep } from '../../src/plan/rollback/plan-rollback.ts';
 import { makeUndoFact } from '../../src/plan/rollback/undo-work.ts';
 import { listKnown, makeDecisionFact } from '../../src/plan/run/decision-facts.ts';
-import { findDone, makeTaskFact, takeLeft } from '../../src/plan/run/do-task.ts';
+import { findAttempt, findDone, makeTaskFact, takeLeft } from '../../src/plan/run/do-task.ts';
 import { type KnownRun, listRecords } from '../../src/plan/run/known-runs.ts';
 import { makeHeadFact, prepareRun } from '../../src/plan/run/prepare-run.ts';
 import type { Left } from '../../src/plan/run/task-command.ts';
 import { openSchedule } from '../../src/plan/schedule/schedule.ts';
 import type { Event, Fact } from '../../src/state/facts.ts';
 import { foldRecord, isRecordEvent, noRecords } from '../../src/state/run-records.ts';
+import type { TaskRecord } from '../../src/state/runs.ts';
 
 /*
  * Runs of plans without processes: what a run decides, records and takes over is orch's own code, and only the commands
@@ -43,6 +45,8 @@ export type Happening = {
   readonly values: Values;
 };
 
+type TaskStatus = TaskRecord['status'];
+
 class Crash extends Error {}
 
 const session = parseSessionId('sess-aaaa');
@@ -72,7 +76,8 @@ export function simulateRun(given: Simulation): SimulatedRun {
   const undone: UndoStep[] = [];
   let limit = Number.POSITIVE_INFINITY;
 
-  const finished = new Set<string>();
+  const finished = new Map<string, TaskStatus>();
+  const statuses = new Map<string, TaskStatus>();
   const repeated: string[] = [];
   const wholes = new Set(given.plan.tasks.filter(({ parts }) => parts !== null).map(({ id }) => id));
 
@@ -81,13 +86,30 @@ export function simulateRun(given: Simulation): SimulatedRun {
       if (facts.length >= limit) throw new Crash();
       facts.push(fact);
       const end = nameEnd(fact);
-      if (end !== null) finished.add(end);
+      if (end !== null) finished.set(end, 'status' in fact ? (fact.status as TaskStatus) : 'succeeded');
+      if (fact.kind === 'task') statuses.set(fact.id, fact.status);
+      // After a failure, a repeated task begins with its first attempt.
+      if (fact.kind === 'task' && fact.status === 'failed')
+        for (let attempt = 1; attempt <= fact.attempts; attempt++)
+          finished.set(nameHappening({ ...fact, round: fact.round ?? 1, attempt }), 'failed');
     }
   }
 
   function noteAttempt(happening: Happening): void {
     happened.push(happening);
-    if (finished.has(nameHappening(happening))) repeated.push(nameHappening(happening));
+    const name = nameHappening(happening);
+    const end = finished.get(name);
+    if (end !== undefined && (end !== 'failed' || isAllowed(happening.id))) repeated.push(name);
+  }
+
+  /** Whether a failure counts as the end. Any other is tried again when the run is resumed. */
+  function isAllowed(id: string): boolean {
+    const task = given.plan.tasks.find((each) => each.id === withoutItem(id));
+    if (task === undefined) return false;
+    const hasOuterEnded = [withoutItem(id), task.parent ?? '']
+      .filter((outer) => outer !== id)
+      .some((outer) => ['succeeded', 'failed'].includes(statuses.get(outer) ?? ''));
+    return task.mayFail || hasOuterEnded;
   }
 
   function read(): KnownRun | null {
@@ -123,6 +145,8 @@ export function simulateRun(given: Simulation): SimulatedRun {
       facts.flatMap((fact) => {
         if (fact.kind !== 'task' || fact.status === 'pending') return [];
         const { id, status, attempts, round = 1, why = '' } = fact;
+        // Whether anything failed is looked at again when a run is resumed.
+        if (status === 'skipped' && why === '') return [];
         return wholes.has(id) || status === 'skipped' ? [[id, round, status, attempts, why].join(' ')] : [];
       }),
     work: (most = Number.POSITIVE_INFINITY, simulation = {}) =>
@@ -240,7 +264,7 @@ function workThrough(
     for (const task of ready) {
       const known = findDone(progress, task);
       if (known) doEffects(task, takeLeft(known));
-      else startAttempt(task, run.attempts.get(task.id) ?? 1);
+      else startAttempt(task, findAttempt(progress, task));
     }
     if (atWork.length === 0) break;
     const [step] = atWork.splice(pick(atWork.length), 1);

@@ -27,8 +27,8 @@ export type CarriedTasks = {
   readonly begun: ReadonlyMap<string, number>;
   /** What the tasks of each group set in its round before. */
   readonly before: ReadonlyMap<string, NonNullable<Ended['values']>>;
-  /** The attempt with which a repeated task continues. */
-  readonly attempts: ReadonlyMap<string, number>;
+  /** The attempt with which a repeated task continues, in the round its group is in. */
+  readonly attempts: ReadonlyMap<string, { readonly attempt: number; readonly round: number }>;
   /** Tasks that had succeeded but run again. */
   readonly rerun: readonly { readonly task: Task; readonly why: RerunReason }[];
   /** Tasks that count as done only because the user says so: they never succeeded, or have changed since (`why`). */
@@ -78,7 +78,7 @@ function carryRecorded(
   const settled = new Map<string, TaskRecord>();
   const begun = new Map<string, number>();
   const before = new Map<string, NonNullable<Ended['values']>>();
-  const attempts = new Map<string, number>();
+  const attempts = new Map<string, { attempt: number; round: number }>();
   const rerun: { task: Task; why: RerunReason }[] = [];
   const outdated = new Set<string>();
   const ended = new Map<string, Ended>();
@@ -99,23 +99,34 @@ function carryRecorded(
     return outer === undefined ? null : outer.repeat ? outer : findLoop(outer);
   };
 
+  /** Whether a group or a list has ended, and not with a failure that is tried again. Then its tasks have ended too. */
+  const isDecided = ({ id, mayFail, digest }: Task): boolean => {
+    const record = lookUp(records, id);
+    const isEnd = record?.status === 'succeeded' || (record?.status === 'failed' && mayFail);
+    return isEnd && record.digest === digest;
+  };
+
+  const isInDecided = ({ parent }: Task): boolean => {
+    const outer = byId.get(parent ?? '');
+    return outer !== undefined && (isDecided(outer) || isInDecided(outer));
+  };
+
   /** The record of a task, if it is from the round its group is in. */
   const recordOf = (task: Task): TaskRecord | null => {
     const record = lookUp(records, task.id) ?? null;
     const loop = findLoop(task);
     if (loop === null || record === null) return record;
     const group = lookUp(records, loop.id);
-    const isUnderWay = group?.status === 'running' || group?.status === 'succeeded';
-    return isUnderWay && (record.round ?? 1) === group.attempts ? record : null;
+    const counts = group?.status === 'running' || isDecided(loop);
+    return group !== undefined && counts && (record.round ?? 1) === group.attempts ? record : null;
   };
 
   const isSkipped = (task: Task): boolean => {
     const outer = byId.get(task.parent ?? '');
     if (outer && isSkipped(outer)) return true;
     const record = recordOf(task);
-    // Only a choice has a reason; what was skipped because something failed may run now.
-    if (record?.status !== 'skipped' || record.why === undefined || record.digest !== digestChoice(task))
-      return false;
+    if (record?.status !== 'skipped' || record.digest !== digestChoice(task)) return false;
+    if (isSkippedByFailure(record) && !isInDecided(task)) return false;
     return (task.parts?.entry ?? task.needs).every((id) => over.has(id) && !(open.has(id) && done.has(id)));
   };
 
@@ -148,10 +159,11 @@ function carryRecorded(
     }
     if (record === null) return;
     if (task.repeat && !task.parts && isReady && record.digest === task.digest) {
-      if (record.status === 'running') attempts.set(id, record.attempts);
-      if (record.status === 'pending' && record.attempts > 0) attempts.set(id, record.attempts + 1);
+      const { status, attempts: tried, round = 1 } = record;
+      if (status === 'running') attempts.set(id, { attempt: tried, round });
+      if (status === 'pending' && tried > 0) attempts.set(id, { attempt: tried + 1, round });
     }
-    const isAllowed = record.status === 'failed' && mayFail && !task.parts;
+    const isAllowed = record.status === 'failed' && (mayFail || isInDecided(task));
     if (record.status !== 'succeeded' && !isAllowed) return;
     const need = needs.find((each) => !over.has(each));
     const why: RerunReason | null =
@@ -170,13 +182,16 @@ function carryRecorded(
     if (isSkipped(task)) return count(task, { ...skippedRecord(task), ...record });
     const isOver = task.needs.every((need) => over.has(need));
     if (begun.has(task.id)) return;
-    const isSame = record?.digest === task.digest;
-    if (record?.status === 'succeeded' && isSame && isOver) return count(task, record);
-    // A loop that does not count starts over, so nothing in it counts.
-    if (!task.repeat) return;
+    const isEnd = isDecided(task) || (record?.status === 'failed' && isInDecided(task));
+    if (record && isEnd && isOver) return count(task, record);
     for (const part of parts) {
-      discount(part, { kind: 'group', group: task.id });
-      if (lookUp(records, part.id) !== undefined) outdated.add(part.id);
+      // A loop that does not count starts over, so nothing in it counts.
+      if (task.repeat || record?.status === 'failed') discount(part, { kind: 'group', group: task.id });
+      else if (isSkippedByFailure(settled.get(part.id))) {
+        settled.delete(part.id);
+        ended.delete(part.id);
+      }
+      if (task.repeat && lookUp(records, part.id) !== undefined) outdated.add(part.id);
     }
   }
 
@@ -230,6 +245,11 @@ function carryRecorded(
     removed: gone.filter((id) => !isItem(id)),
     outdated: [...outdated],
   };
+}
+
+/** Only a choice has a reason; anything else was skipped because something failed, or because nothing did. */
+function isSkippedByFailure(record: TaskRecord | undefined): boolean {
+  return record?.status === 'skipped' && record.why === undefined;
 }
 
 function skippedRecord(task: Task): TaskRecord {

@@ -13,22 +13,28 @@ export function makeDecisionFact(
   progress: Parameters<typeof makeTaskFact>[0],
   decision: Decision<Task>,
 ): Fact {
-  const { task } = decision;
+  const { task, inRound: round } = decision;
+  const why = decision.kind === 'begin' || decision.why === null ? {} : { why: decision.why };
   switch (decision.kind) {
     case 'skip': {
-      const why = decision.why === null ? {} : { why: decision.why };
       const choice = { ...task, digest: digestChoice(task) };
-      return makeTaskFact(progress, choice, { status: 'skipped', attempts: 0, ...why });
+      return makeTaskFact(progress, choice, { status: 'skipped', attempts: 0, round, ...why });
     }
     case 'begin':
-      return makeTaskFact(progress, task, { status: 'running', attempts: 1 });
+      return makeTaskFact(progress, task, { status: 'running', attempts: 1, round });
     case 'round': {
-      const { round, why, values } = decision;
-      return makeTaskFact(progress, task, { status: 'running', attempts: round, why, left: { values } });
+      const left = { values: decision.values };
+      return makeTaskFact(progress, task, {
+        status: 'running',
+        attempts: decision.round,
+        round,
+        left,
+        ...why,
+      });
     }
     case 'end': {
-      const why = decision.why === null ? {} : { why: decision.why };
-      return makeTaskFact(progress, task, { status: decision.status, attempts: decision.rounds, ...why });
+      const { status, rounds } = decision;
+      return makeTaskFact(progress, task, { status, attempts: rounds, round, ...why });
     }
   }
 }
@@ -36,10 +42,12 @@ export function makeDecisionFact(
 /** What the schedule has to know of the run so far. */
 export function listKnown({ done, settled, begun, before, effects }: ActiveRun): Known {
   const open = new Set(listOpenEffects(effects).map(({ record: fact }) => fact.task));
-  const ended = [...done, ...settled].flatMap(([id, { status, exit, values }]): [string, Ended][] => {
+  const ended = [...done, ...settled].flatMap(([id, { status, exit, values, why }]): [string, Ended][] => {
     // The effects of what was skipped, or failed, are not done.
     const isOver = status === 'skipped' || status === 'failed' || (status === 'succeeded' && !open.has(id));
-    return isOver ? [[id, { status, exit, values }]] : [];
+    // Only a choice has a reason.
+    const isPassedOver = status === 'skipped' && why !== undefined;
+    return isOver ? [[id, { status, exit, values, isPassedOver }]] : [];
   });
   return { ended: new Map(ended), begun, before };
 }

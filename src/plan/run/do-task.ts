@@ -91,6 +91,12 @@ export function findDone(
   return (known?.round ?? 1) === schedule.roundOf(task) ? known : undefined;
 }
 
+/** The attempt to begin with: after a crash, a repeated task continues. */
+export function findAttempt({ run, schedule }: Pick<RunProgress, 'run' | 'schedule'>, task: Task): number {
+  const known = run.attempts.get(task.id);
+  return known?.round === schedule.roundOf(task) ? known.attempt : 1;
+}
+
 /** What a task left behind whose command had succeeded before. */
 export function takeLeft({ exit, values = {} }: TaskRecord): Left {
   return { ...(exit !== undefined && { exit }), values };
@@ -114,7 +120,7 @@ async function runCommand(ports: TaskPorts, progress: RunProgress, task: Task, l
     random,
     redact,
     signal,
-    from: progress.run.attempts.get(task.id) ?? 1,
+    from: findAttempt(progress, task),
     env: (attempt) => ({
       ...ports.env,
       ...valueVariables(schedule.valuesFor(task)),
@@ -216,6 +222,8 @@ type TaskNow = Pick<TaskRecord, 'status' | 'attempts'> & {
   readonly artifacts?: readonly Artifact[];
   readonly left?: Left;
   readonly why?: string;
+  /** The round its group is in, if that may be another by now. */
+  readonly round?: number;
 };
 
 /** The fact that says how far a task is. */
@@ -227,9 +235,8 @@ export function makeTaskFact(
 ): Fact {
   const { id, digest } = task;
   const { run, schedule } = progress;
-  const { status, attempts, artifacts = [], left, why } = now;
+  const { status, attempts, artifacts = [], left, why, round = schedule.roundOf(task) } = now;
   const set = left?.values ?? {};
-  const round = schedule.roundOf(task);
   return {
     ...({
       kind: 'task',

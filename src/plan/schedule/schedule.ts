@@ -16,10 +16,17 @@ export type Ended = {
   readonly exit?: number | undefined;
   /** The values it set. */
   readonly values?: { readonly [name: string]: string } | undefined;
+  /** Its condition skipped it, or everything it needed was skipped so. */
+  readonly isPassedOver?: boolean | undefined;
 };
 
 /** What the schedule decided. It is recorded before anything that follows from it starts. */
-export type Decision<T> =
+export type Decision<T> = Choice<T> & {
+  /** The round of the group its task is in, when it was decided. */
+  readonly inRound: number;
+};
+
+type Choice<T> =
   | { readonly kind: 'skip'; readonly task: T; readonly why: string | null }
   /** A group begins, or a task that is done for each item of a list; `instances` are new tasks of the run. */
   | { readonly kind: 'begin'; readonly task: T; readonly instances: readonly T[] }
@@ -106,6 +113,9 @@ export function openSchedule<T extends ScheduledTask>(
   let isOpening = true;
   const decisions: Decision<T>[] = [];
 
+  // Before it is recorded, the next round of its group may have begun.
+  const decide = (choice: Choice<T>) => decisions.push({ ...choice, inRound: roundOf(choice.task) });
+
   const entryOf = ({ parts, needs }: T) => parts?.entry ?? needs;
 
   const outsideOf = ({ parent }: T): readonly string[] => {
@@ -161,11 +171,11 @@ export function openSchedule<T extends ScheduledTask>(
     if (!runs) {
       skippedWhole.add(whole.id);
       if (isChoice) passedOver.add(whole.id);
-      decisions.push({ kind: 'skip', task: whole, why });
+      decide({ kind: 'skip', task: whole, why });
       return false;
     }
     rounds.set(whole.id, 1);
-    if (!isListOpen(whole)) decisions.push({ kind: 'begin', task: whole, instances: [] });
+    if (!isListOpen(whole)) decide({ kind: 'begin', task: whole, instances: [] });
     return true;
   }
 
@@ -182,9 +192,8 @@ export function openSchedule<T extends ScheduledTask>(
     const { runs, why, isChoice } = judge(task);
     if (runs) waiting.add(task);
     else {
-      if (isChoice) passedOver.add(task.id);
-      decisions.push({ kind: 'skip', task, why });
-      end(task, { status: 'skipped' });
+      decide({ kind: 'skip', task, why });
+      end(task, { status: 'skipped', isPassedOver: isChoice });
     }
   }
 
@@ -222,7 +231,7 @@ export function openSchedule<T extends ScheduledTask>(
       arrived.push(instance);
     }
     waitsFor.set(task.id, instances.length);
-    decisions.push({ kind: 'begin', task, instances });
+    decide({ kind: 'begin', task, instances });
     if (instances.length === 0) conclude(task);
   }
 
@@ -249,11 +258,11 @@ export function openSchedule<T extends ScheduledTask>(
   function startOver(task: T, round: number, why: string): void {
     const inside = listInside(task.id).map(({ id }) => id);
     rounds.set(task.id, round);
-    decisions.push({ kind: 'round', task, round, why, values: values.keepRound(task.id, inside) });
+    decide({ kind: 'round', task, round, why, values: values.keepRound(task.id, inside) });
   }
 
   function endWhole(task: T, status: 'succeeded' | 'failed', why: string | null): void {
-    decisions.push({ kind: 'end', task, status, rounds: rounds.get(task.id) ?? 1, why });
+    decide({ kind: 'end', task, status, rounds: rounds.get(task.id) ?? 1, why });
     end(task, { status });
   }
 
@@ -263,6 +272,7 @@ export function openSchedule<T extends ScheduledTask>(
     waiting.release(task);
     ended.set(id, how);
     values.note(id, how);
+    if (how.isPassedOver) passedOver.add(id);
     if ((how.status === 'failed' && !mayFail) || findFailed(task).length > 0) tainted.add(id);
     for (const { id: next } of neededBy.get(id) ?? []) {
       const left = (waitsFor.get(next) ?? 0) - 1;
