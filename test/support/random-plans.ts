@@ -108,7 +108,11 @@ function writeTask(id: string, draft: Draft, earlier: readonly string[], rules: 
   };
 }
 
-type Rules = { readonly allMayFail: boolean; readonly effects: boolean };
+type Rules = {
+  /** Every task and every group may fail, so that no failure is tried again. */
+  readonly allMayFail: boolean;
+  readonly effects: boolean;
+};
 
 function writeGroup(
   id: string,
@@ -138,15 +142,14 @@ function writeGroup(
     }),
     tasks: members.map((member, index) =>
       writeTask(inside[index] ?? '', member, [...earlier, ...inside.slice(0, index)].reverse(), {
-        // In a group that may fail, everything may.
-        allMayFail: false,
+        ...rules,
         effects: rules.effects && !isLoop,
       }),
     ),
   };
 }
 
-/** Random plans. Where nothing can fail them, every task may fail, and every group. */
+/** Random plans. */
 export function makePlans(rules: Rules): fc.Arbitrary<Plan> {
   return fc.array(fc.oneof(draft, group), { minLength: 1, maxLength: topIds.length }).map((drafts) => {
     const tasks = drafts.map((each, index) => {

@@ -7,7 +7,7 @@ import type { Effect, Plan, Task, Undo } from '../plan.ts';
 import type { KnownRun } from '../run/known-runs.ts';
 import { orderTasks } from '../schedule/graph.ts';
 import type { Ended } from '../schedule/schedule.ts';
-import { openValues } from '../schedule/values.ts';
+import { openValues, rankItem } from '../schedule/values.ts';
 
 /* What a rollback does, and in which order. Pure: the same records give the same steps, so it continues after a crash. */
 
@@ -92,9 +92,9 @@ function expandRecorded(plan: Plan, { tasks }: Recorded) {
     const expanded = typeof items === 'string' ? { task, instances: [] } : expandItems(task, items);
     if (name !== null) {
       byId.set(task.id, expanded.task);
-      for (const instance of expanded.instances) {
+      for (const [index, instance] of expanded.instances.entries()) {
         byId.set(instance.id, instance);
-        ranks.set(instance.id, ranks.get(task.id) ?? 0);
+        ranks.set(instance.id, rankItem(ranks.get(task.id) ?? 0, index, expanded.instances.length));
         note(instance);
       }
     }

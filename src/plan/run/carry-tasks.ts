@@ -6,7 +6,7 @@ import type { Plan, Task } from '../plan.ts';
 import { withoutItem } from '../references.ts';
 import { orderTasks } from '../schedule/graph.ts';
 import { type Ended, nothingKnown } from '../schedule/schedule.ts';
-import { openValues } from '../schedule/values.ts';
+import { openValues, rankItem } from '../schedule/values.ts';
 
 /** Why a task that had succeeded runs again. */
 export type RerunReason =
@@ -153,7 +153,7 @@ function carryRecorded(
     if (record === null && lookUp(records, id) !== undefined) outdated.add(id);
     if (isSkipped(task)) return count(task, { ...skippedRecord(task), ...record });
     const isReady = needs.every((need) => over.has(need));
-    if (task.when === 'failure' && isReady) {
+    if (task.when === 'failure' && isReady && !isInDecided(task)) {
       over.add(id);
       return;
     }
@@ -184,6 +184,7 @@ function carryRecorded(
     if (begun.has(task.id)) return;
     const isEnd = isDecided(task) || (record?.status === 'failed' && isInDecided(task));
     if (record && isEnd && isOver) return count(task, record);
+    if (task.when === 'failure' && task.parts?.entry.every((need) => over.has(need))) over.add(task.id);
     for (const part of parts) {
       // A loop that does not count starts over, so nothing in it counts.
       if (task.repeat || record?.status === 'failed') discount(part, { kind: 'group', group: task.id });
@@ -205,9 +206,9 @@ function carryRecorded(
     if (typeof items === 'string') return null;
     const expanded = expandItems(task, items);
     byId.set(task.id, expanded.task);
-    for (const instance of expanded.instances) {
+    for (const [index, instance] of expanded.instances.entries()) {
       byId.set(instance.id, instance);
-      ranks.set(instance.id, ranks.get(task.id) ?? 0);
+      ranks.set(instance.id, rankItem(ranks.get(task.id) ?? 0, index, expanded.instances.length));
       tasks.push(instance);
       carry(instance);
     }

@@ -2,7 +2,7 @@ import { type Answers, type Condition, evaluate, listConditionTasks } from '../c
 import { readItems } from '../items.ts';
 import type { Task } from '../plan.ts';
 import { linkNeeds, orderTasks } from './graph.ts';
-import { openValues } from './values.ts';
+import { openValues, rankItem } from './values.ts';
 import { openWaitingTasks } from './waiting-tasks.ts';
 
 export type ScheduledTask = Pick<Task, 'id' | 'needs' | 'when' | 'files'> &
@@ -129,9 +129,9 @@ export function openSchedule<T extends ScheduledTask>(
     return entryOf(task).filter((need) => tainted.has(need) && !outside.includes(need));
   }
 
-  function answersFor(task: T): Answers {
+  function answersFor(task: T, needs = task.needs): Answers {
     return (subject) => {
-      if (subject.about === 'value') return values.find(subject.name, task);
+      if (subject.about === 'value') return values.find(subject.name, task, needs);
       const end = ended.get(subject.task);
       if (subject.about === 'status') return end?.status ?? null;
       return end?.exit === undefined ? null : String(end.exit);
@@ -149,7 +149,8 @@ export function openSchedule<T extends ScheduledTask>(
       const asked = listConditionTasks(when);
       const other = failed.find((id) => !asked.includes(id));
       if (other !== undefined) return { runs: false, why: null };
-      const { holds, because } = evaluate(when, answersFor(task));
+      // What is in a group, or a list, is not before it.
+      const { holds, because } = evaluate(when, answersFor(task, entryOf(task)));
       return { runs: holds, why: because, isChoice: true };
     }
     if (failed.length > 0) return { runs: false, why: null };
@@ -225,7 +226,7 @@ export function openSchedule<T extends ScheduledTask>(
     const rank = ranks.get(task.id) ?? 0;
     for (const [index, instance] of instances.entries()) {
       byId.set(instance.id, instance);
-      ranks.set(instance.id, rank - 1 + (index + 1) / (instances.length + 1));
+      ranks.set(instance.id, rankItem(rank, index, instances.length));
       neededBy.set(instance.id, [task]);
       waitsFor.set(instance.id, 0);
       arrived.push(instance);
