@@ -80,9 +80,12 @@ function expandRecorded(plan: Plan, { tasks }: Recorded) {
   const order = orderTasks(plan.tasks);
   const ranks = new Map(order.map(({ id }, rank) => [id, rank]));
   const ended = new Map<string, Ended>();
-  const values = openValues({ byId, ranks, ended, before: new Map() });
+  const before = new Map(
+    plan.tasks.flatMap(({ id, parts }) => (parts ? [[id, lookUp(tasks, id)?.values ?? {}] as const] : [])),
+  );
+  const values = openValues({ byId, ranks, ended, before });
   const note = ({ id }: Task) => {
-    const end = { status: 'succeeded', values: lookUp(tasks, id)?.values } as const;
+    const end = { status: 'succeeded', values: before.has(id) ? {} : lookUp(tasks, id)?.values } as const;
     ended.set(id, end);
     values.note(id, end);
   };

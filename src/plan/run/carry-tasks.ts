@@ -88,9 +88,8 @@ function carryRecorded(
   const tasks: Task[] = [];
   for (const { id, repeat } of plan.tasks.filter(({ parts }) => parts !== null)) {
     const record = lookUp(records, id);
-    if (record?.status !== 'running') continue;
-    begun.set(id, Math.max(1, record.attempts));
-    if (repeat && record.values) before.set(id, record.values);
+    if (record?.status === 'running') begun.set(id, Math.max(1, record.attempts));
+    if (repeat && record?.values) before.set(id, record.values);
   }
 
   /** The group whose rounds a task takes part in. */
@@ -135,7 +134,7 @@ function carryRecorded(
     over.add(task.id);
     const { status, exit, values: set } = record;
     if (status !== 'succeeded' && status !== 'failed' && status !== 'skipped') return;
-    const end = { status, exit, values: set };
+    const end = { status, exit, values: task.parts ? undefined : set };
     ended.set(task.id, end);
     values.note(task.id, end);
   }
@@ -185,6 +184,7 @@ function carryRecorded(
     const isEnd = isDecided(task) || (record?.status === 'failed' && isInDecided(task));
     if (record && isEnd && isOver) return count(task, record);
     if (task.when === 'failure' && task.parts?.entry.every((need) => over.has(need))) over.add(task.id);
+    if (task.repeat) before.delete(task.id);
     for (const part of parts) {
       // A loop that does not count starts over, so nothing in it counts.
       if (task.repeat || record?.status === 'failed') discount(part, { kind: 'group', group: task.id });

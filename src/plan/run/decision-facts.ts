@@ -33,21 +33,24 @@ export function makeDecisionFact(
       });
     }
     case 'end': {
-      const { status, rounds } = decision;
-      return makeTaskFact(progress, task, { status, attempts: rounds, round, ...why });
+      const { status, rounds, values } = decision;
+      return makeTaskFact(progress, task, { status, attempts: rounds, round, left: { values }, ...why });
     }
   }
 }
 
 /** What the schedule has to know of the run so far. */
-export function listKnown({ done, settled, begun, before, effects }: ActiveRun): Known {
+export function listKnown({ plan, done, settled, begun, before, effects }: ActiveRun): Known {
   const open = new Set(listOpenEffects(effects).map(({ record: fact }) => fact.task));
+  // What is recorded with a group is seen by its own tasks only.
+  const wholes = new Set(plan.tasks.filter(({ parts }) => parts !== null).map(({ id }) => id));
   const ended = [...done, ...settled].flatMap(([id, { status, exit, values, why }]): [string, Ended][] => {
     // The effects of what was skipped, or failed, are not done.
     const isOver = status === 'skipped' || status === 'failed' || (status === 'succeeded' && !open.has(id));
     // Only a choice has a reason.
     const isPassedOver = status === 'skipped' && why !== undefined;
-    return isOver ? [[id, { status, exit, values, isPassedOver }]] : [];
+    const seen = wholes.has(id) ? undefined : values;
+    return isOver ? [[id, { status, exit, values: seen, isPassedOver }]] : [];
   });
   return { ended: new Map(ended), begun, before };
 }

@@ -46,6 +46,8 @@ type Choice<T> =
       readonly status: 'succeeded' | 'failed';
       readonly rounds: number;
       readonly why: string | null;
+      /** What the tasks of a group set before its last round. */
+      readonly values: NonNullable<Ended['values']>;
     };
 
 /** Decides which tasks a run starts next. Everything it decides follows from how tasks ended. */
@@ -263,7 +265,8 @@ export function openSchedule<T extends ScheduledTask>(
   }
 
   function endWhole(task: T, status: 'succeeded' | 'failed', why: string | null): void {
-    decide({ kind: 'end', task, status, rounds: rounds.get(task.id) ?? 1, why });
+    const kept = values.keptOf(task.id);
+    decide({ kind: 'end', task, status, rounds: rounds.get(task.id) ?? 1, why, values: kept });
     end(task, { status });
   }
 

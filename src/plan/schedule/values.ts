@@ -12,6 +12,8 @@ type SeenValues<T> = {
   note(id: string, end: Ended): void;
   /** Collects what the tasks of a group set in a round; in the next round, each of them sees it. */
   keepRound(group: string, ids: readonly string[]): Values;
+  /** What the tasks of a group set before its last round. */
+  keptOf(group: string): Values;
   /** A value as a task sees it that comes after these; null if none of the tasks before it set it. */
   find(name: string, task: T, needs?: readonly string[]): string | null;
   listFor(task: T): { readonly [name: string]: string };
@@ -90,6 +92,7 @@ export function openValues<T extends ScheduledTask>({ byId, ranks, ended, before
       before.set(group, values);
       return values;
     },
+    keptOf: (group) => before.get(group) ?? {},
     find: (name, task, needs = task.needs) => (isEmpty() ? null : findIn(name, task, listBefore(needs))),
     listFor: (task) => {
       if (isEmpty()) return {};
