@@ -156,13 +156,16 @@ export function simulateRun(given: Simulation): SimulatedRun {
         const run = read();
         if (run === null) return;
         const { plan } = given;
-        const active = { id: run.id, shards: run.head.shards ?? 0, plan };
+        const { from, file = null, startedAt, shards = 0 } = run.head;
+        const active = { id: run.id, plan, from, file, startedAt, shards };
+        record(makeHeadFact(active, session, { status: 'running', endedAt: null, rollback: 'running' }));
         for (const step of planRollback(plan, run).steps) {
           const fact = { ...effectFact(run.id, step), reason: null };
           record(makeUndoFact(active, step, { ...fact, status: 'planned' }));
           undone.push(step);
           record(makeUndoFact(active, step, { ...fact, status: 'acknowledged' }));
         }
+        record(makeHeadFact(active, session, { status: 'failed', endedAt: start, rollback: 'done' }));
       }),
   };
 }

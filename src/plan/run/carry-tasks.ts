@@ -25,6 +25,8 @@ export type CarriedTasks = {
   readonly settled: ReadonlyMap<string, TaskRecord>;
   /** Groups and lists that have begun, each with its round. */
   readonly begun: ReadonlyMap<string, number>;
+  /** Groups and lists that a condition skipped, though not every task in them was reached. */
+  readonly skipped: ReadonlySet<string>;
   /** What the tasks of each group set in its round before. */
   readonly before: ReadonlyMap<string, NonNullable<Ended['values']>>;
   /** The attempt with which a repeated task continues, in the round its group is in. */
@@ -77,6 +79,7 @@ function carryRecorded(
   const done = new Map<string, TaskRecord>();
   const settled = new Map<string, TaskRecord>();
   const begun = new Map<string, number>();
+  const skipped = new Set<string>();
   const before = new Map<string, NonNullable<Ended['values']>>();
   const attempts = new Map<string, { attempt: number; round: number }>();
   const rerun: { task: Task; why: RerunReason }[] = [];
@@ -85,7 +88,7 @@ function carryRecorded(
   const values = openValues({ byId, ranks, ended, before });
   // What is done or settled, and failure handlers that stay skipped because nothing before them failed.
   const over = new Set<string>();
-  const tasks: Task[] = [];
+  let tasks: Task[] = [];
   for (const { id, repeat } of plan.tasks.filter(({ parts }) => parts !== null)) {
     const record = lookUp(records, id);
     if (record?.status === 'running') begun.set(id, Math.max(1, record.attempts));
@@ -150,8 +153,8 @@ function carryRecorded(
     const { id, needs, mayFail } = task;
     const record = recordOf(task);
     if (record === null && lookUp(records, id) !== undefined) outdated.add(id);
-    if (isSkipped(task)) return count(task, { ...skippedRecord(task), ...record });
     const isReady = needs.every((need) => over.has(need));
+    if (isReady && isSkipped(task)) return count(task, { ...skippedRecord(task), ...record });
     if (task.when === 'failure' && isReady && !isInDecided(task)) {
       over.add(id);
       return;
@@ -178,13 +181,17 @@ function carryRecorded(
   /** Carries a group, or a task for each item of a list; its parts have been carried. */
   function carryWhole(task: Task, parts: readonly Task[]) {
     const record = recordOf(task);
-    if (isSkipped(task)) return count(task, { ...skippedRecord(task), ...record });
     const isOver = task.needs.every((need) => over.has(need));
+    if (isOver && isSkipped(task)) return count(task, { ...skippedRecord(task), ...record });
+    if (record?.status === 'skipped' && isSkipped(task)) skipped.add(task.id);
     if (begun.has(task.id)) return;
     const isEnd = isDecided(task) || (record?.status === 'failed' && isInDecided(task));
     if (record && isEnd && isOver) return count(task, record);
     if (task.when === 'failure' && task.parts?.entry.every((need) => over.has(need))) over.add(task.id);
-    if (task.repeat) before.delete(task.id);
+    if (task.repeat) {
+      before.delete(task.id);
+      forgetItems(parts);
+    }
     for (const part of parts) {
       // A loop that does not count starts over, so nothing in it counts.
       if (task.repeat || record?.status === 'failed') discount(part, { kind: 'group', group: task.id });
@@ -194,6 +201,16 @@ function carryRecorded(
       }
       if (task.repeat && lookUp(records, part.id) !== undefined) outdated.add(part.id);
     }
+  }
+
+  /** The lists in a loop that starts over are read again. */
+  function forgetItems(parts: readonly Task[]): void {
+    const inside = new Set(parts.filter(({ parts: own }) => own?.each?.value != null).map(({ id }) => id));
+    if (inside.size === 0) return;
+    const lists = new Map(plan.tasks.flatMap((task) => (inside.has(task.id) ? [[task.id, task]] : [])));
+    for (const { id, parent } of parts) if (lists.has(parent ?? '')) byId.delete(id);
+    for (const [id, list] of lists) byId.set(id, list);
+    tasks = tasks.flatMap((task) => (byId.has(task.id) ? [lists.get(task.id) ?? task] : []));
   }
 
   /** Makes the tasks of a list again, if the earlier run had begun it and the list is the same. */
@@ -241,7 +258,7 @@ function carryRecorded(
   const isItem = (id: string) => id !== withoutItem(id) && byId.has(withoutItem(id));
   for (const id of gone.filter(isItem)) outdated.add(id);
   return {
-    ...{ tasks, done, settled, begun, before, attempts, rerun, assumedDone: [] },
+    ...{ tasks, done, settled, begun, skipped, before, attempts, rerun, assumedDone: [] },
     added: tasks.filter(({ id }) => !isSamePlan && lookUp(records, id) === undefined),
     removed: gone.filter((id) => !isItem(id)),
     outdated: [...outdated],
@@ -287,7 +304,7 @@ function carryAssumed(
     over.add(id);
   }
   const { begun, before } = nothingKnown;
-  const nothing = { settled: new Map(), begun, before, attempts: new Map() };
+  const nothing = { settled: new Map(), begun, skipped: new Set<string>(), before, attempts: new Map() };
   return {
     tasks: plan.tasks,
     done,

@@ -40,17 +40,27 @@ export function makeDecisionFact(
 }
 
 /** What the schedule has to know of the run so far. */
-export function listKnown({ plan, done, settled, begun, before, effects }: ActiveRun): Known {
+export function listKnown({ plan, done, settled, begun, skipped, before, effects }: ActiveRun): Known {
   const open = new Set(listOpenEffects(effects).map(({ record: fact }) => fact.task));
+  const parents = new Map(plan.tasks.map(({ id, parent }) => [id, parent]));
   // What is recorded with a group is seen by its own tasks only.
   const wholes = new Set(plan.tasks.filter(({ parts }) => parts !== null).map(({ id }) => id));
+  // A group, or a list, with a task that has effects to do is not over.
+  for (const id of [...open].filter((each) => done.has(each)))
+    for (let outer = parents.get(id) ?? null; outer !== null; outer = parents.get(outer) ?? null)
+      open.add(outer);
   const ended = [...done, ...settled].flatMap(([id, { status, exit, values, why }]): [string, Ended][] => {
-    // The effects of what was skipped, or failed, are not done.
-    const isOver = status === 'skipped' || status === 'failed' || (status === 'succeeded' && !open.has(id));
+    // The effects of what was skipped, or of a command that failed, are not done.
+    const hasWork = open.has(id) && (wholes.has(id) || status === 'succeeded');
+    const isEnd = status === 'succeeded' || status === 'failed' || status === 'skipped';
+    if (!isEnd || (status !== 'skipped' && hasWork)) return [];
     // Only a choice has a reason.
     const isPassedOver = status === 'skipped' && why !== undefined;
     const seen = wholes.has(id) ? undefined : values;
-    return isOver ? [[id, { status, exit, values: seen, isPassedOver }]] : [];
+    return [[id, { status, exit, values: seen, isPassedOver }]];
   });
-  return { ended: new Map(ended), begun, before };
+  const reopened = [...done, ...settled].flatMap(([id, { attempts, status }]): [string, number][] =>
+    wholes.has(id) && open.has(id) && status !== 'skipped' ? [[id, attempts]] : [],
+  );
+  return { ended: new Map(ended), begun: new Map([...begun, ...reopened]), skipped, before };
 }

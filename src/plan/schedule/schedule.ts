@@ -72,6 +72,8 @@ export type Known = {
   readonly ended: ReadonlyMap<string, Ended>;
   /** Groups and lists that have begun, each with its round. */
   readonly begun: ReadonlyMap<string, number>;
+  /** Groups and lists that a condition skipped, though not every task in them was reached. */
+  readonly skipped?: ReadonlySet<string>;
   /** What the tasks of each group set in its round before. */
   readonly before: ReadonlyMap<string, NonNullable<Ended['values']>>;
 };
@@ -103,8 +105,8 @@ export function openSchedule<T extends ScheduledTask>(
   // Tasks that failed, or that come after a failure anywhere before them.
   const tainted = new Set<string>();
   // Tasks that a condition skipped, and those that needed only such tasks.
-  const passedOver = new Set<string>();
-  const skippedWhole = new Set<string>();
+  const passedOver = new Set<string>(known.skipped);
+  const skippedWhole = new Set<string>(known.skipped);
   const running = new Set<string>();
   // As with make, a task that names no files runs beside any other.
   const waiting = openWaitingTasks<T>({ rankOf: ({ id }) => ranks.get(id) ?? 0, isExclusive: () => false });
