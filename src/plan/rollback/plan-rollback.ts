@@ -2,12 +2,13 @@ import { hash } from '../../digest.ts';
 import { lookUp } from '../../keyed.ts';
 import { canonicalJson } from '../../state/canonical.ts';
 import type { EffectRecord, TaskRecord } from '../../state/runs.ts';
+import type { Millis } from '../../types.ts';
 import { expandItems, readItems } from '../items.ts';
 import type { Effect, Plan, Task, Undo } from '../plan.ts';
 import type { KnownRun } from '../run/known-runs.ts';
 import { orderTasks } from '../schedule/graph.ts';
 import type { Ended } from '../schedule/schedule.ts';
-import { openValues } from '../schedule/values.ts';
+import { openValues, rankItem } from '../schedule/values.ts';
 
 /* What a rollback does, and in which order. Pure: the same records give the same steps, so it continues after a crash. */
 
@@ -39,39 +40,93 @@ type Recorded = Pick<KnownRun, 'id' | 'tasks' | 'effects'>;
 
 /** Plans to undo what succeeded in a run, what was done last first. */
 export function planRollback(plan: Plan, run: Recorded): RollbackPlan {
-  const { byId, values } = expandRecorded(plan, run);
+  const { byId, ranks, values } = expandRecorded(plan, run);
   const effectsOf = groupEffects(byId, run);
-  const steps: UndoStep[] = [];
-  const kept: KeptWork[] = [];
-  for (const [id, record] of Object.entries(run.tasks).reverse()) {
+  const found = Object.entries(run.tasks).flatMap(([id, record]): Found[] => {
     const task = byId.get(id);
-    if (task?.parts) continue; // its parts are undone
+    if (task?.parts) return []; // its parts are undone
     const seen = task ? { ...values.listFor(task), ...record.values } : {};
-    for (const { id: effectId, record: done } of effectsOf.get(id)?.reverse() ?? []) {
-      const effect = task?.effects.find((each) => each.id === effectId);
-      if (!task || !effect?.undo)
-        kept.push({ task: id, effect: effectId, why: task && effect ? 'no undo' : 'not in the plan' });
-      else
-        steps.push({
-          ...{ task, effect, undo: effect.undo, record: { effect: done }, values: seen },
-          key: makeKey(run.id, id, effectId, done.turn ?? 0),
-          isUnderWay: done.status === 'undoing',
-        });
-    }
-    const isDone = record.status === 'succeeded' || record.status === 'undoing';
-    if (!isDone) {
-      const isOpen = record.status === 'running' || record.status === 'failed';
-      if (isOpen && task?.undo) kept.push({ task: id, effect: null, why: 'did not finish' });
-    } else if (task?.undo)
-      steps.push({
-        ...{ task, effect: null, undo: task.undo, record: { task: record }, values: seen },
-        key: record.undoKey ?? makeKey(run.id, id, null, record.at),
-        isUnderWay: record.status === 'undoing',
-      });
-    else if (task === undefined || task.run !== null)
-      kept.push({ task: id, effect: null, why: task ? 'no undo' : 'not in the plan' });
+    const own = { at: record.at, rank: ranks.get(id) ?? 0 };
+    const effects = effectsOf.get(id) ?? [];
+    return [
+      ...findTaskWork(run.id, id, task, record, seen).map((work) => ({ ...own, ...work, place: 0 })),
+      ...effects.map((effect, index) => {
+        const work = findEffectWork(run.id, id, task, effect, seen);
+        return { ...own, ...work, at: effect.record.at, place: index + 1 };
+      }),
+    ];
+  });
+  // An object would list tasks with numbers for ids first, so the order is that of their times.
+  found.sort((a, b) => b.at - a.at || b.rank - a.rank || b.place - a.place);
+  return {
+    steps: found.flatMap((each) => ('step' in each ? [each.step] : [])),
+    kept: found.flatMap((each) => ('kept' in each ? [each.kept] : [])),
+  };
+}
+
+type Work = { readonly step: UndoStep } | { readonly kept: KeptWork };
+
+/** Something that was done, when, and its place in the plan: effects come after their task's command. */
+type Found = Work & { readonly at: Millis; readonly rank: number; readonly place: number };
+
+type Seen = UndoStep['values'];
+
+function findTaskWork(
+  run: string,
+  id: string,
+  task: Task | undefined,
+  record: TaskRecord,
+  seen: Seen,
+): Work[] {
+  const isDone = record.status === 'succeeded' || record.status === 'undoing';
+  if (!isDone) {
+    const isOpen = record.status === 'running' || record.status === 'failed';
+    return isOpen && task?.undo ? [{ kept: { task: id, effect: null, why: 'did not finish' } }] : [];
   }
-  return { steps, kept };
+  if (task?.undo) {
+    const key = record.undoKey ?? makeKey(run, id, null, record.at);
+    const isUnderWay = record.status === 'undoing';
+    return [
+      {
+        step: {
+          task,
+          effect: null,
+          undo: task.undo,
+          key,
+          isUnderWay,
+          record: { task: record },
+          values: seen,
+        },
+      },
+    ];
+  }
+  if (task && task.run === null) return [];
+  return [{ kept: { task: id, effect: null, why: task ? 'no undo' : 'not in the plan' } }];
+}
+
+function findEffectWork(
+  run: string,
+  task: string,
+  known: Task | undefined,
+  { id, record }: RecordedEffect,
+  seen: Seen,
+): Work {
+  const effect = known?.effects.find((each) => each.id === id);
+  if (!known || !effect?.undo)
+    return { kept: { task, effect: id, why: known && effect ? 'no undo' : 'not in the plan' } };
+  const key = makeKey(run, task, id, record.turn ?? 0);
+  const isUnderWay = record.status === 'undoing';
+  return {
+    step: {
+      task: known,
+      effect,
+      undo: effect.undo,
+      key,
+      isUnderWay,
+      record: { effect: record },
+      values: seen,
+    },
+  };
 }
 
 /** The plan's tasks with those that the run made of lists, and the values each of them sees. */
@@ -80,9 +135,12 @@ function expandRecorded(plan: Plan, { tasks }: Recorded) {
   const order = orderTasks(plan.tasks);
   const ranks = new Map(order.map(({ id }, rank) => [id, rank]));
   const ended = new Map<string, Ended>();
-  const values = openValues({ byId, ranks, ended, before: new Map() });
+  const before = new Map(
+    plan.tasks.flatMap(({ id, parts }) => (parts ? [[id, lookUp(tasks, id)?.values ?? {}] as const] : [])),
+  );
+  const values = openValues({ byId, ranks, ended, before });
   const note = ({ id }: Task) => {
-    const end = { status: 'succeeded', values: lookUp(tasks, id)?.values } as const;
+    const end = { status: 'succeeded', values: before.has(id) ? {} : lookUp(tasks, id)?.values } as const;
     ended.set(id, end);
     values.note(id, end);
   };
@@ -92,15 +150,15 @@ function expandRecorded(plan: Plan, { tasks }: Recorded) {
     const expanded = typeof items === 'string' ? { task, instances: [] } : expandItems(task, items);
     if (name !== null) {
       byId.set(task.id, expanded.task);
-      for (const instance of expanded.instances) {
+      for (const [index, instance] of expanded.instances.entries()) {
         byId.set(instance.id, instance);
-        ranks.set(instance.id, ranks.get(task.id) ?? 0);
+        ranks.set(instance.id, rankItem(ranks.get(task.id) ?? 0, index, expanded.instances.length));
         note(instance);
       }
     }
     note(task);
   }
-  return { byId, values };
+  return { byId, ranks, values };
 }
 
 type RecordedEffect = { readonly id: string; readonly record: EffectRecord };

@@ -105,7 +105,7 @@ function asEffect(run: RolledBack, { task, effect, undo, key, isUnderWay }: Undo
 }
 
 /** What the attempt at an undo means for the record of what is undone. */
-function makeUndoFact(
+export function makeUndoFact(
   run: RolledBack,
   { task, effect, key, record }: UndoStep,
   { status, reason }: EffectFact,

@@ -6,7 +6,7 @@ import type { Plan, Task } from '../plan.ts';
 import { withoutItem } from '../references.ts';
 import { orderTasks } from '../schedule/graph.ts';
 import { type Ended, nothingKnown } from '../schedule/schedule.ts';
-import { openValues } from '../schedule/values.ts';
+import { openValues, rankItem } from '../schedule/values.ts';
 
 /** Why a task that had succeeded runs again. */
 export type RerunReason =
@@ -25,10 +25,12 @@ export type CarriedTasks = {
   readonly settled: ReadonlyMap<string, TaskRecord>;
   /** Groups and lists that have begun, each with its round. */
   readonly begun: ReadonlyMap<string, number>;
+  /** Groups and lists that a condition skipped, though not every task in them was reached. */
+  readonly skipped: ReadonlySet<string>;
   /** What the tasks of each group set in its round before. */
   readonly before: ReadonlyMap<string, NonNullable<Ended['values']>>;
-  /** The attempt with which a repeated task continues. */
-  readonly attempts: ReadonlyMap<string, number>;
+  /** The attempt with which a repeated task continues, in the round its group is in. */
+  readonly attempts: ReadonlyMap<string, { readonly attempt: number; readonly round: number }>;
   /** Tasks that had succeeded but run again. */
   readonly rerun: readonly { readonly task: Task; readonly why: RerunReason }[];
   /** Tasks that count as done only because the user says so: they never succeeded, or have changed since (`why`). */
@@ -77,20 +79,20 @@ function carryRecorded(
   const done = new Map<string, TaskRecord>();
   const settled = new Map<string, TaskRecord>();
   const begun = new Map<string, number>();
+  const skipped = new Set<string>();
   const before = new Map<string, NonNullable<Ended['values']>>();
-  const attempts = new Map<string, number>();
+  const attempts = new Map<string, { attempt: number; round: number }>();
   const rerun: { task: Task; why: RerunReason }[] = [];
   const outdated = new Set<string>();
   const ended = new Map<string, Ended>();
   const values = openValues({ byId, ranks, ended, before });
   // What is done or settled, and failure handlers that stay skipped because nothing before them failed.
   const over = new Set<string>();
-  const tasks: Task[] = [];
+  let tasks: Task[] = [];
   for (const { id, repeat } of plan.tasks.filter(({ parts }) => parts !== null)) {
     const record = lookUp(records, id);
-    if (record?.status !== 'running') continue;
-    begun.set(id, Math.max(1, record.attempts));
-    if (repeat && record.values) before.set(id, record.values);
+    if (record?.status === 'running') begun.set(id, Math.max(1, record.attempts));
+    if (repeat && record?.values) before.set(id, record.values);
   }
 
   /** The group whose rounds a task takes part in. */
@@ -99,24 +101,35 @@ function carryRecorded(
     return outer === undefined ? null : outer.repeat ? outer : findLoop(outer);
   };
 
+  /** Whether a group or a list has ended, and not with a failure that is tried again. Then its tasks have ended too. */
+  const isDecided = ({ id, mayFail, digest }: Task): boolean => {
+    const record = lookUp(records, id);
+    const isEnd = record?.status === 'succeeded' || (record?.status === 'failed' && mayFail);
+    return isEnd && record.digest === digest;
+  };
+
+  const isInDecided = ({ parent }: Task): boolean => {
+    const outer = byId.get(parent ?? '');
+    return outer !== undefined && (isDecided(outer) || isInDecided(outer));
+  };
+
   /** The record of a task, if it is from the round its group is in. */
   const recordOf = (task: Task): TaskRecord | null => {
     const record = lookUp(records, task.id) ?? null;
     const loop = findLoop(task);
     if (loop === null || record === null) return record;
     const group = lookUp(records, loop.id);
-    const isUnderWay = group?.status === 'running' || group?.status === 'succeeded';
-    return isUnderWay && (record.round ?? 1) === group.attempts ? record : null;
+    const counts = group?.status === 'running' || isDecided(loop);
+    return group !== undefined && counts && (record.round ?? 1) === group.attempts ? record : null;
   };
 
   const isSkipped = (task: Task): boolean => {
     const outer = byId.get(task.parent ?? '');
     if (outer && isSkipped(outer)) return true;
     const record = recordOf(task);
-    // Only a choice has a reason; what was skipped because something failed may run now.
-    if (record?.status !== 'skipped' || record.why === undefined || record.digest !== digestChoice(task))
-      return false;
-    return (task.parts?.entry ?? task.needs).every((id) => over.has(id) && !open.has(id));
+    if (record?.status !== 'skipped' || record.digest !== digestChoice(task)) return false;
+    if (isSkippedByFailure(record) && !isInDecided(task)) return false;
+    return (task.parts?.entry ?? task.needs).every((id) => over.has(id) && !(open.has(id) && done.has(id)));
   };
 
   function count(task: Task, record: TaskRecord): void {
@@ -124,7 +137,7 @@ function carryRecorded(
     over.add(task.id);
     const { status, exit, values: set } = record;
     if (status !== 'succeeded' && status !== 'failed' && status !== 'skipped') return;
-    const end = { status, exit, values: set };
+    const end = { status, exit, values: task.parts ? undefined : set };
     ended.set(task.id, end);
     values.note(task.id, end);
   }
@@ -140,18 +153,19 @@ function carryRecorded(
     const { id, needs, mayFail } = task;
     const record = recordOf(task);
     if (record === null && lookUp(records, id) !== undefined) outdated.add(id);
-    if (isSkipped(task)) return count(task, { ...skippedRecord(task), ...record });
     const isReady = needs.every((need) => over.has(need));
-    if (task.when === 'failure' && isReady) {
+    if (isReady && isSkipped(task)) return count(task, { ...skippedRecord(task), ...record });
+    if (task.when === 'failure' && isReady && !isInDecided(task)) {
       over.add(id);
       return;
     }
     if (record === null) return;
     if (task.repeat && !task.parts && isReady && record.digest === task.digest) {
-      if (record.status === 'running') attempts.set(id, record.attempts);
-      if (record.status === 'pending' && record.attempts > 0) attempts.set(id, record.attempts + 1);
+      const { status, attempts: tried, round = 1 } = record;
+      if (status === 'running') attempts.set(id, { attempt: tried, round });
+      if (status === 'pending' && tried > 0) attempts.set(id, { attempt: tried + 1, round });
     }
-    const isAllowed = record.status === 'failed' && mayFail && !task.parts;
+    const isAllowed = record.status === 'failed' && (mayFail || isInDecided(task));
     if (record.status !== 'succeeded' && !isAllowed) return;
     const need = needs.find((each) => !over.has(each));
     const why: RerunReason | null =
@@ -167,17 +181,36 @@ function carryRecorded(
   /** Carries a group, or a task for each item of a list; its parts have been carried. */
   function carryWhole(task: Task, parts: readonly Task[]) {
     const record = recordOf(task);
-    if (isSkipped(task)) return count(task, { ...skippedRecord(task), ...record });
     const isOver = task.needs.every((need) => over.has(need));
+    if (isOver && isSkipped(task)) return count(task, { ...skippedRecord(task), ...record });
+    if (record?.status === 'skipped' && isSkipped(task)) skipped.add(task.id);
     if (begun.has(task.id)) return;
-    const isSame = record?.digest === task.digest;
-    if (record?.status === 'succeeded' && isSame && isOver) return count(task, record);
-    // A loop that does not count starts over, so nothing in it counts.
-    if (!task.repeat) return;
-    for (const part of parts) {
-      discount(part, { kind: 'group', group: task.id });
-      if (lookUp(records, part.id) !== undefined) outdated.add(part.id);
+    const isEnd = isDecided(task) || (record?.status === 'failed' && isInDecided(task));
+    if (record && isEnd && isOver) return count(task, record);
+    if (task.when === 'failure' && task.parts?.entry.every((need) => over.has(need))) over.add(task.id);
+    if (task.repeat) {
+      before.delete(task.id);
+      forgetItems(parts);
     }
+    for (const part of parts) {
+      // A loop that does not count starts over, so nothing in it counts.
+      if (task.repeat || record?.status === 'failed') discount(part, { kind: 'group', group: task.id });
+      else if (isSkippedByFailure(settled.get(part.id))) {
+        settled.delete(part.id);
+        ended.delete(part.id);
+      }
+      if (task.repeat && lookUp(records, part.id) !== undefined) outdated.add(part.id);
+    }
+  }
+
+  /** The lists in a loop that starts over are read again. */
+  function forgetItems(parts: readonly Task[]): void {
+    const inside = new Set(parts.filter(({ parts: own }) => own?.each?.value != null).map(({ id }) => id));
+    if (inside.size === 0) return;
+    const lists = new Map(plan.tasks.flatMap((task) => (inside.has(task.id) ? [[task.id, task]] : [])));
+    for (const { id, parent } of parts) if (lists.has(parent ?? '')) byId.delete(id);
+    for (const [id, list] of lists) byId.set(id, list);
+    tasks = tasks.flatMap((task) => (byId.has(task.id) ? [lists.get(task.id) ?? task] : []));
   }
 
   /** Makes the tasks of a list again, if the earlier run had begun it and the list is the same. */
@@ -190,9 +223,9 @@ function carryRecorded(
     if (typeof items === 'string') return null;
     const expanded = expandItems(task, items);
     byId.set(task.id, expanded.task);
-    for (const instance of expanded.instances) {
+    for (const [index, instance] of expanded.instances.entries()) {
       byId.set(instance.id, instance);
-      ranks.set(instance.id, ranks.get(task.id) ?? 0);
+      ranks.set(instance.id, rankItem(ranks.get(task.id) ?? 0, index, expanded.instances.length));
       tasks.push(instance);
       carry(instance);
     }
@@ -225,11 +258,16 @@ function carryRecorded(
   const isItem = (id: string) => id !== withoutItem(id) && byId.has(withoutItem(id));
   for (const id of gone.filter(isItem)) outdated.add(id);
   return {
-    ...{ tasks, done, settled, begun, before, attempts, rerun, assumedDone: [] },
+    ...{ tasks, done, settled, begun, skipped, before, attempts, rerun, assumedDone: [] },
     added: tasks.filter(({ id }) => !isSamePlan && lookUp(records, id) === undefined),
     removed: gone.filter((id) => !isItem(id)),
     outdated: [...outdated],
   };
+}
+
+/** Only a choice has a reason; anything else was skipped because something failed, or because nothing did. */
+function isSkippedByFailure(record: TaskRecord | undefined): boolean {
+  return record?.status === 'skipped' && record.why === undefined;
 }
 
 function skippedRecord(task: Task): TaskRecord {
@@ -266,7 +304,7 @@ function carryAssumed(
     over.add(id);
   }
   const { begun, before } = nothingKnown;
-  const nothing = { settled: new Map(), begun, before, attempts: new Map() };
+  const nothing = { settled: new Map(), begun, skipped: new Set<string>(), before, attempts: new Map() };
   return {
     tasks: plan.tasks,
     done,

@@ -64,13 +64,15 @@ export async function doTask(ports: TaskPorts, progress: RunProgress, task: Task
     onEvent({ kind: 'ended', task, status, attempts, elapsed, reason, output, log: path });
   };
   try {
-    const end = progress.run.done.has(task.id) ? null : await runCommand(ports, progress, task, log);
+    const known = findDone(progress, task);
+    const end = known ? null : await runCommand(ports, progress, task, log);
     if (end?.kind === 'stopped') return { kind: 'stopped' };
     if (end?.kind === 'failed') {
       reportEnd('failed', end.reason, end.output);
       return end;
     }
-    const outcome = { ...(await doEffects(ports, progress, task, log)), ...(end && { left: end.left }) };
+    const left = end?.left ?? (known && takeLeft(known));
+    const outcome = { ...(await doEffects(ports, progress, task, log)), ...(left && { left }) };
     if (outcome.kind === 'succeeded') reportEnd('succeeded');
     if (outcome.kind === 'blocked') reportEnd('failed', outcome.reason);
     if (outcome.kind === 'held') onEvent({ kind: 'held', task, reason: outcome.reason });
@@ -78,6 +80,26 @@ export async function doTask(ports: TaskPorts, progress: RunProgress, task: Task
   } finally {
     await log.close();
   }
+}
+
+/** The record of a task whose command succeeded before, in the round its group is in; only its effects are left to do. */
+export function findDone(
+  { run, schedule }: Pick<RunProgress, 'run' | 'schedule'>,
+  task: Task,
+): TaskRecord | undefined {
+  const known = run.done.get(task.id);
+  return (known?.round ?? 1) === schedule.roundOf(task) ? known : undefined;
+}
+
+/** The attempt to begin with: after a crash, a repeated task continues. */
+export function findAttempt({ run, schedule }: Pick<RunProgress, 'run' | 'schedule'>, task: Task): number {
+  const known = run.attempts.get(task.id);
+  return known?.round === schedule.roundOf(task) ? known.attempt : 1;
+}
+
+/** What a task left behind whose command had succeeded before. */
+export function takeLeft({ exit, values = {} }: TaskRecord): Left {
+  return { ...(exit !== undefined && { exit }), values };
 }
 
 async function openTaskLog(ports: TaskPorts, { id }: Task, path: string): Promise<OutputLog> {
@@ -98,7 +120,7 @@ async function runCommand(ports: TaskPorts, progress: RunProgress, task: Task, l
     random,
     redact,
     signal,
-    from: progress.run.attempts.get(task.id) ?? 1,
+    from: findAttempt(progress, task),
     env: (attempt) => ({
       ...ports.env,
       ...valueVariables(schedule.valuesFor(task)),
@@ -200,6 +222,8 @@ export type TaskNow = Pick<TaskRecord, 'status' | 'attempts' | 'worker'> & {
   readonly artifacts?: readonly Artifact[];
   readonly left?: Left;
   readonly why?: string;
+  /** The round its group is in, if that may be another by now. */
+  readonly round?: number;
 };
 
 /** The fact that says how far a task is. */
@@ -211,9 +235,8 @@ export function makeTaskFact(
 ): Fact {
   const { id, digest } = task;
   const { run, schedule } = progress;
-  const { status, attempts, artifacts = [], left, why } = now;
+  const { status, attempts, artifacts = [], left, why, round = schedule.roundOf(task) } = now;
   const set = left?.values ?? {};
-  const round = schedule.roundOf(task);
   return {
     ...({
       kind: 'task',

@@ -97,8 +97,12 @@ async function readRun(git: GitEngine, view: EpicView, { inDocument, ...run }: L
   records = eventsOf(view, run.id).reduce(foldRecord, records);
   const wrong = findWrong(records);
   if (wrong !== null) damaged.push(wrong);
-  const effects = Object.fromEntries(listEffects(records));
-  return { ...run, tasks: valuesInOrder(records.tasks), effects, damaged };
+  return { ...run, ...listRecords(records), damaged };
+}
+
+/** The records of a run, in the order they were made. */
+export function listRecords(records: RunRecords): Pick<KnownRun, 'tasks' | 'effects'> {
+  return { tasks: valuesInOrder(records.tasks), effects: Object.fromEntries(listEffects(records)) };
 }
 
 /** What the journals hold about a run's tasks and effects. */

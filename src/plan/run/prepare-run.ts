@@ -41,6 +41,7 @@ export type ActiveRun = {
   /** Tasks that stay skipped, or whose failure was allowed. */
   readonly settled: ReadonlyMap<string, TaskRecord>;
   readonly begun: CarriedTasks['begun'];
+  readonly skipped: CarriedTasks['skipped'];
   readonly before: CarriedTasks['before'];
   /** The attempt with which a repeated task continues. */
   readonly attempts: CarriedTasks['attempts'];
@@ -111,11 +112,12 @@ export function prepareRun(
   const nothing = {
     settled: new Map(),
     begun: nothingKnown.begun,
+    skipped: new Set<string>(),
     before: nothingKnown.before,
     attempts: new Map(),
   };
-  const { settled, begun, before, attempts } = carried ?? nothing;
-  const decided = { settled, begun, before, attempts };
+  const { settled, begun, skipped: skippedGroups, before, attempts } = carried ?? nothing;
+  const decided = { settled, begun, skipped: skippedGroups, before, attempts };
   const recorded = isResumed ? choice.run.tasks : {};
   const run = { ...head, plan: now, shards, done, ...decided, recorded, effects: planned };
   // A run that was recorded inside documents is restated as a whole, which moves it into shards.

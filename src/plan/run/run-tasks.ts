@@ -15,14 +15,13 @@ import type { SignalWatch } from '../../system/process/signals.ts';
 import type { Environment } from '../../system/process/spawn.ts';
 import { count } from '../../units.ts';
 import { pauseAfter } from '../effects/outcome.ts';
-import { listOpenEffects } from '../effects/plan-effects.ts';
 import { expandItems } from '../items.ts';
 import type { Plan, Task } from '../plan.ts';
 import { describeRollback, judgeRollback, type RollbackResult, undoWork } from '../rollback/undo-work.ts';
-import { type Decision, type Ended, type Known, openSchedule } from '../schedule/schedule.ts';
+import { type Decision, openSchedule } from '../schedule/schedule.ts';
 import { storedBytes } from './artifacts.ts';
-import { digestChoice } from './carry-tasks.ts';
-import { doTask, makeTaskFact, type TaskOutcome, type TaskPorts, type Workers } from './do-task.ts';
+import { listKnown, makeDecisionFact } from './decision-facts.ts';
+import { doTask, type TaskOutcome, type TaskPorts, type Workers } from './do-task.ts';
 import { type ActiveRun, makeHeadFact } from './prepare-run.ts';
 import { listTasks, type RunEvent, type RunResult, type RunStatus, type TaskProgress } from './progress.ts';
 
@@ -135,16 +134,6 @@ function startProgress(run: ActiveRun, target: RunningSession, jobs: number) {
   };
 }
 
-/** What the schedule has to know of the run so far. */
-function listKnown({ done, settled, begun, before, effects }: ActiveRun): Known {
-  const open = new Set(listOpenEffects(effects).map(({ record: fact }) => fact.task));
-  const ended = [...done, ...settled].flatMap(([id, { status, exit, values }]): [string, Ended][] => {
-    const isOver = status === 'succeeded' || status === 'skipped' || status === 'failed';
-    return isOver && !open.has(id) ? [[id, { status, exit, values }]] : [];
-  });
-  return { ended: new Map(ended), begun, before };
-}
-
 type Progress = ReturnType<typeof startProgress>;
 
 /** Starts each task as soon as the schedule allows it, and waits for every task it has started. */
@@ -245,27 +234,6 @@ async function recordDecisions(
   const facts = decisions.map((decision) => makeDecisionFact(progress, decision));
   await record(ports, progress.target, facts);
   for (const decision of decisions) tellDecision(ports, progress, decision);
-}
-
-function makeDecisionFact(progress: Progress, decision: Decision<Task>): Fact {
-  const { task } = decision;
-  switch (decision.kind) {
-    case 'skip': {
-      const why = decision.why === null ? {} : { why: decision.why };
-      const choice = { ...task, digest: digestChoice(task) };
-      return makeTaskFact(progress, choice, { status: 'skipped', attempts: 0, ...why });
-    }
-    case 'begin':
-      return makeTaskFact(progress, task, { status: 'running', attempts: 1 });
-    case 'round': {
-      const { round, why, values } = decision;
-      return makeTaskFact(progress, task, { status: 'running', attempts: round, why, left: { values } });
-    }
-    case 'end': {
-      const why = decision.why === null ? {} : { why: decision.why };
-      return makeTaskFact(progress, task, { status: decision.status, attempts: decision.rounds, ...why });
-    }
-  }
 }
 
 function tellDecision({ onEvent }: TaskPorts, progress: Progress, decision: Decision<Task>) {

@@ -2,7 +2,7 @@ import { type Answers, type Condition, evaluate, listConditionTasks } from '../c
 import { readItems } from '../items.ts';
 import type { Task } from '../plan.ts';
 import { linkNeeds, orderTasks } from './graph.ts';
-import { openValues } from './values.ts';
+import { openValues, rankItem } from './values.ts';
 import { openWaitingTasks } from './waiting-tasks.ts';
 
 export type ScheduledTask = Pick<Task, 'id' | 'needs' | 'when' | 'files'> &
@@ -16,10 +16,17 @@ export type Ended = {
   readonly exit?: number | undefined;
   /** The values it set. */
   readonly values?: { readonly [name: string]: string } | undefined;
+  /** Its condition skipped it, or everything it needed was skipped so. */
+  readonly isPassedOver?: boolean | undefined;
 };
 
 /** What the schedule decided. It is recorded before anything that follows from it starts. */
-export type Decision<T> =
+export type Decision<T> = Choice<T> & {
+  /** The round of the group its task is in, when it was decided. */
+  readonly inRound: number;
+};
+
+type Choice<T> =
   | { readonly kind: 'skip'; readonly task: T; readonly why: string | null }
   /** A group begins, or a task that is done for each item of a list; `instances` are new tasks of the run. */
   | { readonly kind: 'begin'; readonly task: T; readonly instances: readonly T[] }
@@ -39,6 +46,8 @@ export type Decision<T> =
       readonly status: 'succeeded' | 'failed';
       readonly rounds: number;
       readonly why: string | null;
+      /** What the tasks of a group set before its last round. */
+      readonly values: NonNullable<Ended['values']>;
     };
 
 /** Decides which tasks a run starts next. Everything it decides follows from how tasks ended. */
@@ -63,6 +72,8 @@ export type Known = {
   readonly ended: ReadonlyMap<string, Ended>;
   /** Groups and lists that have begun, each with its round. */
   readonly begun: ReadonlyMap<string, number>;
+  /** Groups and lists that a condition skipped, though not every task in them was reached. */
+  readonly skipped?: ReadonlySet<string>;
   /** What the tasks of each group set in its round before. */
   readonly before: ReadonlyMap<string, NonNullable<Ended['values']>>;
 };
@@ -94,8 +105,8 @@ export function openSchedule<T extends ScheduledTask>(
   // Tasks that failed, or that come after a failure anywhere before them.
   const tainted = new Set<string>();
   // Tasks that a condition skipped, and those that needed only such tasks.
-  const passedOver = new Set<string>();
-  const skippedWhole = new Set<string>();
+  const passedOver = new Set<string>(known.skipped);
+  const skippedWhole = new Set<string>(known.skipped);
   const running = new Set<string>();
   // As with make, a task that names no files runs beside any other.
   const waiting = openWaitingTasks<T>({ rankOf: ({ id }) => ranks.get(id) ?? 0, isExclusive: () => false });
@@ -105,6 +116,9 @@ export function openSchedule<T extends ScheduledTask>(
   /** While what is known of a stopped run is taken over. */
   let isOpening = true;
   const decisions: Decision<T>[] = [];
+
+  // Before it is recorded, the next round of its group may have begun.
+  const decide = (choice: Choice<T>) => decisions.push({ ...choice, inRound: roundOf(choice.task) });
 
   const entryOf = ({ parts, needs }: T) => parts?.entry ?? needs;
 
@@ -119,9 +133,9 @@ export function openSchedule<T extends ScheduledTask>(
     return entryOf(task).filter((need) => tainted.has(need) && !outside.includes(need));
   }
 
-  function answersFor(task: T): Answers {
+  function answersFor(task: T, needs = task.needs): Answers {
     return (subject) => {
-      if (subject.about === 'value') return values.find(subject.name, task);
+      if (subject.about === 'value') return values.find(subject.name, task, needs);
       const end = ended.get(subject.task);
       if (subject.about === 'status') return end?.status ?? null;
       return end?.exit === undefined ? null : String(end.exit);
@@ -139,7 +153,8 @@ export function openSchedule<T extends ScheduledTask>(
       const asked = listConditionTasks(when);
       const other = failed.find((id) => !asked.includes(id));
       if (other !== undefined) return { runs: false, why: null };
-      const { holds, because } = evaluate(when, answersFor(task));
+      // What is in a group, or a list, is not before it.
+      const { holds, because } = evaluate(when, answersFor(task, entryOf(task)));
       return { runs: holds, why: because, isChoice: true };
     }
     if (failed.length > 0) return { runs: false, why: null };
@@ -161,11 +176,11 @@ export function openSchedule<T extends ScheduledTask>(
     if (!runs) {
       skippedWhole.add(whole.id);
       if (isChoice) passedOver.add(whole.id);
-      decisions.push({ kind: 'skip', task: whole, why });
+      decide({ kind: 'skip', task: whole, why });
       return false;
     }
     rounds.set(whole.id, 1);
-    if (!isListOpen(whole)) decisions.push({ kind: 'begin', task: whole, instances: [] });
+    if (!isListOpen(whole)) decide({ kind: 'begin', task: whole, instances: [] });
     return true;
   }
 
@@ -182,9 +197,8 @@ export function openSchedule<T extends ScheduledTask>(
     const { runs, why, isChoice } = judge(task);
     if (runs) waiting.add(task);
     else {
-      if (isChoice) passedOver.add(task.id);
-      decisions.push({ kind: 'skip', task, why });
-      end(task, { status: 'skipped' });
+      decide({ kind: 'skip', task, why });
+      end(task, { status: 'skipped', isPassedOver: isChoice });
     }
   }
 
@@ -216,13 +230,13 @@ export function openSchedule<T extends ScheduledTask>(
     const rank = ranks.get(task.id) ?? 0;
     for (const [index, instance] of instances.entries()) {
       byId.set(instance.id, instance);
-      ranks.set(instance.id, rank - 1 + (index + 1) / (instances.length + 1));
+      ranks.set(instance.id, rankItem(rank, index, instances.length));
       neededBy.set(instance.id, [task]);
       waitsFor.set(instance.id, 0);
       arrived.push(instance);
     }
     waitsFor.set(task.id, instances.length);
-    decisions.push({ kind: 'begin', task, instances });
+    decide({ kind: 'begin', task, instances });
     if (instances.length === 0) conclude(task);
   }
 
@@ -249,11 +263,12 @@ export function openSchedule<T extends ScheduledTask>(
   function startOver(task: T, round: number, why: string): void {
     const inside = listInside(task.id).map(({ id }) => id);
     rounds.set(task.id, round);
-    decisions.push({ kind: 'round', task, round, why, values: values.keepRound(task.id, inside) });
+    decide({ kind: 'round', task, round, why, values: values.keepRound(task.id, inside) });
   }
 
   function endWhole(task: T, status: 'succeeded' | 'failed', why: string | null): void {
-    decisions.push({ kind: 'end', task, status, rounds: rounds.get(task.id) ?? 1, why });
+    const kept = values.keptOf(task.id);
+    decide({ kind: 'end', task, status, rounds: rounds.get(task.id) ?? 1, why, values: kept });
     end(task, { status });
   }
 
@@ -263,6 +278,7 @@ export function openSchedule<T extends ScheduledTask>(
     waiting.release(task);
     ended.set(id, how);
     values.note(id, how);
+    if (how.isPassedOver) passedOver.add(id);
     if ((how.status === 'failed' && !mayFail) || findFailed(task).length > 0) tainted.add(id);
     for (const { id: next } of neededBy.get(id) ?? []) {
       const left = (waitsFor.get(next) ?? 0) - 1;

@@ -1,14 +1,21 @@
 import { lookUp } from '../../keyed.ts';
 import type { Ended, ScheduledTask } from './schedule.ts';
 
+/** The rank of one item of a list: right before the task it is part of, in the order of the list. */
+export function rankItem(whole: number, index: number, count: number): number {
+  return whole - 1 + (index + 1) / (count + 1);
+}
+
 /** The values that tasks set, as each task sees them. */
 type SeenValues<T> = {
   /** Takes note of what a task set. */
   note(id: string, end: Ended): void;
   /** Collects what the tasks of a group set in a round; in the next round, each of them sees it. */
   keepRound(group: string, ids: readonly string[]): Values;
-  /** A value as a task sees it; null if no task before it set it. */
-  find(name: string, task: T): string | null;
+  /** What the tasks of a group set before its last round. */
+  keptOf(group: string): Values;
+  /** A value as a task sees it that comes after these; null if none of the tasks before it set it. */
+  find(name: string, task: T, needs?: readonly string[]): string | null;
   listFor(task: T): { readonly [name: string]: string };
 };
 
@@ -33,9 +40,9 @@ export function openValues<T extends ScheduledTask>({ byId, ranks, ended, before
   const rankOf = (id: string) => ranks.get(id) ?? 0;
   const setNow = (id: string, name: string) => lookUp(ended.get(id)?.values ?? {}, name);
 
-  function listBefore(task: T): Set<string> {
+  function listBefore(needs: readonly string[]): Set<string> {
     const seen = new Set<string>();
-    const open = [...task.needs];
+    const open = [...needs];
     for (let id = open.pop(); id !== undefined; id = open.pop()) {
       if (seen.has(id)) continue;
       seen.add(id);
@@ -85,10 +92,11 @@ export function openValues<T extends ScheduledTask>({ byId, ranks, ended, before
       before.set(group, values);
       return values;
     },
-    find: (name, task) => (isEmpty() ? null : findIn(name, task, listBefore(task))),
+    keptOf: (group) => before.get(group) ?? {},
+    find: (name, task, needs = task.needs) => (isEmpty() ? null : findIn(name, task, listBefore(needs))),
     listFor: (task) => {
       if (isEmpty()) return {};
-      const earlier = listBefore(task);
+      const earlier = listBefore(task.needs);
       const names = new Set([
         ...[...earlier].flatMap((id) => Object.keys(ended.get(id)?.values ?? {})),
         ...Object.keys(roundBefore(task)),
