@@ -71,6 +71,7 @@ it('I7: a task that used up the budget starts no effect; it counts as done, and 
     const work = {
       run,
       target: started.target,
+      checkpoints: null,
       tasks: new Map(),
       effects,
       effectsOf: new Map([[task.id, run.effects]]),
