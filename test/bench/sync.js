@@ -8,10 +8,10 @@ import { compare, measure } from './measure.js';
 import { git, makeFolder, makeRepository, removeFolder } from './scratch.js';
 
 const epicId = 'epic';
-const mayPublish = () => true;
+export const mayPublish = () => true;
 
 /** A repository that is shared, and clones of it which have all that `fill` put into the first. */
-async function makeClones(fill) {
+export async function makeClones(fill) {
   const first = makeRepository();
   const hub = makeFolder();
   git(hub, 'init', '--quiet', '--bare', '--initial-branch=main');
@@ -79,7 +79,7 @@ async function runJoin() {
 }
 
 /** The bytes of all packs in a repository. */
-function weigh(hub) {
+export function weigh(hub) {
   const folder = join(hub, 'objects', 'pack');
   const packs = readdirSync(folder).filter((name) => name.endsWith('.pack'));
   return packs.reduce((sum, name) => sum + statSync(join(folder, name)).size, 0);
