@@ -1,10 +1,12 @@
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
 import { openOrch, sync } from '../../dist/index.js';
 import { runBareNode, runCommand, runOrch } from './commands.js';
 import { recordRun, withoutSnapshots, writeGraph } from './long-run.js';
 import { compare, measure } from './measure.js';
 import { readPeak } from './peak-memory.js';
-import { makeRepository, removeFolder, sizes } from './scratch.js';
-import { makeClones, mayPublish, weigh } from './sync.js';
+import { git, makeFolder, makeRepository, removeFolder, sizes } from './scratch.js';
+import { makeClones, mayPublish } from './sync.js';
 
 const few = 10;
 const many = 10_000;
@@ -92,22 +94,31 @@ async function runViews() {
   return results;
 }
 
+/** Counts what a repository sends: a pack at the other end has what git adds to it there. */
+function countSent(folder) {
+  const file = join(makeFolder(), 'sent');
+  git(folder, 'config', 'remote.origin.receivepack', `tee -a '${file}' | git-receive-pack`);
+  return () => statSync(file).size;
+}
+
 /** What a sync sends after one task of a run has changed. */
 async function runSync() {
   const open = async (count) => {
     let save = null;
-    const clones = await makeClones(async (folder) => {
+    const { first } = await makeClones(async (folder) => {
       const orch = await openOrch({ cwd: folder, engine: 'native', settings });
       save = await recordRun(orch, 'e', count);
     });
+    const readSent = countSent(first);
     const sent = [];
+    let before = 0;
     return {
       sent,
       send: async () => {
         await save();
-        const before = weigh(clones.hub);
-        await sync(null, { cwd: clones.first }, { mayPublish });
-        sent.push(weigh(clones.hub) - before);
+        await sync(null, { cwd: first }, { mayPublish });
+        sent.push(readSent() - before);
+        before += sent.at(-1);
       },
     };
   };

@@ -79,7 +79,7 @@ async function runJoin() {
 }
 
 /** The bytes of all packs in a repository. */
-export function weigh(hub) {
+function weigh(hub) {
   const folder = join(hub, 'objects', 'pack');
   const packs = readdirSync(folder).filter((name) => name.endsWith('.pack'));
   return packs.reduce((sum, name) => sum + statSync(join(folder, name)).size, 0);
