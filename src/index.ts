@@ -277,7 +277,7 @@ export {
   runPlan,
   runPlanFile,
 } from './plan/run/run-plan.ts';
-export { setValues } from './plan/run/task-values.ts';
+export { setValues } from './plan/task/task-values.ts';
 export type { BatchStatus, NextBatch, TaskFromGit } from './spec/describe-batch.ts';
 export {
   batchStatus,

@@ -8,7 +8,7 @@ import { defaultWorkerAttempts } from '../plan/convoy-plan.ts';
 import type { Worker } from '../plan/convoy-shape.ts';
 import { nameTaskFile } from '../plan/items.ts';
 import type { Task } from '../plan/plan.ts';
-import { type RunProgress, recordTask, type TaskOutcome, type TaskPorts } from '../plan/run/do-task.ts';
+import { type RunProgress, recordTask, type TaskOutcome, type TaskPorts } from '../plan/task/do-task.ts';
 import { record } from '../record/record.ts';
 import { readView } from '../record/view.ts';
 import { budgetOf } from '../state/current.ts';

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { HookCall, StartSource } from '../agents/calls/hook-call.ts';
 import { hash } from '../digest.ts';
 import { checkLive, listLive, writeLive } from '../journal/live.ts';
-import { journalFolder, readJournal } from '../journal/read.ts';
+import { journalFolder, readJournalHeader } from '../journal/read.ts';
 import type { SessionSettings } from '../journal/session-settings.ts';
 import { readOrchestration } from '../orchestration-file/orchestration-file.ts';
 import { makeSessionId } from '../record/begin.ts';
@@ -94,7 +94,7 @@ async function attach(ports: AgentPorts, call: HookCall, session: SessionId): Pr
 
 /** Adds an agent to the session of its supervisor; null if that session is not in this clone. */
 export async function attachLink(ports: AgentPorts, call: HookCall, session: SessionId) {
-  const epic = readJournal(journalFolder(ports.home), session)?.header.epic;
+  const epic = readJournalHeader(journalFolder(ports.home), session)?.epic;
   if (epic === undefined) return null;
   const view = await readView(ports, epic);
   const parentSessionId = view.state.sessions[session]?.value.parentSessionId ?? null;

@@ -41,8 +41,10 @@ export function readPending(folder: string, epic: EpicId, state: State): Pending
   let torn = 0;
   const { present, aside } = listAllJournals(folder);
   for (const session of present) {
-    const journal = readJournal(folder, session, (header) => markOf(state, header));
-    if (journal === null || journal.header.epic !== epic) continue;
+    // Another epic's journal may be long, and this state says nothing of how far it is folded.
+    const mark = (header: JournalHeader) => (header.epic === epic ? markOf(state, header) : null);
+    const journal = readJournal(folder, session, mark);
+    if (journal === null) continue;
     journals.push({ session, header: journal.header, size: journal.size });
     torn += journal.torn;
     if (journal.events.length > 0) groups.push(journal.events);

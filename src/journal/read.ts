@@ -30,19 +30,35 @@ export function listAllJournals(folder: string): { present: SessionId[]; aside: 
 /** Journals up to this size are read at once. */
 const wholeBytes = 65_536;
 
-/** Reads a journal's header and its events from an offset, which may depend on the header. Null if it never began. */
+/** Reads whose journal it is, however long it is; null if it never began. */
+export function readJournalHeader(folder: string, session: SessionId): JournalHeader | null {
+  return readHead(folder, session)?.header ?? null;
+}
+
+function readHead(folder: string, session: SessionId) {
+  const head = readFrom(journalPath(folder, session), 0, wholeBytes);
+  const header = head && parseHeader(head.bytes);
+  return head && header && { ...head, header };
+}
+
+/**
+ * Reads a journal's header and its events from an offset, which may depend on the header. Null if it never began, or if
+ * the header says that its events are not wanted (null).
+ */
 export function readJournal(
   folder: string,
   session: SessionId,
-  from: number | ((header: JournalHeader) => number) = 0,
+  from: number | ((header: JournalHeader) => number | null) = 0,
 ): Journal | null {
-  const path = journalPath(folder, session);
-  const head = readFrom(path, 0, wholeBytes);
-  const header = head && parseHeader(head.bytes);
-  if (!head || !header) return null;
+  const head = readHead(folder, session);
+  if (head === null) return null;
+  const { header } = head;
   const offset = typeof from === 'number' ? from : from(header);
+  if (offset === null) return null;
   const whole = head.size <= wholeBytes;
-  const bytes = whole ? head.bytes.subarray(offset) : (readFrom(path, offset)?.bytes ?? Buffer.alloc(0));
+  const bytes = whole
+    ? head.bytes.subarray(offset)
+    : (readFrom(journalPath(folder, session), offset)?.bytes ?? Buffer.alloc(0));
   return { header, size: head.size, ...parseEvents(header, bytes, offset) };
 }
 

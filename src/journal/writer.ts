@@ -9,7 +9,7 @@ import { readJson, writeJson } from '../system/json-file.ts';
 import { machineId } from '../system/process/identity.ts';
 import type { EpicId, SessionId, WriterId } from '../types.ts';
 import { readPending } from './pending.ts';
-import { journalFolder, listJournals, readJournal } from './read.ts';
+import { journalFolder, listJournals, readJournalHeader } from './read.ts';
 
 type WriterFile = {
   readonly id: string;
@@ -56,7 +56,7 @@ async function writeNewId(
 /** The rows that only this clone writes: under its own id, and under those its journals were begun with. */
 export function readOwnRows(home: string, current: WriterId, epic: EpicId): OwnRows {
   const folder = journalFolder(home);
-  const begun = listJournals(folder).flatMap((session) => readJournal(folder, session)?.header.writer ?? []);
+  const begun = listJournals(folder).flatMap((session) => readJournalHeader(folder, session)?.writer ?? []);
   const others = listOtherWriters(home);
   return {
     writers: new Set([current, ...begun].filter((writer) => !others.has(writer))),
@@ -108,7 +108,7 @@ function isCopy(home: string, { id, machine, path }: WriterFile): boolean {
 /** Does a session with a journal here belong to the clone that this one was copied from? */
 export function belongsToOtherClone(home: string, session: SessionId): boolean {
   const others = listOtherWriters(home);
-  const writer = others.size > 0 && readJournal(journalFolder(home), session)?.header.writer;
+  const writer = others.size > 0 && readJournalHeader(journalFolder(home), session)?.writer;
   return writer ? others.has(writer) : false;
 }
 

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { trackedPrefix } from '../checkpoint/document/names-in-git.ts';
 import type { GitEngine } from '../git/engine.ts';
 import type { Repository } from '../git/repository.ts';
-import { journalFolder, listJournals, readJournal } from '../journal/read.ts';
+import { journalFolder, listJournals, readJournalHeader } from '../journal/read.ts';
 import type { SessionPorts } from '../record/ports.ts';
 import { readView } from '../record/view.ts';
 import type { WritePorts } from '../system/disk.ts';
@@ -64,7 +64,7 @@ export type Unsaved = { readonly epicId: EpicId; readonly events: number };
 
 export async function listUnsaved(ports: SessionPorts): Promise<Unsaved[]> {
   const folder = journalFolder(ports.home);
-  const begun = listJournals(folder).flatMap((session) => readJournal(folder, session)?.header.epic ?? []);
+  const begun = listJournals(folder).flatMap((session) => readJournalHeader(folder, session)?.epic ?? []);
   const unsaved: Unsaved[] = [];
   for (const epicId of [...new Set(begun)].sort())
     unsaved.push({ epicId, events: (await readView(ports, epicId)).pending.length });

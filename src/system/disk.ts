@@ -48,19 +48,34 @@ export type Disk = {
   rmdir(path: string): void;
 };
 
-/** From here on, syncing several files in parallel is worth the threads. */
+/** From here on, even a single sync is worth a thread. */
 const slowSync: Millis = 1.5;
 /** A moving average, so that one slow sync does not count as a slow disk. */
 let usualSync: Millis = 0;
+/** Syncs that were asked for in this turn, such as those of all the objects of a checkpoint. */
+let askedTogether = 0;
 
-/** Blocks on a fast disk, which answers sooner than a thread could be woken. */
+/**
+ * Several at once are synced in threads, because the disk can write them together. One alone blocks on a fast disk, which
+ * answers sooner than a thread could be woken.
+ */
 async function sync(fd: number): Promise<void> {
+  askedTogether += 1;
+  await Promise.resolve();
+  const isAlone = askedTogether === 1;
+  queueMicrotask(() => {
+    askedTogether -= 1; // once all of them have looked
+  });
+  if (!isAlone) return syncInThread(fd);
   const began = process.hrtime();
   if (usualSync < slowSync) fsyncSync(fd);
-  else
-    await new Promise<void>((resolve, reject) => fsync(fd, (error) => (error ? reject(error) : resolve())));
+  else await syncInThread(fd);
   const [seconds, nanoseconds] = process.hrtime(began);
   usualSync = 0.8 * usualSync + 0.2 * (seconds * 1_000 + nanoseconds / 1_000_000);
+}
+
+function syncInThread(fd: number): Promise<void> {
+  return new Promise((resolve, reject) => fsync(fd, (error) => (error ? reject(error) : resolve())));
 }
 
 export const realDisk: Disk = {

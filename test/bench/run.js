@@ -16,6 +16,8 @@ const groups = {
   plan: () => import('./plan.js'),
   bisect: () => import('./bisect.js'),
   shards: () => import('./shards.js'),
+  size: () => import('./size.js'),
+  lists: () => import('./lists.js'),
   compare: () => import('./compare.js'),
   hooks: () => import('./hooks.js'),
 };

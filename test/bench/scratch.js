@@ -8,6 +8,13 @@ const top = realpathSync(mkdtempSync(join(tmpdir(), 'orch-bench-')));
 process.on('exit', () => rmSync(top, { recursive: true, force: true, maxRetries: 5 }));
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exit(1));
 
+/** How large the runs of a benchmark are; read before the environment is cleaned. */
+export const sizes = {
+  /** Full size: 10000. */
+  tasks: Number(process.env.BENCH_TASKS ?? 1_000),
+  items: Number(process.env.BENCH_ITEMS ?? 100_000),
+};
+
 /** PATH and HOME only: a single NODE_* variable can make node start three times slower. */
 export const environment = { PATH: process.env.PATH ?? '', HOME: top };
 

@@ -1,42 +1,17 @@
 import { execFileSync } from 'node:child_process';
-import { openOrch, saveCheckpoint } from '../../dist/index.js';
+import { openOrch } from '../../dist/index.js';
+import { recordRun } from './long-run.js';
 import { compare, measure } from './measure.js';
 import { environment, makeRepository } from './scratch.js';
 
-const runId = 'run-bench';
 const few = 10;
 const many = 10_000;
 
-function taskFact(id, attempts, shards) {
-  return {
-    kind: 'task',
-    run: runId,
-    id: `t${id}`,
-    status: 'succeeded',
-    attempts,
-    digest: '0123456789abcdef',
-    artifacts: [],
-    shards,
-  };
-}
-
-/** A repository in which a run of so many tasks has succeeded. */
+/** A repository in which all tasks of such a run have succeeded. */
 async function prepare(count) {
   const folder = makeRepository();
   const orch = await openOrch({ cwd: folder, engine: 'native', settings: { snapshot: false } });
-  const shards = count <= 16 ? 0 : 3;
-  const session = 'sess-bench';
-  const head = { kind: 'run', run: runId, plan: 'p', digest: 'd', status: 'running', session, from: null };
-  const tasks = Array.from({ length: count }, (_, id) => taskFact(id, 1, shards));
-  await saveCheckpoint(
-    { epicId: 'e', facts: [{ ...head, startedAt: 1, endedAt: null, shards }, ...tasks] },
-    orch,
-  );
-  let saved = 0;
-  const save = async () => {
-    saved += 1;
-    await saveCheckpoint({ epicId: 'e', facts: [taskFact(saved % count, saved, shards)] }, orch);
-  };
+  const save = await recordRun(orch, 'e', count);
   /** The bytes of the objects that one more checkpoint adds, as git stores them. */
   const weigh = async () => {
     await save();

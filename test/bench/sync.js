@@ -8,10 +8,10 @@ import { compare, measure } from './measure.js';
 import { git, makeFolder, makeRepository, removeFolder } from './scratch.js';
 
 const epicId = 'epic';
-const mayPublish = () => true;
+export const mayPublish = () => true;
 
 /** A repository that is shared, and clones of it which have all that `fill` put into the first. */
-async function makeClones(fill) {
+export async function makeClones(fill) {
   const first = makeRepository();
   const hub = makeFolder();
   git(hub, 'init', '--quiet', '--bare', '--initial-branch=main');

@@ -114,16 +114,14 @@ describe('a plan with prompts', () => {
   });
 });
 
-describe('orch run', () => {
+describe('a program that starts no agents', () => {
   const refuse = (text: string) => () => refuseConvoy(parsePlan(text, 'p.yaml'), 'p.yaml');
 
   it('takes a plan without prompts, and refuses one with prompts or a budget it would ignore', () => {
     expect(refuse('tasks: [{ id: a, run: x, labels: [l] }]')).not.toThrow();
     expect(refuse('tasks: [{ id: a, prompt: x }, { id: b, run: y }]')).toThrow(
-      'orch run cannot do tasks with a prompt yet; p.yaml has 1: a',
+      'p.yaml has tasks for agents: a',
     );
-    expect(refuse('budget: 3\ntasks: [{ id: a, run: x }]')).toThrow(
-      'orch run starts no agents yet, which budget in p.yaml would be about',
-    );
+    expect(refuse('budget: 3\ntasks: [{ id: a, run: x }]')).toThrow('p.yaml is for agents, as budget says');
   });
 });

@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { defaultSettings } from '../../src/journal/session-settings.ts';
 import { parsePlan } from '../../src/plan/parse-plan.ts';
-import { doTask } from '../../src/plan/run/do-task.ts';
 import { startRun } from '../../src/plan/run/start-run.ts';
-import { runTaskCommand } from '../../src/plan/run/task-command.ts';
 import { nothingKnown, openSchedule } from '../../src/plan/schedule/schedule.ts';
+import { doTask } from '../../src/plan/task/do-task.ts';
+import { runTaskCommand } from '../../src/plan/task/task-command.ts';
 import { realRandom } from '../../src/system/clock.ts';
 import { inheritedEnvironment } from '../../src/system/process/spawn.ts';
 import { makeRepositoryWithCommit } from '../support/repository.ts';
@@ -71,6 +71,7 @@ it('I7: a task that used up the budget starts no effect; it counts as done, and 
     const work = {
       run,
       target: started.target,
+      checkpoints: null,
       tasks: new Map(),
       effects,
       effectsOf: new Map([[task.id, run.effects]]),

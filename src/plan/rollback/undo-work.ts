@@ -10,10 +10,10 @@ import { performEffects } from '../effects/perform.ts';
 import type { EffectFact, PlannedEffect } from '../effects/plan-effects.ts';
 import { nameTaskFile } from '../items.ts';
 import type { Plan, Task } from '../plan.ts';
-import { inShards, type TaskPorts, taskEnvironment } from '../run/do-task.ts';
 import { findRun } from '../run/known-runs.ts';
 import type { ActiveRun } from '../run/prepare-run.ts';
-import { valueVariables } from '../run/task-values.ts';
+import { inShards, type TaskPorts, taskEnvironment } from '../task/do-task.ts';
+import { valueVariables } from '../task/task-values.ts';
 import { type KeptWork, planRollback, type UndoStep } from './plan-rollback.ts';
 
 export type Undone = { readonly task: string; readonly effect: string | null };

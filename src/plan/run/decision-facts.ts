@@ -2,8 +2,8 @@ import type { Fact } from '../../state/facts.ts';
 import { listOpenEffects } from '../effects/plan-effects.ts';
 import type { Task } from '../plan.ts';
 import type { Decision, Ended, Known } from '../schedule/schedule.ts';
+import { makeTaskFact } from '../task/do-task.ts';
 import { digestChoice } from './carry-tasks.ts';
-import { makeTaskFact } from './do-task.ts';
 import type { ActiveRun } from './prepare-run.ts';
 
 /* What the schedule decides, as it is recorded, and what it takes over of a run that was stopped. */

@@ -20,7 +20,7 @@ import type { EffectChoice } from '../effects/replan.ts';
 import type { Effect, Plan, Task } from '../plan.ts';
 import { orderTasks } from '../schedule/graph.ts';
 import { nothingKnown } from '../schedule/schedule.ts';
-import { findBrokenArtifacts } from './artifacts.ts';
+import { findBrokenArtifacts } from '../task/artifacts.ts';
 import { type CarriedTasks, carryTasks } from './carry-tasks.ts';
 import type { RunChoice } from './choose-run.ts';
 import type { KnownRun } from './known-runs.ts';

@@ -17,9 +17,9 @@ import { chooseEffects, type EffectChoice } from '../effects/replan.ts';
 import { loadPlan } from '../parse-plan.ts';
 import type { Plan } from '../plan.ts';
 import { runRollback } from '../rollback/run-rollback.ts';
+import type { Workers } from '../task/do-task.ts';
 import { choosePlanEpic, explainNoRun } from './choose-epic.ts';
 import type { RunIntent, StartIntent } from './choose-run.ts';
-import type { Workers } from './do-task.ts';
 import { findNamesake, findRun } from './known-runs.ts';
 import {
   describeKnownRun,

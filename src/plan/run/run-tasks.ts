@@ -3,6 +3,7 @@ import { removeLive } from '../../journal/live.ts';
 import { groupBy } from '../../keyed.ts';
 import type { RunningSession, SessionPorts } from '../../record/ports.ts';
 import { record } from '../../record/record.ts';
+import { openSharedCheckpoints } from '../../record/shared-checkpoints.ts';
 import { readView } from '../../record/view.ts';
 import { type Ending, endSession } from '../../session/lifecycle.ts';
 import { endSessionProcesses } from '../../session/session-processes.ts';
@@ -19,9 +20,16 @@ import { expandItems } from '../items.ts';
 import type { Plan, Task } from '../plan.ts';
 import { describeRollback, judgeRollback, type RollbackResult, undoWork } from '../rollback/undo-work.ts';
 import { type Decision, openSchedule } from '../schedule/schedule.ts';
-import { storedBytes } from './artifacts.ts';
+import { storedBytes } from '../task/artifacts.ts';
+import {
+  doTask,
+  recordInRun,
+  type TaskOutcome,
+  type TaskPorts,
+  type Workers,
+  withoutTaskTrigger,
+} from '../task/do-task.ts';
 import { listKnown, makeDecisionFact } from './decision-facts.ts';
-import { doTask, type TaskOutcome, type TaskPorts, type Workers } from './do-task.ts';
 import { type ActiveRun, makeHeadFact } from './prepare-run.ts';
 import { listTasks, type RunEvent, type RunResult, type RunStatus, type TaskProgress } from './progress.ts';
 
@@ -49,7 +57,7 @@ export async function runTasks(
   run: ActiveRun,
   options: RunTasksOptions,
 ): Promise<RunResult> {
-  const progress = startProgress(run, target, options.jobs);
+  const progress = startProgress(ports, run, target, options.jobs);
   const { done, why, left } = await superviseRun(ports, target, options, async (taskPorts, stop) => {
     const problems = await runSchedule(taskPorts, progress, stop, options.workers ?? null);
     const isFailed = judgeRun(progress, problems, finishedByItself) === 'failed';
@@ -91,6 +99,7 @@ export async function superviseRun<T>(
       left = (await endSessionProcesses(target, target.settings.stopGrace)).left;
     },
   };
+  // Those who record a finished task also see to its checkpoint, so the supervisor must not.
   const why = await supervise(ports, withoutTaskTrigger(target), supervised, {
     signals,
     hasTerminal: false,
@@ -105,14 +114,7 @@ export async function superviseRun<T>(
   return { done, why, left };
 }
 
-/** The process that records a finished task also makes its checkpoint, so the supervisor must not. */
-function withoutTaskTrigger(target: RunningSession): RunningSession {
-  const { policy } = target.settings;
-  const on = policy.on.filter((trigger) => trigger !== 'task');
-  return { ...target, settings: { ...target.settings, policy: { ...policy, on } } };
-}
-
-function startProgress(run: ActiveRun, target: RunningSession, jobs: number) {
+function startProgress(ports: SessionPorts, run: ActiveRun, target: RunningSession, jobs: number) {
   const progressOf = ({ id }: Task): [string, TaskProgress] => {
     const known = run.done.get(id) ?? run.settled.get(id);
     return [id, { status: known?.status ?? 'pending', attempts: known?.attempts ?? 0 }];
@@ -123,6 +125,7 @@ function startProgress(run: ActiveRun, target: RunningSession, jobs: number) {
   return {
     run,
     target,
+    checkpoints: jobs > 1 ? openSharedCheckpoints(ports, target) : null,
     schedule,
     tasks: new Map(run.plan.tasks.map(progressOf)),
     effects: new Map(run.effects.map(({ record: fact }) => [fact.id, fact])),
@@ -202,15 +205,17 @@ async function runSchedule(
         }
         for (const task of ready) track(start(task));
       }
-      if (running.size === 0) return listProblems(schedule, problems);
+      if (running.size === 0) break;
       await Promise.race(running);
     }
   } catch (error) {
     // An unexpected error must not leave the other tasks running.
     stop.abort();
-    await Promise.allSettled(running);
+    await Promise.allSettled([...running, progress.checkpoints?.settle()]);
     throw error;
   }
+  await progress.checkpoints?.settle();
+  return listProblems(schedule, problems);
 }
 
 /** The problems that count: not those a group overcame, nor those of tasks that may fail. What is held always counts. */
@@ -232,7 +237,7 @@ async function recordDecisions(
 ): Promise<void> {
   if (decisions.length === 0) return;
   const facts = decisions.map((decision) => makeDecisionFact(progress, decision));
-  await record(ports, progress.target, facts);
+  await recordInRun(ports, progress, facts);
   for (const decision of decisions) tellDecision(ports, progress, decision);
 }
 

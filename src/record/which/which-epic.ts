@@ -3,7 +3,7 @@ import { type ErrorCode, hasCode, OrchError } from '../../errors.ts';
 import { branchInProgress, isDefaultBranch } from '../../git/refs/file-refs.ts';
 import type { Repository } from '../../git/repository.ts';
 import { parseEpicId, slugOf } from '../../ids.ts';
-import { journalFolder, listJournals, readJournal } from '../../journal/read.ts';
+import { journalFolder, listJournals, readJournalHeader } from '../../journal/read.ts';
 import type { SessionSettings } from '../../journal/session-settings.ts';
 import type { Random } from '../../system/clock.ts';
 import type { EpicId } from '../../types.ts';
@@ -53,7 +53,7 @@ export type ResolvePorts = SessionPorts & {
 /** Lists all epics: those with a checkpoint, and those with only a journal. */
 export async function listAllEpics(ports: SessionPorts): Promise<EpicId[]> {
   const begun = listJournals(journalFolder(ports.home)).flatMap(
-    (session) => readJournal(journalFolder(ports.home), session)?.header.epic ?? [],
+    (session) => readJournalHeader(journalFolder(ports.home), session)?.epic ?? [],
   );
   return [...new Set([...(await listEpics(ports.git)), ...begun])].sort();
 }

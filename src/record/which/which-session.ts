@@ -2,7 +2,7 @@ import { epicNotFound } from '../../checkpoint/list.ts';
 import { OrchError } from '../../errors.ts';
 import { parseEpicId } from '../../ids.ts';
 import { checkLive, type LiveRecord, listLive, readLive, type StopRequest } from '../../journal/live.ts';
-import { journalFolder, readJournal } from '../../journal/read.ts';
+import { journalFolder, readJournalHeader } from '../../journal/read.ts';
 import type { SessionSettings } from '../../journal/session-settings.ts';
 import { belongsToOtherClone } from '../../journal/writer.ts';
 import { lookUp } from '../../keyed.ts';
@@ -134,7 +134,7 @@ function ambiguous(all: readonly LiveRecord[], hint: string): OrchError {
 
 /** The session that a command says it runs in, if its journal is here; it may have ended. */
 export async function findOwn(ports: ResolvePorts, session: SessionId): Promise<RunningSession | null> {
-  const header = readJournal(journalFolder(ports.home), session)?.header;
+  const header = readJournalHeader(journalFolder(ports.home), session) ?? undefined;
   if (header === undefined || belongsToOtherClone(ports.home, session)) return null;
   const settings = readLive(ports.home, session)?.settings ?? (await ports.readSettings());
   return { kind: 'running', epic: header.epic, session, settings };

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { nameIndexFolder } from '../../git/snapshot/kept-index.ts';
 import { nameFile, parseSessionId } from '../../ids.ts';
 import { checkLive, liveFolder, readLive } from '../../journal/live.ts';
-import { listJournals, readJournal } from '../../journal/read.ts';
+import { listJournals, readJournalHeader } from '../../journal/read.ts';
 import { listFolder, lstatIfThere, statIfThere } from '../../system/disk.ts';
 import type { EpicId, SessionId } from '../../types.ts';
 import type { CleanupPorts } from './cleanup-facts.ts';
@@ -67,7 +67,7 @@ function readLogs(folder: string, runs: ReadonlyMap<string, readonly SessionId[]
 function readTrashedJournals(folder: string): CleanupItem[] {
   const epics = new Map<string, EpicId>();
   for (const session of listJournals(folder)) {
-    const epic = readJournal(folder, session)?.header.epic;
+    const epic = readJournalHeader(folder, session)?.epic;
     if (epic) epics.set(nameFile(session, '.jsonl'), epic);
   }
   return inFolder(folder, (file, name) => ({

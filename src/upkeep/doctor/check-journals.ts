@@ -6,7 +6,7 @@ import {
   journalPath,
   listAllJournals,
   listJournals,
-  readJournal,
+  readJournalHeader,
   restoreHalfReleased,
 } from '../../journal/read.ts';
 import { listSessions } from '../../record/sessions.ts';
@@ -76,7 +76,7 @@ function listUnreadable({ clock }: DoctorPorts, folder: string): Unreadable[] {
     const stat = statIfThere(path);
     if (stat === null || clock.now() - stat.mtimeMs < headerGrace) return [];
     try {
-      return readJournal(folder, session) ? [] : [{ session, path, size: stat.size, problem: null }];
+      return readJournalHeader(folder, session) ? [] : [{ session, path, size: stat.size, problem: null }];
     } catch (error) {
       if (!isOrchError(error)) throw error;
       return [{ session, path, size: stat.size, problem: error.message }];

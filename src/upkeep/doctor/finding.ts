@@ -3,7 +3,7 @@ import { listEpics } from '../../checkpoint/tip.ts';
 import type { Claim, Config } from '../../config/load.ts';
 import { isOrchError } from '../../errors.ts';
 import type { UserFolders } from '../../init/init-facts.ts';
-import { journalFolder, listJournals, readJournal } from '../../journal/read.ts';
+import { journalFolder, listJournals, readJournalHeader } from '../../journal/read.ts';
 import type { SessionSettings } from '../../journal/session-settings.ts';
 import { type EpicView, readView } from '../../record/view.ts';
 import type { EpicId, SessionId, WriterId } from '../../types.ts';
@@ -77,7 +77,7 @@ export async function readViews(ports: DoctorPorts): Promise<EpicView[]> {
 
 function headerOf(folder: string, session: SessionId) {
   try {
-    return readJournal(folder, session)?.header ?? null;
+    return readJournalHeader(folder, session);
   } catch (error) {
     if (!isOrchError(error)) throw error;
     return null; // written by a newer orch: the check `journals` reports it

@@ -4,7 +4,7 @@ import type { SessionPorts } from '../../record/ports.ts';
 import type { TaskRecord } from '../../state/runs.ts';
 import { readIfThere, realPath, statIfThere } from '../../system/disk.ts';
 import { hashFile } from '../../system/file-facts.ts';
-import type { CarryRules, RerunReason } from './carry-tasks.ts';
+import type { CarryRules, RerunReason } from '../run/carry-tasks.ts';
 
 export type Artifact = TaskRecord['artifacts'][number];
 

@@ -5,6 +5,8 @@ import { nameFile } from '../../ids.ts';
 import { cleanSecretText } from '../../record/clean-facts.ts';
 import type { RunningSession, SessionPorts } from '../../record/ports.ts';
 import { type Outcome, record } from '../../record/record.ts';
+import type { CheckpointRequest } from '../../record/save.ts';
+import type { SharedCheckpoints } from '../../record/shared-checkpoints.ts';
 import { type OutputLog, openOutputLog } from '../../session/output-log.ts';
 import type { Fact } from '../../state/facts.ts';
 import { maxPayloadBytes, type TaskRecord } from '../../state/runs.ts';
@@ -14,11 +16,11 @@ import { performEffects } from '../effects/perform.ts';
 import type { EffectFact, PlannedEffect } from '../effects/plan-effects.ts';
 import { nameTaskFile } from '../items.ts';
 import type { Task } from '../plan.ts';
+import type { ActiveRun } from '../run/prepare-run.ts';
+import type { RunEvent, TaskProgress } from '../run/progress.ts';
+import { taskMarker } from '../run/start-run.ts';
 import type { Schedule } from '../schedule/schedule.ts';
 import { type Artifact, readArtifacts, storedBytes } from './artifacts.ts';
-import type { ActiveRun } from './prepare-run.ts';
-import type { RunEvent, TaskProgress } from './progress.ts';
-import { taskMarker } from './start-run.ts';
 import { type AttemptEnd, type Left, runTaskCommand } from './task-command.ts';
 import { type ReadValues, readValues, valueVariables } from './task-values.ts';
 
@@ -34,6 +36,8 @@ export type TaskPorts = SessionPorts & {
 export type RunProgress = {
   readonly run: ActiveRun;
   readonly target: RunningSession;
+  /** Null if tasks run one by one: then each has its checkpoint before the next one starts. */
+  readonly checkpoints: SharedCheckpoints | null;
   readonly tasks: Map<string, TaskProgress>;
   readonly effects: Map<string, EffectFact>;
   /** The planned effects of each task that has any. */
@@ -272,15 +276,48 @@ export async function recordTask(
   task: Task,
   now: TaskNow,
 ): Promise<Outcome['verdict']> {
-  const { target, tasks } = progress;
+  const { tasks } = progress;
   const { id } = task;
   const { status, attempts, artifacts = [] } = now;
   const isDone = status === 'succeeded' && !hasOpenEffects(progress, id);
   const checkpoint = isDone ? await askForCheckpoint(ports, progress, artifacts) : null;
   if (status === 'succeeded') progress.artifacts.set(id, artifacts);
-  const { verdict } = await record(ports, target, [makeTaskFact(progress, task, now, isDone)], checkpoint);
+  const facts = [makeTaskFact(progress, task, now, isDone)];
+  const { verdict } = await recordInRun(ports, progress, facts, { isDone, checkpoint });
   tasks.set(id, { status, attempts });
   return verdict;
+}
+
+type Recording = {
+  /** Whether a task is done with these facts, effects included. */
+  readonly isDone: boolean;
+  readonly checkpoint: CheckpointRequest | null;
+};
+
+/**
+ * Records facts of a run; they are on disk when this returns. Tasks that run side by side share checkpoints, and wait
+ * for them only if the files are saved too: as they left them, not as a task that needs them did.
+ */
+export async function recordInRun(
+  ports: TaskPorts,
+  { target, checkpoints }: Pick<RunProgress, 'target' | 'checkpoints'>,
+  facts: readonly Fact[],
+  { isDone, checkpoint }: Recording = { isDone: false, checkpoint: null },
+): Promise<Outcome> {
+  if (checkpoints === null) return record(ports, target, facts, checkpoint);
+  const outcome = await record(ports, withoutTaskTrigger(target), facts, checkpoint);
+  if (!isDone || checkpoint !== null) return outcome;
+  const made = checkpoints.ask();
+  if (target.settings.snapshot) await made;
+  else made.catch(() => {}); // reported when the checkpoints settle
+  return outcome;
+}
+
+/** For those that leave the checkpoint after a task to another. */
+export function withoutTaskTrigger(target: RunningSession): RunningSession {
+  const { policy } = target.settings;
+  const on = policy.on.filter((trigger) => trigger !== 'task');
+  return { ...target, settings: { ...target.settings, policy: { ...policy, on } } };
 }
 
 /** Where a record is kept, and whether its task is done with it, effects included. */
@@ -313,7 +350,7 @@ async function doEffects(
   log: OutputLog,
 ): Promise<TaskOutcome> {
   const { clock, random, cwd, env, signal, onEvent } = ports;
-  const { run, target, effects } = progress;
+  const { run, effects } = progress;
   const planned = progress.effectsOf.get(task.id) ?? [];
   if (planned.length === 0) return { kind: 'succeeded' };
   const recordEffect = async (fact: EffectFact) => {
@@ -321,7 +358,7 @@ async function doEffects(
     const isDone = fact.status === 'acknowledged' && !hasOpenEffects(progress, task.id);
     const artifacts = progress.artifacts.get(task.id) ?? run.done.get(task.id)?.artifacts ?? [];
     const checkpoint = isDone ? await askForCheckpoint(ports, progress, artifacts) : null;
-    await record(ports, target, [{ ...fact, ...inShards(run, isDone) }], checkpoint);
+    await recordInRun(ports, progress, [{ ...fact, ...inShards(run, isDone) }], { isDone, checkpoint });
   };
   const outcome = await performEffects(
     {
