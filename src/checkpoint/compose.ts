@@ -20,7 +20,7 @@ import {
 import { fitDocument, partEvents } from './document/fit-document.ts';
 import { colourOf, countCheckpoint, formatMessage } from './document/message.ts';
 import { briefName, documentName, epicFolder, parseDocumentName } from './document/names-in-git.ts';
-import { editRunFiles, type RunFile } from './document/run-files.ts';
+import { archivedRuns, editRunFiles, type RunFile } from './document/run-files.ts';
 import { describeFigures, summarize } from './document/summary.ts';
 import type { Base } from './read-base.ts';
 import type { ShardEdits } from './shards/edit-shards.ts';
@@ -137,7 +137,10 @@ export function composeCheckpoints(
 /** The trees of the runs that are still listed. With any, the document has a format that an older orch refuses. */
 export function describeShards(state: State, { folders }: Pick<ShardEdits, 'folders'>) {
   const listed = new Set(Object.keys(state.runs).map(runOf));
-  const kept = [...folders].filter(([run]) => listed.has(run)).sort(([a], [b]) => (a < b ? -1 : 1));
+  const archived = archivedRuns(state);
+  const kept = [...folders]
+    .filter(([run]) => listed.has(run) && !archived.has(run))
+    .sort(([a], [b]) => (a < b ? -1 : 1));
   return kept.length === 0
     ? { format: 1 as const }
     : { format: 2 as const, shards: Object.fromEntries(kept) };

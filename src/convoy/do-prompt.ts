@@ -22,6 +22,7 @@ import { type Allowance, decideAllowance } from './allowance.ts';
 import type { MergeQueue } from './merge-queue.ts';
 import { taskBranch, taskEpic } from './names.ts';
 import { formatPrompt } from './prompt.ts';
+import { raiseFence } from './ref-fence.ts';
 import { closeTaskWorktree, collectWork, openTaskWorktree, type TaskWorktree } from './task-worktree.ts';
 import {
   chargeFacts,
@@ -320,6 +321,7 @@ async function begin(
       cwd: worktree.own.path,
       env: {
         ...task.env,
+        ...(await raiseFence(orch, worktree.branch)),
         ORCH_PROMPT_FILE: file,
         ORCH_TASK: task.id,
         ORCH_RUN: progress.run.id,

@@ -1,5 +1,5 @@
 import type { ChildProcess } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import {
@@ -196,11 +196,28 @@ mended) if [ "$ORCH_ATTEMPT" = 1 ]; then echo no > bad.txt; else rm bad.txt; ech
   - { id: idle, prompt: nothing, worker: { attempts: 1 } }
   - { id: strays, prompt: elsewhere, worker: { attempts: 1 } }
 `,
-      'idle) : ;; strays) git switch -q -c mine; echo x > x.txt;;',
+      'idle) : ;; strays) git checkout -q --detach; echo x > x.txt;;',
     );
     const { document } = convoy(repository, 'start');
     const reasons = Object.fromEntries(document.convoy.tasks.map(({ id, reason }) => [id, reason]));
     expect(reasons.idle).toContain('Nothing was changed');
     expect(reasons.strays).toContain('git switch orch/auth/strays');
+  });
+
+  it("C1: a worker's git refuses to move other branches, tags and the stash, and runs the user's hooks", () => {
+    const repository = makeConvoyed(
+      `${head}tasks:\n  - { id: a, prompt: try everything }\n`,
+      `a) echo a > a.txt; git switch -q -c mine; git tag v9; git stash -q -u; git branch -f main HEAD~1
+  git -C "$RAN.repository" commit -q --allow-empty -m intruded; git update-ref refs/heads/main HEAD~1; git add a.txt; git commit -q -m own;;`,
+    );
+    const hook = join(repository.folder, '.git', 'hooks', 'post-commit');
+    writeFileSync(hook, '#!/bin/sh\necho hooked >> "$RAN.hooks"\n', { mode: 0o755 });
+    symlinkSync(repository.folder, join(repository.home, 'ran.repository'));
+    const before = readOwn(repository);
+    expect(statusesOf(convoy(repository, 'start').document)).toEqual({ a: 'done' });
+    expect(readOwn(repository)).toEqual(before);
+    expect(repository.git('branch', '--list', 'mine')).toBe('');
+    expect(readMerged(repository, 'auth')).toMatchObject({ 'a.txt': 'a' });
+    expect(readFileSync(join(repository.home, 'ran.hooks'), 'utf8')).toContain('hooked');
   });
 });

@@ -176,4 +176,27 @@ describe('a run that an older orch recorded inside the document', () => {
     expect(statusesOf({ run: info } as RunDocument)).toEqual({ a: 'succeeded', b: 'succeeded' });
     expect(listShards(repository, 'run-aaaa')).toHaveLength(2);
   });
+
+  it('a cleanup archives the records of a run that succeeded 30 days ago; a failed one stays resumable', () => {
+    const repository = makePlanned('name: p\ntasks: [{ id: a, run: "true" }, { id: b, run: test -e ok }]\n');
+    const run = (...args: string[]) => runOrch(repository, ['run', 'plan.yaml', '-e', 'e', ...args]);
+    const later = { env: { ORCH_NOW: new Date(Date.now() + 31 * 86_400_000).toISOString() } };
+    expect(run().status).toBe(3);
+    const [listed] = orchJson<{ runs: { id: string }[] }>(repository, ['run', '--list', '-e', 'e']).runs;
+    const id = listed?.id ?? '';
+    orchJson(repository, ['cleanup'], later);
+    expect(listShards(repository, id)).not.toEqual([]);
+    repository.write('ok', '');
+    expect(run('--resume').status).toBe(0);
+    orchJson(repository, ['cleanup'], { env: { ORCH_NOW: new Date(Date.now() + 86_400_000).toISOString() } });
+    expect(listShards(repository, id)).not.toEqual([]);
+    const cleaned = orchJson<{ removed: { kind: string; name: string }[] }>(repository, ['cleanup'], later);
+    expect(cleaned.removed).toContainEqual(expect.objectContaining({ kind: 'run' }));
+    expect(listShards(repository, id)).toEqual([]);
+    // The history has them, the run is still listed, and nothing is taken for not done.
+    expect(repository.git('log', '--all', '--format=%H', '--', `*runs/${id}/*`)).not.toBe('');
+    expect(runOrch(repository, ['run', '--list', '-e', 'e']).stdout).toContain('archived');
+    const step = run('--resume-step', 'a');
+    expect([step.status, step.stderr]).toEqual([6, expect.stringContaining('archived')]);
+  });
 });

@@ -178,7 +178,17 @@ describe('what a run keeps in the tree', () => {
   const worked = describeEpic({ [old]: ['failed', 99], [other]: ['paused', 0] });
   const run = (status: (CleanupItem & { kind: 'run' })['status'], days: number): CleanupItem => {
     const at = now - days * day;
-    return { kind: 'run', epic, run: 'run-a', plan: 'release', status, files: 2, at, seen: at };
+    return {
+      kind: 'run',
+      epic,
+      run: 'run-a',
+      plan: 'release',
+      status,
+      files: 2,
+      hasRecords: false,
+      at,
+      seen: at,
+    };
   };
 
   it.each<[what: string, item: CleanupItem, known: EpicFacts | null, isRemoved: boolean, why: RegExp]>([

@@ -125,7 +125,7 @@ describe('the house', () => {
     ['modules of node are loaded late where it saves time', /\bgetBuiltinModule\b/, ['system', 'digest.ts']],
     ['crypto is loaded late', /from 'node:crypto'/, []],
     ['only cli/ writes to the terminal', /\bconsole\.|process\.std(out|err)|writeSync\([12],/, ['cli']],
-    ['only cli/ reads settings from the environment', /(?<!\\\{)\bORCH_[A-Z]+\b(?![=:])/, ['cli']],
+    ['only cli/ reads settings from the environment', /(?<!\$\{?|\\\{)\bORCH_[A-Z]+\b(?![=:])/, ['cli']],
     ['only system/ knows the time', /\bDate\.now\b|\bnew Date\(\)/, ['system']],
     ['only system/ is random', /\bMath\.random\b|\brandomBytes\b|\brandomUUID\b/, ['system']],
     ['only git/ knows isomorphic-git', /from 'isomorphic-git'/, ['git']],

@@ -13,6 +13,7 @@ import {
   newestRuns,
   type RunHead,
   type RunPart,
+  readRuns,
 } from '../../state/runs.ts';
 import type { EpicId, Oid } from '../../types.ts';
 import { formatInstant } from '../../units.ts';
@@ -72,6 +73,16 @@ export function keptRuns(state: State): Map<string, Run> {
   const cleared = readCurrent(state, 'clearedRuns') ?? {};
   const isKept = (id: string, { head }: Run) => (lookUp(cleared, id) ?? -1) < head.at;
   return new Map([...newestRuns(state.runs)].filter(([id, run]) => isRunId(id) && isKept(id, run)));
+}
+
+/** The runs whose records a cleanup took out of the tree; the history has them. Only a run that succeeded is done with. */
+export function archivedRuns(state: State): ReadonlySet<string> {
+  const cleared = readCurrent(state, 'clearedRuns') ?? {};
+  const isArchived = ([id, { head }]: [string, RunPart]) =>
+    head?.status === 'succeeded' && (lookUp(cleared, id) ?? -1) >= head.at;
+  return new Set(
+    Object.keys(cleared).length === 0 ? [] : [...readRuns(state.runs)].filter(isArchived).map(([id]) => id),
+  );
 }
 
 /** The run that a path below the epic's folder belongs to; null if none. */

@@ -1,4 +1,6 @@
 import { join } from 'node:path';
+import { epicRef } from '../../checkpoint/document/names-in-git.ts';
+import { archivedRuns } from '../../checkpoint/document/run-files.ts';
 import { countRecords } from '../../checkpoint/shards/edit-shards.ts';
 import { listRunFolders, readRunRecords } from '../../checkpoint/shards/read-shards.ts';
 import type { GitEngine } from '../../git/engine.ts';
@@ -95,6 +97,8 @@ async function readRun(git: GitEngine, view: EpicView, { inDocument, ...run }: L
     damaged.push(...found.damaged);
   }
   records = eventsOf(view, run.id).reduce(foldRecord, records);
+  if (archivedRuns(view.state).has(run.id))
+    damaged.push(`they were archived; git log ${epicRef(view.epic)} has them`);
   const wrong = findWrong(records);
   if (wrong !== null) damaged.push(wrong);
   return { ...run, ...listRecords(records), damaged };
@@ -156,7 +160,9 @@ export async function listPlanRuns(
   orch: Orch,
   epic: EpicId,
   plan: string | null = null,
-): Promise<{ readonly run: ListedRunInfo; readonly succeeded: number }[]> {
+): Promise<
+  { readonly run: ListedRunInfo /** Null if it is archived. */; readonly succeeded: number | null }[]
+> {
   const view = await readView(orch, epic);
   const newest = new Set(listNewestRuns(view.state).map(({ id }) => id));
   const listed = listRuns(view.state).filter(({ head }) => plan === null || head.plan === plan);
@@ -183,7 +189,8 @@ export async function listPlanRuns(
 }
 
 /** Counts the tasks that succeeded, without reading them all. */
-async function countSucceeded(git: GitEngine, view: EpicView, run: ListedRun): Promise<number> {
+async function countSucceeded(git: GitEngine, view: EpicView, run: ListedRun): Promise<number | null> {
+  if (archivedRuns(view.state).has(run.id)) return null;
   if (run.head.shards === undefined)
     return Object.values(run.inDocument.tasks).filter(({ status }) => status === 'succeeded').length;
   const [tip] = view.tip.parents;

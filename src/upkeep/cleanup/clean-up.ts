@@ -132,7 +132,7 @@ function nameItem(item: CleanupItem, home: string): { readonly kind: string; rea
     case 'run':
       return {
         kind: 'run',
-        name: `${item.epic} ${cleanLine(item.plan, 100)}, ${item.run}: ${count(item.files, 'file')} in its tree`,
+        name: `${item.epic} ${cleanLine(item.plan, 100)}, ${item.run}: ${describeRun(item)} in its tree`,
       };
     case 'trashed_journal':
       return { kind: 'trash', name: nameFile(item.file.path) };
@@ -141,4 +141,9 @@ function nameItem(item: CleanupItem, home: string): { readonly kind: string; rea
     default:
       return { kind: item.kind, name: nameFile(item.file.path) };
   }
+}
+
+function describeRun({ files, hasRecords }: Extract<CleanupItem, { kind: 'run' }>): string {
+  if (files === 0) return 'records';
+  return `${count(files, 'file')}${hasRecords ? ' and records' : ''}`;
 }

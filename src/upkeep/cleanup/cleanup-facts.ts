@@ -1,9 +1,10 @@
 import { join } from 'node:path';
 import { epicRef, parseTrackedRef, remotesPrefix } from '../../checkpoint/document/names-in-git.ts';
-import { keptRuns, listBeside, runOfPath } from '../../checkpoint/document/run-files.ts';
+import { archivedRuns, keptRuns, listBeside, runOfPath } from '../../checkpoint/document/run-files.ts';
 import { walkEpic } from '../../checkpoint/list.ts';
 import { findCheckpoint } from '../../checkpoint/names.ts';
 import { readBase } from '../../checkpoint/read-base.ts';
+import { listRunFolders } from '../../checkpoint/shards/read-shards.ts';
 import { listTrashed } from '../../epic/epics.ts';
 import { hasCode, isOrchError, nullFor } from '../../errors.ts';
 import { readCommit } from '../../git/objects/read-objects.ts';
@@ -19,6 +20,7 @@ import { listAllEpics } from '../../record/which/which-epic.ts';
 import { readCurrent } from '../../state/current.ts';
 import { isArchived } from '../../state/epic-names.ts';
 import { bounds } from '../../state/lists.ts';
+import { readRuns } from '../../state/runs.ts';
 import { statIfThere } from '../../system/disk.ts';
 import type { EpicId, Millis, SessionId } from '../../types.ts';
 import { readFileFacts, readFileItems } from './file-items.ts';
@@ -160,15 +162,20 @@ function addRun(runs: Map<string, SessionId[]>, key: string): void {
   if (run && session) runs.set(run, [...(runs.get(run) ?? []), session as SessionId]); // the shape was just checked
 }
 
-/** Lists the runs that keep files in the newest checkpoint of an epic. */
+/** Lists the runs that keep files or records in the newest checkpoint of an epic. */
 async function listRunItems({ git }: CleanupPorts, view: EpicView): Promise<CleanupItem[]> {
   const { epic, state, saved } = view;
-  const runs = keptRuns(state);
-  if (saved === null || runs.size === 0) return [];
-  const inTree = (await listBeside(git, saved.commit.tree, epic)).map(runOfPath);
-  return [...runs].flatMap(([run, { head }]): CleanupItem[] => {
-    const files = inTree.filter((id) => id === run).length;
+  const newest = keptRuns(state);
+  const archived = archivedRuns(state);
+  if (saved === null) return [];
+  const withRecords = await listRunFolders(git, saved.commit.tree, epic);
+  const inTree = newest.size === 0 ? [] : (await listBeside(git, saved.commit.tree, epic)).map(runOfPath);
+  return [...readRuns(state.runs)].flatMap(([run, { head }]): CleanupItem[] => {
+    if (head === null) return [];
+    const files = newest.has(run) ? inTree.filter((id) => id === run).length : 0;
+    const hasRecords = withRecords.has(run) && head.status === 'succeeded' && !archived.has(run);
     const { plan, status, endedAt, at } = head;
-    return files === 0 ? [] : [{ kind: 'run', epic, run, plan, status, files, at: endedAt ?? at, seen: at }];
+    if (files === 0 && !hasRecords) return [];
+    return [{ kind: 'run', epic, run, plan, status, files, hasRecords, at: endedAt ?? at, seen: at }];
   });
 }

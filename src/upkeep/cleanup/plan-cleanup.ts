@@ -64,6 +64,8 @@ export type CleanupItem =
       readonly plan: string;
       readonly status: RunHead['status'];
       readonly files: number;
+      /** Does the tree have the records of its tasks, which nothing needs any more? */
+      readonly hasRecords: boolean;
       /** When it ended. */
       readonly at: Millis;
       /** When its status was last recorded: it is cleaned up only if that has not changed. */
@@ -222,7 +224,7 @@ function decideCompleted(epic: EpicFacts | undefined, keptFor: Millis | null, no
 
 /** The state of a run is kept, so a failed run can still be resumed. An unfinished run keeps its files as well. */
 function decideRun(
-  { epic, status, at }: CleanupItem & { kind: 'run' },
+  { epic, status, at, hasRecords }: CleanupItem & { kind: 'run' },
   { facts, retention, now }: PlanContext,
 ): Verdict {
   const known = facts.epics.get(epic);
@@ -236,7 +238,7 @@ function decideRun(
     case 'blocked':
       return decideAge('its run failed', at, retention.failed, now);
     case 'succeeded':
-      return decideAge('its run succeeded', at, retention.snapshots, now);
+      return decideAge('its run succeeded', at, hasRecords ? retention.archive : retention.snapshots, now);
   }
 }
 

@@ -1,6 +1,5 @@
 import { dirname, join } from 'node:path';
 import { recordDeletedRefs } from '../../checkpoint/deleted-refs.ts';
-import { keptRuns } from '../../checkpoint/document/run-files.ts';
 import { saveAndTrashEpic, setArchived } from '../../epic/epics.ts';
 import { hasCode, isOrchError, systemCode } from '../../errors.ts';
 import { snapshotRef } from '../../git/snapshot/snapshot-message.ts';
@@ -163,7 +162,7 @@ async function removeFile({ disk }: CleanupPorts, seen: FileFacts): Promise<stri
   return null;
 }
 
-/** Removes the files of runs from the tree, in one checkpoint per epic. The history keeps them, and the state keeps the runs. */
+/** Removes the files and records of runs from the tree, in one checkpoint per epic. The history keeps them, and the state keeps the runs. */
 async function clearRuns(
   ports: CleanupPorts,
   items: readonly CleanupItem[],
@@ -174,8 +173,8 @@ async function clearRuns(
     if (item.kind === 'run') byEpic.set(item.epic, [...(byEpic.get(item.epic) ?? []), item]);
   for (const [epic, runs] of byEpic) {
     const { state } = await readView(ports, epic);
-    const now = keptRuns(state);
-    const asSeen = runs.filter(({ run, seen }) => now.get(run)?.head.at === seen);
+    const now = readRuns(state.runs);
+    const asSeen = runs.filter(({ run, seen }) => now.get(run)?.head?.at === seen);
     for (const item of runs) results.set(item, asSeen.includes(item) ? null : changed);
     if (asSeen.length === 0) continue;
     const known = readRuns(state.runs);

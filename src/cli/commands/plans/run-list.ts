@@ -22,7 +22,14 @@ export function listRuns(context: Context, call: Call): Promise<ExitStatus> {
         const undone = rollback === 'done' ? 'rolled back' : 'half rolled back';
         const shown = rollback === undefined ? status.replace('_', ' ') : undone;
         const origin = from === null ? '' : `from ${from}`;
-        return [id, plan, shown, `${succeeded} done`, formatWhen(startedAt, now), origin];
+        return [
+          id,
+          plan,
+          shown,
+          succeeded === null ? 'archived' : `${succeeded} done`,
+          formatWhen(startedAt, now),
+          origin,
+        ];
       });
       const header = ['RUN', 'PLAN', 'STATUS', 'TASKS', 'STARTED', ''];
       out.print(showTable(out, header, rows, Array(6).fill({})));
