@@ -15,7 +15,7 @@ type Operand = Subject | { readonly about: 'literal'; readonly value: string };
 type Operator = '==' | '!=' | '<' | '<=' | '>' | '>=';
 
 type Test =
-  | { readonly op: 'and' | 'or'; readonly sides: readonly [Test, Test] }
+  | { readonly op: 'and' | 'or'; readonly sides: readonly Test[] }
   | { readonly op: 'not'; readonly side: Test }
   | { readonly op: 'holds'; readonly operand: Operand }
   | { readonly op: 'compare'; readonly how: Operator; readonly sides: readonly [Operand, Operand] };
@@ -68,12 +68,13 @@ export function parseCondition(text: string): Condition {
   const take = () => tokens[next++]?.text;
 
   function chain(op: 'and' | 'or', side: () => Test): Test {
-    let left = side();
+    const first = side();
+    const sides = [first];
     while (peek() === op) {
       next += 1;
-      left = { op, sides: [left, side()] };
+      sides.push(side());
     }
-    return left;
+    return sides.length === 1 ? first : { op, sides };
   }
   const readAny = (): Test => chain('or', () => chain('and', readOne));
 
@@ -230,7 +231,7 @@ export function mapTasks({ text, test }: Condition, rename: (task: string) => st
     switch (one.op) {
       case 'and':
       case 'or':
-        return { ...one, sides: [map(one.sides[0]), map(one.sides[1])] };
+        return { ...one, sides: one.sides.map(map) };
       case 'not':
         return { ...one, side: map(one.side) };
       case 'holds':

@@ -24,13 +24,14 @@ const task = fc.constantFrom(...Array.from({ length: 12 }, (_, n) => `t${n}`));
 const taskFact = fc.record({
   kind: fc.constant('task' as const),
   id: task,
-  status: fc.constantFrom('pending', 'running', 'succeeded', 'failed', 'skipped'),
+  status: fc.constantFrom('pending', 'running', 'succeeded', 'failed', 'skipped', 'undoing', 'undone'),
 });
 const effectFact = fc.record({
   kind: fc.constant('effect' as const),
   task,
   id: fc.constantFrom('mail', 'tag'),
-  status: fc.constantFrom('planned', 'acknowledged', 'blocked'),
+  status: fc.constantFrom('planned', 'acknowledged', 'blocked', 'undoing', 'undone'),
+  turn: fc.nat({ max: 2 }),
 });
 
 function makeEvents(depth: number): fc.Arbitrary<RecordEvent[]> {
@@ -72,13 +73,18 @@ describe('I6: the records of a run', () => {
     );
   });
 
-  it('are the same in whatever order their events are folded, and an acknowledged effect stays so', () => {
+  it('are the same in whatever order their events are folded, and only an undo takes back an acknowledged effect', () => {
     fc.assert(
       fc.property(shuffled, ([events, others]) => {
         same(foldAll(events), foldAll(others));
-        for (const { fact } of events)
-          if (fact.kind === 'effect' && fact.status === 'acknowledged')
-            expect(foldAll(events).effects[`${fact.task}/${fact.id}`]?.value.status).toBe('acknowledged');
+        for (const { fact } of events) {
+          if (fact.kind !== 'effect' || fact.status !== 'acknowledged') continue;
+          const { turn = 0 } = fact;
+          const now = foldAll(events).effects[`${fact.task}/${fact.id}`]?.value;
+          // Only undoing it takes it back, and only its next turn does it again.
+          if ((now?.turn ?? 0) === turn) expect(now?.status).toMatch(/^(acknowledged|undoing|undone)$/);
+          else expect(now?.turn ?? 0).toBeGreaterThan(turn);
+        }
       }),
       { numRuns },
     );

@@ -186,7 +186,13 @@ function carryRecorded(
     if (record?.status === 'skipped' && isSkipped(task)) skipped.add(task.id);
     if (begun.has(task.id)) return;
     const isEnd = isDecided(task) || (record?.status === 'failed' && isInDecided(task));
-    if (record && isEnd && isOver) return count(task, record);
+    if (record && isEnd && isOver) {
+      if (parts.every(({ id }) => ended.has(id))) return count(task, record);
+      // An effect before it is still open, and whether something in it runs depends on that.
+      begun.set(task.id, Math.max(1, record.attempts));
+      over.add(task.id);
+      return;
+    }
     if (task.when === 'failure' && task.parts?.entry.every((need) => over.has(need))) over.add(task.id);
     if (task.repeat) {
       before.delete(task.id);

@@ -32,7 +32,7 @@ type Plan<T> = {
 /**
  * A task sees what the tasks it comes after have set, and of several the last in the order of the plan. So a value never
  * depends on which of two tasks beside each other was faster. In a later round of a group, a task also sees what the
- * group's tasks set in the round before.
+ * group's tasks set in the round before, rather than what was set before the group.
  */
 export function openValues<T extends ScheduledTask>({ byId, ranks, ended, before }: Plan<T>): SeenValues<T> {
   const setters = new Map<string, Set<string>>();
@@ -67,8 +67,20 @@ export function openValues<T extends ScheduledTask>({ byId, ranks, ended, before
     // Of thousands that set a value, most tasks come after a few.
     const [few, many] = all.size < earlier.size ? [all, earlier] : [earlier, all];
     const common = [...few].filter((id) => many.has(id));
-    const now = findLast(common, (id) => setNow(id, name));
-    return now ?? lookUp(roundBefore(task), name) ?? null;
+    const setIn = (ids: readonly string[]) => findLast(ids, (id) => setNow(id, name));
+    const kept = lookUp(roundBefore(task), name);
+    // The round before comes after everything outside of the group, or no round could change what was set before.
+    return kept === undefined ? setIn(common) : (setIn(common.filter((id) => sharesLoop(id, task))) ?? kept);
+  }
+
+  function sharesLoop(id: string, task: T): boolean {
+    const loops = new Set(listOuter(task).filter((outer) => before.has(outer)));
+    return listOuter(byId.get(id)).some((outer) => loops.has(outer));
+  }
+
+  function listOuter(task: T | undefined): string[] {
+    const outer = byId.get(task?.parent ?? '');
+    return outer ? [outer.id, ...listOuter(outer)] : [];
   }
 
   function roundBefore({ parent }: T): Values {
