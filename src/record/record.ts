@@ -181,10 +181,17 @@ function describeOutcome(
 
 /** The events of these records. Other processes may have written to the journal at the same time. */
 function findEvents({ pending }: EpicView, journal: SessionId, records: readonly JournalRecord[]): Event[] {
-  const sought = records.map((record) => JSON.stringify(record));
+  const sought = new Map<string, number>();
+  for (const record of records) {
+    const key = JSON.stringify(record);
+    sought.set(key, (sought.get(key) ?? 0) + 1);
+  }
   return pending.filter((event) => {
     const { at, fact } = event;
-    const index = journalOf(event) === journal ? sought.indexOf(JSON.stringify({ at, fact })) : -1;
-    return index >= 0 && sought.splice(index, 1).length > 0;
+    if (sought.size === 0 || journalOf(event) !== journal) return false;
+    const key = JSON.stringify({ at, fact });
+    const left = sought.get(key) ?? 0;
+    if (left > 0) sought.set(key, left - 1);
+    return left > 0;
   });
 }

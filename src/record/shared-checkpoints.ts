@@ -13,7 +13,7 @@ export type SharedCheckpoints = {
 
 /** The rest after a checkpoint, at most: what is recorded meanwhile shares the next one. */
 const longestRest: Millis = 100;
-/** How many times as long as the checkpoint itself it is. */
+/** It is this many times as long as the checkpoint itself: tasks of milliseconds spend a third of the time on them. */
 const restFactor = 2;
 
 export function openSharedCheckpoints(ports: SessionPorts, target: RunningSession): SharedCheckpoints {
@@ -27,7 +27,8 @@ export function openSharedCheckpoints(ports: SessionPorts, target: RunningSessio
     next = null; // what is recorded from here on may come too late for this one
     const began = clock.elapsed();
     await record(ports, target, []);
-    // So tasks of a few milliseconds spend at most a third of the time on checkpoints.
+    // With the files saved, tasks wait for their checkpoint, so it must not wait.
+    if (target.settings.snapshot) return;
     rested = sleep(Math.min(restFactor * (clock.elapsed() - began), longestRest));
   }
 

@@ -30,6 +30,10 @@ export async function loadInternals() {
     bundle: true,
     platform: 'node',
     format: 'esm',
+    // The yaml package requires node's own modules.
+    banner: {
+      js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);",
+    },
     outfile,
     logLevel: 'warning',
   });

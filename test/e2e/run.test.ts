@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { errorOf, runOrch } from '../support/orch.ts';
 import { makePlanned, type RunDocument, ranIn, readRan, statusesOf } from '../support/plans.ts';
-import { callOrch, triggersOf } from '../support/supervised.ts';
+import { callOrch, triggersOf, writeConfig } from '../support/supervised.ts';
 
 const release = `name: release
 tasks:
@@ -152,7 +152,7 @@ describe('orch run', () => {
     expect(readRan(repository).at(-1)).toBe('after');
   });
 
-  it('runs many at once, with a checkpoint for each and not a word of its own', () => {
+  it('runs many at once, and says not a word of its own', () => {
     const tasks = Array.from(
       { length: 24 },
       (_, n) => `  - { id: t${n}, run: "true", files: [f${n}], needs: [] }\n`,
@@ -163,6 +163,20 @@ describe('orch run', () => {
     expect(ran.stderr.split('\n').filter((line) => line !== '' && !line.includes('✓'))).toEqual([
       expect.stringMatching(/^plan: run-\w+ on e, session 1$/),
     ]);
+  });
+
+  it('makes fewer checkpoints than tasks that run side by side, if no files are saved in them', () => {
+    const tasks = Array.from({ length: 24 }, (_, n) => `  - { id: t${n}, run: "true", needs: [] }\n`);
+    const repository = makePlanned(`tasks:\n${tasks.join('')}`);
+    writeConfig(repository, 'checkpoint: { snapshot: false }\n');
+    expect(runOrch(repository, ['run', 'plan.yaml', '--jobs', '2'], ranIn(repository)).status).toBe(0);
+    const triggers = triggersOf(repository, 'e');
+    expect([triggers[0], triggers.at(-1)]).toEqual(['session_start', 'complete']);
+    const made = triggers.filter((trigger) => trigger === 'task').length;
+    expect(made).toBeGreaterThan(0);
+    expect(made).toBeLessThan(24);
+    const { runs } = JSON.parse(runOrch(repository, ['run', '--list', '--json'], ranIn(repository)).stdout);
+    expect(runs).toMatchObject([{ status: 'succeeded' }]);
   });
 
   it('writes a report, and lists the runs there were', () => {
