@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { expandItems, nameTaskFile, readItems } from '../../src/plan/items.ts';
 import { parsePlan } from '../../src/plan/parse-plan.ts';
-import { keepLastLine, maxValuesBytes, readValues, valueVariables } from '../../src/plan/run/task-values.ts';
+import { keepLastLine, maxValuesBytes, readValues, valueVariables } from '../../src/plan/task/task-values.ts';
 
 const item = ['$', '{ORCH_ITEM}'].join('');
 const plan = parsePlan(
