@@ -59,11 +59,10 @@ describe('orch import', () => {
     expect(readFileSync(path, 'utf8')).toBe('mine\n');
     expect(write('--force').status).toBe(0);
     expect(readFileSync(path, 'utf8')).toBe(written);
-    expect(runOrch(folder, ['run', 'plan.yaml'])).toMatchObject({
-      status: 2,
-      stderr: expect.stringContaining(
-        'orch run cannot do tasks with a prompt yet; plan.yaml has 2: bd-1, bd-2',
-      ),
+    // It is a convoy's plan, and nothing was started.
+    expect(runOrch(folder, ['convoy', 'show', 'plan.yaml', '-e', 'none'])).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining('there is no convoy of plan'),
     });
   });
 

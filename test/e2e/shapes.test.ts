@@ -261,6 +261,7 @@ describe('the JSON of', () => {
       when: 'string',
       files: [],
       artifacts: [],
+      parent: 'null',
       waits: [],
     };
     expect(read('plan.yaml', '--dry-run')).toEqual({
