@@ -44,6 +44,7 @@ describe.skipIf(!claudeProgram)('the agent template', () => {
       work: 'succeeded',
       test: 'succeeded',
       fix: 'skipped',
+      green: 'succeeded',
     });
     expect(statusOf(repository, 'a').budget.spentUsd).toBeCloseTo(priceOf(model.given), 6);
   });
