@@ -42,6 +42,8 @@ export type RunProgress = {
   readonly artifacts: Map<string, readonly Artifact[]>;
   /** How many bytes of artifacts are in the checkpoints. */
   readonly stored: { bytes: number };
+  /** How many tasks failed in this session. */
+  readonly failed: { count: number };
   /** What a task sees of the tasks before it. */
   readonly schedule: Pick<Schedule<Task>, 'valuesFor' | 'ask' | 'roundOf'>;
 };
@@ -255,6 +257,9 @@ export function makeTaskFact(
   };
 }
 
+/** A failed task asks for no checkpoint, but what is in none is read again with every record. */
+const failuresToSave = 100;
+
 /** Records how far a task is. If its checkpoint cannot be made now, it is made with the next one. */
 async function recordTask(
   ports: TaskPorts,
@@ -267,8 +272,15 @@ async function recordTask(
   const { status, attempts, artifacts = [] } = now;
   const isDone = status === 'succeeded' && !hasOpenEffects(progress, id);
   const checkpoint = isDone ? await askForCheckpoint(ports, progress, artifacts) : null;
+  const isMany = status === 'failed' && ++progress.failed.count % failuresToSave === 0;
+  const saves = isMany && isOn(target.settings.policy, 'task');
   if (status === 'succeeded') progress.artifacts.set(id, artifacts);
-  const { verdict } = await record(ports, target, [makeTaskFact(progress, task, now, isDone)], checkpoint);
+  const { verdict } = await record(
+    ports,
+    target,
+    [makeTaskFact(progress, task, now, isDone)],
+    saves ? { trigger: 'task', reason: null, orLater: true } : checkpoint,
+  );
   tasks.set(id, { status, attempts });
   return verdict;
 }

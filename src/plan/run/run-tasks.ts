@@ -126,6 +126,7 @@ function startProgress(run: ActiveRun, target: RunningSession, jobs: number) {
     effects: new Map(run.effects.map(({ record: fact }) => [fact.id, fact])),
     effectsOf: groupBy(run.effects, ({ record: fact }) => fact.task),
     stored: { bytes: stored },
+    failed: { count: 0 },
     artifacts: new Map(),
     /** Tasks that the run made of lists. */
     made: new Map<string, readonly Task[]>(),
