@@ -14,8 +14,9 @@ import { performEffects } from '../effects/perform.ts';
 import type { EffectFact, PlannedEffect } from '../effects/plan-effects.ts';
 import { nameTaskFile } from '../items.ts';
 import type { Task } from '../plan.ts';
-import type { Schedule } from '../schedule/schedule.ts';
+import type { Decision, Schedule } from '../schedule/schedule.ts';
 import { type Artifact, readArtifacts, storedBytes } from './artifacts.ts';
+import { digestChoice } from './carry-tasks.ts';
 import type { ActiveRun } from './prepare-run.ts';
 import type { RunEvent, TaskProgress } from './progress.ts';
 import { taskMarker } from './start-run.ts';
@@ -255,6 +256,37 @@ export function makeTaskFact(
     ...(why !== undefined && { why }),
     ...inShards(run, isDone),
   };
+}
+
+/** The fact that says what was decided. */
+export function makeDecisionFact(
+  progress: Pick<RunProgress, 'run' | 'schedule'>,
+  decision: Decision<Task>,
+): Fact {
+  const { task, inRound: round } = decision;
+  const why = decision.kind === 'begin' || decision.why === null ? {} : { why: decision.why };
+  switch (decision.kind) {
+    case 'skip': {
+      const choice = { ...task, digest: digestChoice(task) };
+      return makeTaskFact(progress, choice, { status: 'skipped', attempts: 0, round, ...why });
+    }
+    case 'begin':
+      return makeTaskFact(progress, task, { status: 'running', attempts: 1, round });
+    case 'round': {
+      const left = { values: decision.values };
+      return makeTaskFact(progress, task, {
+        status: 'running',
+        attempts: decision.round,
+        round,
+        left,
+        ...why,
+      });
+    }
+    case 'end': {
+      const { status, rounds, values } = decision;
+      return makeTaskFact(progress, task, { status, attempts: rounds, round, left: { values }, ...why });
+    }
+  }
 }
 
 /** A failed task asks for no checkpoint, but what is in none is read again with every record. */

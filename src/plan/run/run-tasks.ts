@@ -20,9 +20,8 @@ import type { Plan, Task } from '../plan.ts';
 import { describeRollback, judgeRollback, type RollbackResult, undoWork } from '../rollback/undo-work.ts';
 import { type Decision, openSchedule } from '../schedule/schedule.ts';
 import { storedBytes } from './artifacts.ts';
-import { listKnown, makeDecisionFact } from './decision-facts.ts';
-import { doTask, type TaskOutcome, type TaskPorts } from './do-task.ts';
-import { type ActiveRun, makeHeadFact } from './prepare-run.ts';
+import { doTask, makeDecisionFact, type TaskOutcome, type TaskPorts } from './do-task.ts';
+import { type ActiveRun, listKnown, makeHeadFact } from './prepare-run.ts';
 import { listTasks, type RunEvent, type RunResult, type RunStatus, type TaskProgress } from './progress.ts';
 
 type RunTasksOptions = {
