@@ -4,11 +4,16 @@ import type { Plan, Task } from '../../src/plan/plan.ts';
 import { withoutItem } from '../../src/plan/references.ts';
 import { planRollback, type UndoStep } from '../../src/plan/rollback/plan-rollback.ts';
 import { makeUndoFact } from '../../src/plan/rollback/undo-work.ts';
-import { listKnown, makeDecisionFact } from '../../src/plan/run/decision-facts.ts';
 import { type KnownRun, listRecords } from '../../src/plan/run/known-runs.ts';
-import { makeHeadFact, prepareRun } from '../../src/plan/run/prepare-run.ts';
+import { listKnown, makeHeadFact, prepareRun } from '../../src/plan/run/prepare-run.ts';
 import { openSchedule } from '../../src/plan/schedule/schedule.ts';
-import { findAttempt, findDone, makeTaskFact, takeLeft } from '../../src/plan/task/do-task.ts';
+import {
+  findAttempt,
+  findDone,
+  makeDecisionFact,
+  makeTaskFact,
+  takeLeft,
+} from '../../src/plan/task/do-task.ts';
 import type { Left } from '../../src/plan/task/task-command.ts';
 import type { Event, Fact } from '../../src/state/facts.ts';
 import { foldRecord, isRecordEvent, noRecords } from '../../src/state/run-records.ts';

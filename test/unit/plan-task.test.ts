@@ -76,6 +76,7 @@ it('I7: a task that used up the budget starts no effect; it counts as done, and 
       effects,
       effectsOf: new Map([[task.id, run.effects]]),
       stored: { bytes: 0 },
+      failed: { count: 0 },
       artifacts: new Map(),
       schedule: openSchedule(plan.tasks, nothingKnown, 1),
     };

@@ -139,15 +139,15 @@ function expandRecorded(plan: Plan, { tasks }: Recorded) {
     plan.tasks.flatMap(({ id, parts }) => (parts ? [[id, lookUp(tasks, id)?.values ?? {}] as const] : [])),
   );
   const values = openValues({ byId, ranks, ended, before });
-  const isOfLastRound = ({ id, parent }: Task): boolean => {
+  const isOfLastRound = (id: string, parent: string | null): boolean => {
     const outer = byId.get(parent ?? '');
     if (outer === undefined) return true;
     const { round = 1 } = lookUp(tasks, id) ?? {};
-    return outer.repeat ? lookUp(tasks, outer.id)?.attempts === round : isOfLastRound({ ...outer, id });
+    return outer.repeat ? lookUp(tasks, outer.id)?.attempts === round : isOfLastRound(id, outer.parent);
   };
   const note = (task: Task) => {
     const { id } = task;
-    const isSeen = !before.has(id) && isOfLastRound(task);
+    const isSeen = !before.has(id) && isOfLastRound(id, task.parent);
     const end = { status: 'succeeded', values: isSeen ? lookUp(tasks, id)?.values : {} } as const;
     ended.set(id, end);
     values.note(id, end);

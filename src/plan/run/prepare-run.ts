@@ -12,6 +12,7 @@ import { wasPlannedHere } from '../effects/payload.ts';
 import {
   type EarlierEffects,
   type EffectFact,
+  listOpenEffects,
   noEarlierEffects,
   type PlannedEffect,
   planRunEffects,
@@ -19,7 +20,7 @@ import {
 import type { EffectChoice } from '../effects/replan.ts';
 import type { Effect, Plan, Task } from '../plan.ts';
 import { orderTasks } from '../schedule/graph.ts';
-import { nothingKnown } from '../schedule/schedule.ts';
+import { type Ended, type Known, nothingKnown } from '../schedule/schedule.ts';
 import { findBrokenArtifacts } from '../task/artifacts.ts';
 import { type CarriedTasks, carryTasks } from './carry-tasks.ts';
 import type { RunChoice } from './choose-run.ts';
@@ -271,4 +272,30 @@ function justFinishedError({ name }: Plan, run: KnownRun): OrchError {
     hint: 'Nothing is left to do. List the runs: orch run --list',
     data: { plan: name, run: run.id, reason: 'finished' },
   });
+}
+
+/** What the schedule has to know of the run so far. */
+export function listKnown({ plan, done, settled, begun, skipped, before, effects }: ActiveRun): Known {
+  const open = new Set(listOpenEffects(effects).map(({ record: fact }) => fact.task));
+  const parents = new Map(plan.tasks.map(({ id, parent }) => [id, parent]));
+  // What is recorded with a group is seen by its own tasks only.
+  const wholes = new Set(plan.tasks.filter(({ parts }) => parts !== null).map(({ id }) => id));
+  // A group, or a list, with a task that has effects to do is not over.
+  for (const id of [...open].filter((each) => done.has(each)))
+    for (let outer = parents.get(id) ?? null; outer !== null; outer = parents.get(outer) ?? null)
+      open.add(outer);
+  const ended = [...done, ...settled].flatMap(([id, { status, exit, values, why }]): [string, Ended][] => {
+    // The effects of what was skipped, or of a command that failed, are not done.
+    const hasWork = open.has(id) && (wholes.has(id) || status === 'succeeded');
+    const isEnd = status === 'succeeded' || status === 'failed' || status === 'skipped';
+    if (!isEnd || (status !== 'skipped' && hasWork)) return [];
+    // Only a choice has a reason.
+    const isPassedOver = status === 'skipped' && why !== undefined;
+    const seen = wholes.has(id) ? undefined : values;
+    return [[id, { status, exit, values: seen, isPassedOver }]];
+  });
+  const reopened = [...done, ...settled].flatMap(([id, { attempts, status }]): [string, number][] =>
+    wholes.has(id) && open.has(id) && status !== 'skipped' ? [[id, attempts]] : [],
+  );
+  return { ended: new Map(ended), begun: new Map([...begun, ...reopened]), skipped, before };
 }

@@ -23,14 +23,14 @@ import { type Decision, openSchedule } from '../schedule/schedule.ts';
 import { storedBytes } from '../task/artifacts.ts';
 import {
   doTask,
+  makeDecisionFact,
   recordInRun,
   type TaskOutcome,
   type TaskPorts,
   type Workers,
   withoutTaskTrigger,
 } from '../task/do-task.ts';
-import { listKnown, makeDecisionFact } from './decision-facts.ts';
-import { type ActiveRun, makeHeadFact } from './prepare-run.ts';
+import { type ActiveRun, listKnown, makeHeadFact } from './prepare-run.ts';
 import { listTasks, type RunEvent, type RunResult, type RunStatus, type TaskProgress } from './progress.ts';
 
 type RunTasksOptions = {
@@ -131,6 +131,7 @@ function startProgress(ports: SessionPorts, run: ActiveRun, target: RunningSessi
     effects: new Map(run.effects.map(({ record: fact }) => [fact.id, fact])),
     effectsOf: groupBy(run.effects, ({ record: fact }) => fact.task),
     stored: { bytes: stored },
+    failed: { count: 0 },
     artifacts: new Map(),
     /** Tasks that the run made of lists. */
     made: new Map<string, readonly Task[]>(),

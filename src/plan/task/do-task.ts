@@ -16,10 +16,11 @@ import { performEffects } from '../effects/perform.ts';
 import type { EffectFact, PlannedEffect } from '../effects/plan-effects.ts';
 import { nameTaskFile } from '../items.ts';
 import type { Task } from '../plan.ts';
+import { digestChoice } from '../run/carry-tasks.ts';
 import type { ActiveRun } from '../run/prepare-run.ts';
 import type { RunEvent, TaskProgress } from '../run/progress.ts';
 import { taskMarker } from '../run/start-run.ts';
-import type { Schedule } from '../schedule/schedule.ts';
+import type { Decision, Schedule } from '../schedule/schedule.ts';
 import { type Artifact, readArtifacts, storedBytes } from './artifacts.ts';
 import { type AttemptEnd, type Left, runTaskCommand } from './task-command.ts';
 import { type ReadValues, readValues, valueVariables } from './task-values.ts';
@@ -46,6 +47,8 @@ export type RunProgress = {
   readonly artifacts: Map<string, readonly Artifact[]>;
   /** How many bytes of artifacts are in the checkpoints. */
   readonly stored: { bytes: number };
+  /** How many tasks failed in this session. */
+  readonly failed: { count: number };
   /** What a task sees of the tasks before it. */
   readonly schedule: Pick<Schedule<Task>, 'valuesFor' | 'ask' | 'roundOf'>;
 };
@@ -260,6 +263,37 @@ export function makeTaskFact(
   };
 }
 
+/** The fact that says what was decided. */
+export function makeDecisionFact(
+  progress: Pick<RunProgress, 'run' | 'schedule'>,
+  decision: Decision<Task>,
+): Fact {
+  const { task, inRound: round } = decision;
+  const why = decision.kind === 'begin' || decision.why === null ? {} : { why: decision.why };
+  switch (decision.kind) {
+    case 'skip': {
+      const choice = { ...task, digest: digestChoice(task) };
+      return makeTaskFact(progress, choice, { status: 'skipped', attempts: 0, round, ...why });
+    }
+    case 'begin':
+      return makeTaskFact(progress, task, { status: 'running', attempts: 1, round });
+    case 'round': {
+      const left = { values: decision.values };
+      return makeTaskFact(progress, task, {
+        status: 'running',
+        attempts: decision.round,
+        round,
+        left,
+        ...why,
+      });
+    }
+    case 'end': {
+      const { status, rounds, values } = decision;
+      return makeTaskFact(progress, task, { status, attempts: rounds, round, left: { values }, ...why });
+    }
+  }
+}
+
 /** Does tasks that are prompts, by giving them to agents. */
 export type Workers = {
   /** Where commands run: in the files of what is merged so far. */
@@ -268,6 +302,9 @@ export type Workers = {
   onMerged<T>(work: () => Promise<T>): Promise<T>;
   doPrompt(ports: TaskPorts, progress: RunProgress, task: Task): Promise<TaskOutcome>;
 };
+
+/** A failed task asks for no checkpoint, but what is in none is read again with every record. */
+const failuresToSave = 100;
 
 /** Records how far a task is. If its checkpoint cannot be made now, it is made with the next one. */
 export async function recordTask(
@@ -281,9 +318,12 @@ export async function recordTask(
   const { status, attempts, artifacts = [] } = now;
   const isDone = status === 'succeeded' && !hasOpenEffects(progress, id);
   const checkpoint = isDone ? await askForCheckpoint(ports, progress, artifacts) : null;
+  const isMany = status === 'failed' && ++progress.failed.count % failuresToSave === 0;
+  const saves = isMany && isOn(progress.target.settings.policy, 'task');
   if (status === 'succeeded') progress.artifacts.set(id, artifacts);
   const facts = [makeTaskFact(progress, task, now, isDone)];
-  const { verdict } = await recordInRun(ports, progress, facts, { isDone, checkpoint });
+  const asked = saves ? ({ trigger: 'task', reason: null, orLater: true } as const) : checkpoint;
+  const { verdict } = await recordInRun(ports, progress, facts, { isDone, checkpoint: asked });
   tasks.set(id, { status, attempts });
   return verdict;
 }
