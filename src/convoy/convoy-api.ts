@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import type { Budget } from '../cost/budget.ts';
-import { OrchError } from '../errors.ts';
+import { messageOf, OrchError } from '../errors.ts';
 import { runGit } from '../git/run-git.ts';
 import { countChanges, isAncestor, moveBranch, readBranch } from '../git/worktree/merge-commits.ts';
-import { listOwnWorktrees, worktreesFolder } from '../git/worktree/own-worktrees.ts';
+import { listOwnWorktrees, removeWorktree, worktreesFolder } from '../git/worktree/own-worktrees.ts';
 import { commitForUser } from '../git/worktree/user-commit.ts';
 import { parseOid } from '../ids.ts';
 import { lookUp } from '../keyed.ts';
@@ -30,7 +30,7 @@ import { openMergedWorktree } from './task-worktree.ts';
 export type ConvoyEvent = RunFileRequest['onEvent'] extends (event: infer E) => void ? E : never;
 
 /** Runs a plan whose prompts are done by agents, each in a worktree of its own. */
-export function runConvoy(
+export async function runConvoy(
   orch: Orch,
   request: Omit<RunFileRequest, 'convoy' | 'jobs'>,
 ): Promise<RunFileOutcome> {
@@ -67,7 +67,25 @@ export function runConvoy(
       };
     },
   };
-  return runPlanFile(orch, { ...request, jobs: plan.convoy.workers ?? defaultWorkers, convoy });
+  const outcome = await runPlanFile(orch, {
+    ...request,
+    jobs: plan.convoy.workers ?? defaultWorkers,
+    convoy,
+  });
+  if (outcome.kind === 'ended' && outcome.result?.status === 'succeeded')
+    await removeWorktrees(orch, outcome.run.epicId);
+  return outcome;
+}
+
+/** Once everything is merged, no worktree has anything that the merged branch has not. One that is in use stays. */
+async function removeWorktrees(orch: Orch, epic: EpicId): Promise<void> {
+  for (const own of listOwnWorktrees(orch, `${epic}/`)) {
+    try {
+      await removeWorktree(orch, own);
+    } catch (error) {
+      orch.report(`${own.path} could not be removed: ${messageOf(error)}`);
+    }
+  }
 }
 
 const defaultWorkers = 4;

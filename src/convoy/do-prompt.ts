@@ -102,7 +102,9 @@ export async function doPrompt(
           attempts: job.attempt,
           worker: job.record,
         });
-        await closeTaskWorktree(orch, result.worktree);
+        await closeTaskWorktree(orch, result.worktree).catch((error) =>
+          orch.report(`its worktree could not be removed: ${messageOf(error)}`),
+        );
         return end({ kind: 'succeeded' });
       }
       if (job.attempt >= most) {

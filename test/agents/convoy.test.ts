@@ -14,6 +14,8 @@ import { bashTool, writeTool } from './support/script.ts';
 async function stage(plan: string, turns: (worktrees: string) => (AnthropicTurn & { words: string })[]) {
   const repository = makeRepositoryWithCommit();
   repository.write('plan.yaml', plan);
+  repository.git('config', 'user.name', 'A User');
+  repository.git('config', 'user.email', 'user@example.com');
   const asks = (words: string): Pick<AnthropicTurn, 'when'> => ({
     when: ({ body }) =>
       Array.isArray(body?.tools) && body.tools.length > 0 && JSON.stringify(body.messages).includes(words),
