@@ -1,0 +1,164 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { chooseModel, makeAgentCommand } from '../../src/convoy/agent-command.ts';
+import { decideAllowance } from '../../src/convoy/allowance.ts';
+import { taskBranch, taskEpic, worktreeName } from '../../src/convoy/names.ts';
+import { formatPrompt, type PromptFacts } from '../../src/convoy/prompt.ts';
+import { chargeFacts } from '../../src/convoy/worker.ts';
+import { isEpicId, parseEpicId, parseSessionId } from '../../src/ids.ts';
+import { emptyState, type State } from '../../src/state/lists.ts';
+
+const convoy = parseEpicId('auth');
+
+describe('what belongs to a convoy is named after it', () => {
+  it('in a way people recognize', () => {
+    expect(taskEpic(convoy, 'login')).toBe('auth--login');
+    expect(taskBranch(convoy, 'login')).toBe('orch/auth/login');
+    expect(worktreeName(convoy, 'login')).toBe('auth/login');
+    expect(taskEpic(convoy, 'deploy[eu]')).toMatch(/^auth--deploy\.eu-[0-9a-f]{6}$/);
+  });
+
+  it('and never like another task, whatever the ids are', () => {
+    const id = fc.stringMatching(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}(\[[A-Za-z0-9._-]{1,40}(#\d)?\])?$/);
+    fc.assert(
+      fc.property(id, id, (a, b) => {
+        const [one, other] = [taskEpic(convoy, a), taskEpic(convoy, b)];
+        expect(isEpicId(one)).toBe(true);
+        expect(one.length).toBeLessThanOrEqual(64);
+        expect(one === other).toBe(a === b);
+        expect(taskBranch(convoy, a) === taskBranch(convoy, b)).toBe(a === b);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+});
+
+describe('what a worker may spend', () => {
+  const money = fc.integer({ min: 0, max: 50_000_000 });
+
+  it('never makes all allowances together more than is left of the budget', () => {
+    fc.assert(
+      fc.property(
+        money,
+        fc.array(fc.record({ cap: fc.option(money), spends: fc.double({ min: 0, max: 1, noNaN: true }) })),
+        (budget, tasks) => {
+          let spent = 0;
+          const outstanding: number[] = [];
+          const finished: number[] = [];
+          for (const { cap, spends } of tasks) {
+            const allowance = decideAllowance({ left: budget - spent, outstanding, taskLeft: cap, finished });
+            if (allowance.kind === 'held') {
+              // One of those at work ends, and gives back what it did not spend.
+              const amount = outstanding.shift() ?? 0;
+              const used = Math.floor(amount * spends);
+              spent += used;
+              finished.push(used);
+              continue;
+            }
+            outstanding.push(allowance.amount ?? Number.NaN);
+            const promised = outstanding.reduce((sum, amount) => sum + amount, 0);
+            expect(promised + spent).toBeLessThanOrEqual(budget);
+          }
+        },
+      ),
+      { numRuns: 2_000 },
+    );
+  });
+
+  it('holds a task that what is left cannot pay for, as tasks have cost so far', () => {
+    const means = { left: 3, outstanding: [], taskLeft: 10, finished: [4, 5, 6] };
+    expect(decideAllowance(means)).toEqual({ kind: 'held', why: 'convoy', needs: 5 });
+    expect(decideAllowance({ ...means, left: 5 })).toEqual({ kind: 'granted', amount: 5 });
+    expect(decideAllowance({ ...means, taskLeft: 0 })).toMatchObject({ kind: 'held', why: 'task' });
+    expect(decideAllowance({ ...means, left: null, taskLeft: null })).toEqual({
+      kind: 'granted',
+      amount: null,
+    });
+  });
+});
+
+describe('the command of a worker', () => {
+  it('is that of the agent, with the model of the attempt', () => {
+    const claude = makeAgentCommand({ model: ['haiku', 'opus'] }, 'do it', 1);
+    expect(claude.argv).toEqual([
+      'claude',
+      '--print',
+      'do it',
+      '--permission-mode',
+      'acceptEdits',
+      '--model',
+      'haiku',
+    ]);
+    expect(makeAgentCommand({ agent: 'codex', args: ['--full-auto'] }, 'do it', 1).argv).toEqual([
+      'codex',
+      'exec',
+      '--full-auto',
+      'do it',
+    ]);
+    expect(makeAgentCommand({ agent: ['sh', 'x.sh'], args: ['-v'] }, 'do it', 1)).toEqual({
+      argv: ['sh', 'x.sh', '-v'],
+      agent: 'sh',
+      model: null,
+    });
+  });
+
+  it('moves to the next model after each failed attempt, and stays with the last', () => {
+    const models = [1, 2, 3, 4].map((attempt) => chooseModel({ model: ['a', 'b'] }, attempt));
+    expect(models).toEqual(['a', 'b', 'b', 'b']);
+    expect(chooseModel({ model: 'auto' }, 1)).toBeNull();
+  });
+});
+
+describe('the prompt of a worker', () => {
+  const facts: PromptFacts = {
+    task: 'login',
+    name: 'The login form',
+    text: 'Add the login form.\n',
+    branch: 'orch/auth/login',
+    files: ['src/login/**'],
+    others: [{ task: 'docs', name: 'docs', files: ['docs/**'] }],
+    feedback: null,
+  };
+
+  it('has the task, what it may touch, and what others do', () => {
+    const prompt = formatPrompt(facts);
+    expect(prompt.startsWith('Add the login form.')).toBe(true);
+    expect(prompt).toContain('Change only: src/login/**.');
+    expect(prompt).toContain('- docs (docs/**)');
+  });
+
+  it('begins with what was wrong if the work was sent back', () => {
+    const prompt = formatPrompt({ ...facts, feedback: 'The gate "test" fails.' });
+    expect(prompt.indexOf('The gate "test" fails.')).toBeLessThan(prompt.indexOf('Add the login form.'));
+  });
+});
+
+describe('the cost of a worker', () => {
+  const worker = parseSessionId('sess-work');
+  const [first, second] = [parseSessionId('sess-aaaa'), parseSessionId('sess-bbbb')];
+  const usage = (micros: number) => ({
+    micros,
+    input: 0,
+    output: 0,
+    cacheRead: 0,
+    cacheWrite: 0,
+    unpriced: 0,
+  });
+  const stateWith = (meters: { [name: string]: ReturnType<typeof usage> }): State => ({
+    ...emptyState,
+    ledger: {
+      w: { value: { generation: 0, folded: {}, meters }, stamp: [1, 'w', 0] },
+    } as unknown as State['ledger'],
+  });
+
+  it('is not paid again by a scheduler that continues after another', () => {
+    const own = stateWith({ [`${worker}/sonnet`]: usage(900) });
+    expect(chargeFacts(emptyState, first, own, worker)).toMatchObject([
+      { kind: 'meter', model: `${worker}/sonnet`, usage: { micros: 900 } },
+    ]);
+    const paid = stateWith({ [`${first}/${worker}/sonnet`]: usage(400) });
+    expect(chargeFacts(paid, second, own, worker)).toMatchObject([{ usage: { micros: 500 } }]);
+    // A reading is the whole of what one session pays: reading it twice adds nothing.
+    expect(chargeFacts(paid, first, own, worker)).toMatchObject([{ usage: { micros: 900 } }]);
+  });
+});
