@@ -6,6 +6,7 @@ import { countChanges, isAncestor, moveBranch, readBranch } from '../git/worktre
 import { listOwnWorktrees, removeWorktree, worktreesFolder } from '../git/worktree/own-worktrees.ts';
 import { commitForUser } from '../git/worktree/user-commit.ts';
 import { parseOid } from '../ids.ts';
+import { checkLive, listLive } from '../journal/live.ts';
 import { lookUp } from '../keyed.ts';
 import type { Orch } from '../orch.ts';
 import type { Plan } from '../plan/plan.ts';
@@ -204,6 +205,9 @@ export async function showConvoy(orch: Orch, plan: Plan, epic: EpicId): Promise<
       hint: 'Start one: orch convoy start PLAN',
       data: { plan: plan.name, epicId: epic },
     });
+  const working = new Set<string>(
+    listLive(orch.home).flatMap((live) => (checkLive(live) === 'dead' ? [] : [live.epic])),
+  );
   const worktrees = new Map(listOwnWorktrees(orch, `${epic}/`).map(({ name, path }) => [name, path]));
   return {
     id: run.id,
@@ -217,13 +221,16 @@ export async function showConvoy(orch: Orch, plan: Plan, epic: EpicId): Promise<
       const { id, number, name } = task;
       const known = lookUp(run.tasks, id);
       const worker = known?.worker;
+      const status = stateOf(known);
+      const isStopped = status === 'working' && !isActive(orch, run) && !working.has(taskEpic(epic, id));
       return {
-        ...{ id, number, name, status: stateOf(known), attempts: known?.attempts ?? 0 },
+        ...{ id, number, name, status: isStopped ? 'held' : status, attempts: known?.attempts ?? 0 },
         ...{ agent: worker?.agent ?? null, model: worker?.model ?? null },
         worktree: worktrees.get(worktreeName(epic, id)) ?? null,
         ...{ branch: taskBranch(epic, id), epicId: taskEpic(epic, id) },
         costUsd: toUsd(worker?.costMicros ?? 0),
-        ...{ reason: known?.why ?? null, commit: worker?.merged ?? null },
+        reason: isStopped ? 'its worker is stopped; orch convoy resume continues it' : (known?.why ?? null),
+        commit: worker?.merged ?? null,
       };
     }),
   };

@@ -117,6 +117,9 @@ export async function workOn(
           return printUnreadable(context, event.epics);
         case 'gates':
           return undefined;
+        case 'stopping':
+          // Its workers go on by themselves after a signal.
+          return event.why.kind === 'signal' ? undefined : screen.onEvent(event);
         case 'start':
           for (const line of showStart(out, wanted, event.start)) screen.inform(line);
           return undefined;
