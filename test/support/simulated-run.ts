@@ -7,14 +7,9 @@ import { makeUndoFact } from '../../src/plan/rollback/undo-work.ts';
 import { type KnownRun, listRecords } from '../../src/plan/run/known-runs.ts';
 import { listKnown, makeHeadFact, prepareRun } from '../../src/plan/run/prepare-run.ts';
 import { openSchedule } from '../../src/plan/schedule/schedule.ts';
-import {
-  findAttempt,
-  findDone,
-  makeDecisionFact,
-  makeTaskFact,
-  takeLeft,
-} from '../../src/plan/task/do-task.ts';
+import { findAttempt, findDone, takeLeft } from '../../src/plan/task/do-task.ts';
 import type { Left } from '../../src/plan/task/task-command.ts';
+import { makeDecisionFact, makeTaskFact } from '../../src/plan/task/task-facts.ts';
 import type { Event, Fact } from '../../src/state/facts.ts';
 import { foldRecord, isRecordEvent, noRecords } from '../../src/state/run-records.ts';
 import type { TaskRecord } from '../../src/state/runs.ts';

@@ -12,7 +12,8 @@ import { nameTaskFile } from '../items.ts';
 import type { Plan, Task } from '../plan.ts';
 import { findRun } from '../run/known-runs.ts';
 import type { ActiveRun } from '../run/prepare-run.ts';
-import { inShards, type TaskPorts, taskEnvironment } from '../task/do-task.ts';
+import { type TaskPorts, taskEnvironment } from '../task/do-task.ts';
+import { inShards } from '../task/task-facts.ts';
 import { valueVariables } from '../task/task-values.ts';
 import { type KeptWork, planRollback, type UndoStep } from './plan-rollback.ts';
 

@@ -23,13 +23,13 @@ import { type Decision, openSchedule } from '../schedule/schedule.ts';
 import { storedBytes } from '../task/artifacts.ts';
 import {
   doTask,
-  makeDecisionFact,
   recordInRun,
   type TaskOutcome,
   type TaskPorts,
   type Workers,
   withoutTaskTrigger,
 } from '../task/do-task.ts';
+import { makeDecisionFact } from '../task/task-facts.ts';
 import { type ActiveRun, listKnown, makeHeadFact } from './prepare-run.ts';
 import { listTasks, type RunEvent, type RunResult, type RunStatus, type TaskProgress } from './progress.ts';
 

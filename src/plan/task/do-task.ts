@@ -16,13 +16,13 @@ import { performEffects } from '../effects/perform.ts';
 import type { EffectFact, PlannedEffect } from '../effects/plan-effects.ts';
 import { nameTaskFile } from '../items.ts';
 import type { Task } from '../plan.ts';
-import { digestChoice } from '../run/carry-tasks.ts';
 import type { ActiveRun } from '../run/prepare-run.ts';
 import type { RunEvent, TaskProgress } from '../run/progress.ts';
 import { taskMarker } from '../run/start-run.ts';
-import type { Decision, Schedule } from '../schedule/schedule.ts';
+import type { Schedule } from '../schedule/schedule.ts';
 import { type Artifact, readArtifacts, storedBytes } from './artifacts.ts';
 import { type AttemptEnd, type Left, runTaskCommand } from './task-command.ts';
+import { inShards, makeTaskFact, type TaskNow } from './task-facts.ts';
 import { type ReadValues, readValues, valueVariables } from './task-values.ts';
 
 export type TaskPorts = SessionPorts & {
@@ -225,75 +225,6 @@ export function taskEnvironment(
   };
 }
 
-export type TaskNow = Pick<TaskRecord, 'status' | 'attempts' | 'worker'> & {
-  readonly artifacts?: readonly Artifact[];
-  readonly left?: Left;
-  readonly why?: string;
-  /** The round its group is in, if that may be another by now. */
-  readonly round?: number;
-};
-
-/** The fact that says how far a task is. */
-export function makeTaskFact(
-  progress: Pick<RunProgress, 'run' | 'schedule'>,
-  task: Task,
-  now: TaskNow,
-  isDone = false,
-): Fact {
-  const { id, digest } = task;
-  const { run, schedule } = progress;
-  const { status, attempts, artifacts = [], left, why, round = schedule.roundOf(task) } = now;
-  const set = left?.values ?? {};
-  return {
-    ...({
-      kind: 'task',
-      run: run.id,
-      id,
-      status,
-      attempts,
-      digest,
-      artifacts: artifacts.map((each) => ({ ...each })),
-    } as const),
-    ...(left?.exit !== undefined && { exit: left.exit }),
-    ...(Object.keys(set).length > 0 && { values: { ...set } }),
-    ...(round > 1 && { round }),
-    ...(why !== undefined && { why }),
-    ...(now.worker && { worker: now.worker }),
-    ...inShards(run, isDone),
-  };
-}
-
-/** The fact that says what was decided. */
-export function makeDecisionFact(
-  progress: Pick<RunProgress, 'run' | 'schedule'>,
-  decision: Decision<Task>,
-): Fact {
-  const { task, inRound: round } = decision;
-  const why = decision.kind === 'begin' || decision.why === null ? {} : { why: decision.why };
-  switch (decision.kind) {
-    case 'skip': {
-      const choice = { ...task, digest: digestChoice(task) };
-      return makeTaskFact(progress, choice, { status: 'skipped', attempts: 0, round, ...why });
-    }
-    case 'begin':
-      return makeTaskFact(progress, task, { status: 'running', attempts: 1, round });
-    case 'round': {
-      const left = { values: decision.values };
-      return makeTaskFact(progress, task, {
-        status: 'running',
-        attempts: decision.round,
-        round,
-        left,
-        ...why,
-      });
-    }
-    case 'end': {
-      const { status, rounds, values } = decision;
-      return makeTaskFact(progress, task, { status, attempts: rounds, round, left: { values }, ...why });
-    }
-  }
-}
-
 /** Does tasks that are prompts, by giving them to agents. */
 export type Workers = {
   /** Where commands run: in the files of what is merged so far. */
@@ -358,11 +289,6 @@ export function withoutTaskTrigger(target: RunningSession): RunningSession {
   const { policy } = target.settings;
   const on = policy.on.filter((trigger) => trigger !== 'task');
   return { ...target, settings: { ...target.settings, policy: { ...policy, on } } };
-}
-
-/** Where a record is kept, and whether its task is done with it, effects included. */
-export function inShards({ shards }: Pick<ActiveRun, 'shards'>, completes: boolean) {
-  return { shards, ...(completes && { completes: true as const }) };
 }
 
 function hasOpenEffects({ effects, effectsOf }: RunProgress, task: string): boolean {
