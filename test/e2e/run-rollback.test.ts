@@ -30,6 +30,12 @@ describe('a rollback', () => {
     expect(readRan(repository)).toEqual(['a', '2', '1', 'plain']);
     const undone = run(repository, '--rollback');
     expect(undone).toMatchObject({ status: 0 });
+    // An older orch would take what was undone for damage, so the records say that they are newer.
+    const head = repository.git('ls-tree', '-r', '--name-only', 'refs/orchestration/epics/e').split('\n');
+    const path = head.find((name) => name.endsWith('/head.json')) ?? '';
+    expect(JSON.parse(repository.git('show', `refs/orchestration/epics/e:${path}`))).toMatchObject({
+      format: 2,
+    });
     expect(readRan(repository).slice(4)).toEqual(['undo 1', 'undo 2', 'undo a']);
     expect(run(repository, '--rollback').stdout).toContain('is undone already; nothing left to undo');
     repository.write('fixed', '');

@@ -108,7 +108,7 @@ describe('a run of many tasks', () => {
     const { repository, run } = stopAtLast(3);
     const head = listShards(repository, run).find((name) => name.endsWith('head.json')) ?? '';
     const text = repository.git('show', `${ref}:${head}`);
-    replaceFile(repository, head, text.replace('"format": 1', '"format": 2'));
+    replaceFile(repository, head, text.replace('"format": 1', '"format": 3'));
     const resumed = runOrch(repository, ['run', 'plan.yaml', '--resume', '--json'], ranIn(repository));
     expect(resumed.status).toBe(6);
     expect(errorOf(resumed)).toMatchObject({ code: 'FORMAT_UNSUPPORTED' });

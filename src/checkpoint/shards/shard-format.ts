@@ -29,7 +29,9 @@ export const runsFolder = 'runs';
 export const headName = 'head.json';
 const shardSuffix = '.jsonl';
 
-const format = 1;
+/** The newest format; 1 is written as long as nothing of the run was undone, so that an older orch can read it. */
+const format = 2;
+const sinceFormat2: readonly string[] = ['undoing', 'undone'];
 
 export type ShardHead = { readonly depth: number; readonly counts: RecordCounts };
 
@@ -89,7 +91,9 @@ function isTime(value: unknown, most: number): boolean {
 }
 
 export function formatHead({ depth, counts }: ShardHead): Buffer {
-  return Buffer.from(`${JSON.stringify({ format, depth, ...counts }, null, 1)}\n`);
+  const statuses = Object.values(counts).flatMap((list) => Object.keys(list));
+  const needed = statuses.some((status) => sinceFormat2.includes(status)) ? format : 1;
+  return Buffer.from(`${JSON.stringify({ format: needed, depth, ...counts }, null, 1)}\n`);
 }
 
 /** Parses a run's head: first its format, because a newer one is refused, never half-read. */
@@ -111,7 +115,7 @@ export function parseHead(bytes: Buffer, where: string): ShardHead {
         data: { where, format: found, supported: format },
       },
     );
-  if (found !== format || !isTime(depth, maxShardDepth) || !isCounts(tasks) || !isCounts(effects))
+  if ((found !== 1 && found !== format) || !isTime(depth, maxShardDepth) || !isCounts(tasks) || !isCounts(effects))
     throw broken(where, 'it is not the head of a run');
   return { depth: Number(depth), counts: { ...noCounts, tasks, effects } };
 }
