@@ -1,10 +1,18 @@
 import { join } from 'node:path';
 import type { Budget } from '../cost/budget.ts';
 import { OrchError } from '../errors.ts';
+import type { Repository } from '../git/repository.ts';
 import { runGit } from '../git/run-git.ts';
-import { countChanges, isAncestor, moveBranch, readBranch } from '../git/worktree/merge-commits.ts';
+import {
+  countChanges,
+  findMergeBase,
+  isAncestor,
+  mergeCommits,
+  moveBranch,
+  readBranch,
+} from '../git/worktree/merge-commits.ts';
 import { listOwnWorktrees, worktreesFolder } from '../git/worktree/own-worktrees.ts';
-import { commitForUser } from '../git/worktree/user-commit.ts';
+import { commitForUser, refuseDuringOperation } from '../git/worktree/user-commit.ts';
 import { parseOid } from '../ids.ts';
 import { lookUp } from '../keyed.ts';
 import type { Orch } from '../orch.ts';
@@ -20,9 +28,10 @@ import { readView } from '../record/view.ts';
 import { resolveEpic } from '../record/which/which-epic.ts';
 import { describeMoney } from '../session/epic-status.ts';
 import type { TaskRecord } from '../state/runs.ts';
+import { quoteForShell } from '../text.ts';
 import type { EpicId, Oid } from '../types.ts';
 import { formatInstant, toUsd } from '../units.ts';
-import { type Convoy, doPrompt } from './do-prompt.ts';
+import { adoptAllowances, type Convoy, doPrompt } from './do-prompt.ts';
 import { makeTurns, openMergeQueue } from './merge-queue.ts';
 import { mergedBranch, mergedName, taskBranch, taskEpic, worktreeName } from './names.ts';
 import { openMergedWorktree } from './task-worktree.ts';
@@ -48,7 +57,7 @@ export function runConvoy(
     findFolder: (epic) => join(worktreesFolder(orch.repository), worktreeName(epic, mergedName)),
     open: async ({ run, started: { target } }) => {
       const { epic } = target;
-      await startMergedBranch(orch, epic);
+      await startMergedBranch(orch, epic, Object.keys(run.recorded).length === 0);
       const worktree = await openMergedWorktree(orch, epic);
       const gates = plan.convoy.merge?.gates ?? 'auto';
       const queue = await openMergeQueue(orch, { convoy: epic, worktree, gates });
@@ -60,9 +69,10 @@ export function runConvoy(
           status === 'succeeded' && worker ? [worker.costMicros] : [],
         ),
       };
+      await adoptAllowances(orch, shared, run);
       return {
         cwd: worktree.path,
-        onMerged: (work) => queue.inTurn(work),
+        onMerged: (work) => queue.onMerged(work),
         doPrompt: (ports, progress, task) => doPrompt(orch, shared, ports, progress, task),
       };
     },
@@ -72,14 +82,17 @@ export function runConvoy(
 
 const defaultWorkers = 4;
 
-/** Begins the merged branch at the commit of the user's HEAD; one that exists continues. */
-async function startMergedBranch(orch: Orch, epic: EpicId): Promise<Oid> {
+/**
+ * Begins the merged branch at the commit of the user's HEAD. One that exists continues; in a new run, from HEAD if that has
+ * all of it by now.
+ */
+async function startMergedBranch(orch: Orch, epic: EpicId, isNewRun: boolean): Promise<void> {
   const branch = mergedBranch(epic);
   const known = await readBranch(orch.repository, branch);
-  if (known !== null) return known;
+  if (known !== null && !isNewRun) return;
   const head = parseOid((await runGit(orch.repository, ['rev-parse', '--verify', 'HEAD^{commit}'])).trim());
-  await moveBranch(orch.repository, branch, head, null, `convoy: begin ${epic}`);
-  return head;
+  if (known === null || (known !== head && (await isAncestor(orch.repository, known, head))))
+    await moveBranch(orch.repository, branch, head, known, `convoy: begin ${epic}`);
 }
 
 /** The epic of a plan's convoy. */
@@ -95,6 +108,8 @@ export type Landing = {
   readonly added: number;
   readonly removed: number;
   readonly isFastForward: boolean;
+  /** Has the branch everything already? */
+  readonly isLanded: boolean;
 };
 
 /** What merging a convoy's branch into the user's would do. */
@@ -104,7 +119,7 @@ export async function previewLanding(orch: Orch, convoy: EpicId, into: string | 
   const commit = await readBranch(repository, from);
   if (commit === null)
     throw new OrchError('EPIC_NOT_FOUND', `there is no convoy ${convoy}: the branch ${from} does not exist`, {
-      hint: 'List the convoys: orch convoy list',
+      hint: 'Start it: orch convoy start PLAN',
     });
   const current = (await runGit(repository, ['rev-parse', '--abbrev-ref', 'HEAD'])).trim();
   const target = into ?? current;
@@ -115,8 +130,9 @@ export async function previewLanding(orch: Orch, convoy: EpicId, into: string | 
     });
   return {
     ...{ from, into: target, commit },
-    ...(await countChanges(repository, tip, commit)),
+    ...(await countChanges(repository, (await findMergeBase(repository, tip, commit)) ?? tip, commit)),
     isFastForward: await isAncestor(repository, tip, commit),
+    isLanded: await isAncestor(repository, commit, tip),
   };
 }
 
@@ -137,6 +153,12 @@ export async function landConvoy(orch: Orch, { from, into, isFastForward, commit
           data: { from, into },
         },
       );
+    const where = await findCheckout(repository, into);
+    if (where !== null)
+      throw new OrchError('GIT_FAILED', `${into} is checked out in ${where}, whose files would not follow`, {
+        hint: `Nothing was changed. Land it there: git -C ${quoteForShell([where])} merge ${from}`,
+        data: { from, into },
+      });
     await moveBranch(repository, into, commit, await readBranch(repository, into), `convoy: land ${from}`);
     return commit;
   }
@@ -146,8 +168,28 @@ export async function landConvoy(orch: Orch, { from, into, isFastForward, commit
       hint: `Nothing was changed. Commit them first, or merge it yourself: git merge ${from}`,
       data: { from, into },
     });
-  await commitForUser(repository, [['merge', '--no-edit', from]]);
+  refuseDuringOperation(repository);
+  const tip = parseOid((await runGit(repository, ['rev-parse', '--verify', 'HEAD^{commit}'])).trim());
+  const tried = await mergeCommits(repository, tip, commit);
+  if (tried.kind === 'conflict')
+    throw new OrchError('GIT_FAILED', `it conflicts with ${into}, in ${tried.files.join(', ')}`, {
+      hint: `Nothing was changed. Merge it yourself and resolve the conflicts: git merge ${from}`,
+      data: { from, into },
+    });
+  await commitForUser(
+    repository,
+    [['merge', '--no-edit', '-m', `Merge branch '${from}'`, commit]],
+    'See what it left: git status. Take it back: git merge --abort',
+  );
   return (await readBranch(repository, into)) ?? commit;
+}
+
+/** The worktree that has a branch checked out; null if none has. */
+async function findCheckout(repository: Repository, branch: string): Promise<string | null> {
+  const output = await runGit(repository, ['worktree', 'list', '--porcelain', '-z']);
+  const entries = output.split('\0\0').map((entry) => entry.split('\0'));
+  const found = entries.find((lines) => lines.includes(`branch refs/heads/${branch}`));
+  return found?.[0]?.replace(/^worktree /, '') ?? null;
 }
 
 export type ConvoyTask = {

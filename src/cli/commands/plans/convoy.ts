@@ -252,7 +252,7 @@ async function land(context: Context, call: Call): Promise<number> {
   return context.withOrch(async (orch) => {
     const epicId = await resolveConvoyEpic(orch, found, readText(call, 'epic') ?? settings.epic);
     const landing = await previewLanding(orch, epicId, readText(call, 'into') ?? null);
-    if (landing.files === 0) {
+    if (landing.isLanded) {
       if (json) printJson(out, { landed: null, ...landing });
       else out.print(`${landing.into} has everything of ${landing.from} already.`);
       return 0;

@@ -1,0 +1,169 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import {
+  type ConvoyDocument,
+  makeConvoyed,
+  ranEnvironment,
+  readAttempts,
+  readMerged,
+  statusesOf,
+} from '../support/convoys.ts';
+import { errorOf, type Ran, runOrch, startOrch } from '../support/orch.ts';
+import type { TestRepository } from '../support/repository.ts';
+import { callOrch, waitUntil, writeConfig } from '../support/supervised.ts';
+
+const head = 'name: auth\nworkers: 4\nworker: { agent: sh ./agent.sh, attempts: 1 }\n';
+
+type Convoyed = Ran & { readonly document: ConvoyDocument };
+
+function convoy(repository: TestRepository, verb: string, ...args: string[]): Convoyed {
+  const ran = runOrch(repository, ['convoy', verb, 'plan.yaml', ...args, '--json'], {
+    env: ranEnvironment(repository),
+  });
+  return { ...ran, document: JSON.parse(ran.stdout || 'null') };
+}
+
+function reasonOf({ document }: Convoyed, task: string): string | null | undefined {
+  return document.convoy.tasks.find(({ id }) => id === task)?.reason;
+}
+
+const untilMerged = (file: string) =>
+  `while ! git cat-file -e orch/auth/merged:${file} 2>/dev/null; do sleep 0.05; done`;
+
+describe('a convoy with bad luck', () => {
+  it('runs a setup that failed again, before any worker starts; the task holds up no other', () => {
+    const repository = makeConvoyed(
+      `name: auth
+workers: 1
+worker: { agent: sh ./agent.sh, attempts: 1 }
+tasks:
+  - { id: a, prompt: needs setup, worker: { setup: 'test -e "$RAN.ready" && echo installed > installed.txt' } }
+  - { id: b, prompt: needs nothing }
+`,
+      'a) cat installed.txt > a.txt;; b) echo b > b.txt;;',
+    );
+    const first = convoy(repository, 'start');
+    expect(statusesOf(first.document)).toEqual({ a: 'held', b: 'done' });
+    writeFileSync(join(repository.home, 'ran.ready'), '');
+    expect(statusesOf(convoy(repository, 'resume').document)).toEqual({ a: 'done', b: 'done' });
+    expect(readMerged(repository, 'auth')['a.txt']).toBe('installed');
+  });
+
+  it('C5: never merges conflict markers, nor takes a branch whose work was dropped for done', () => {
+    const repository = makeConvoyed(
+      `${head}tasks:
+  - { id: a, prompt: a }
+  - { id: leaves, prompt: leaves a merge }
+  - { id: drops, prompt: drops its work, worker: { attempts: 2 } }
+`,
+      `a) echo a > README; echo a > a.txt;;
+leaves) echo b > README; git commit -qam b; ${untilMerged('a.txt')}; git merge orch/auth/merged; true;;
+drops) if [ "$ORCH_ATTEMPT" = 1 ]; then ${untilMerged('a.txt')}; echo d > README; else git reset -q --hard orch/auth/merged; fi;;`,
+    );
+    const ran = convoy(repository, 'start');
+    expect(statusesOf(ran.document)).toEqual({ a: 'done', leaves: 'failed', drops: 'failed' });
+    expect(reasonOf(ran, 'leaves')).toContain('A merge is not finished, in README');
+    expect(reasonOf(ran, 'drops')).toContain('nothing that is not on orch/auth/merged already');
+    expect(readMerged(repository, 'auth').README).toBe('a');
+  });
+
+  it('C2: keeps what a worker leaves in a repository of its own, after a crash of git, or when it fails', () => {
+    const repository = makeConvoyed(
+      `${head}tasks:
+  - { id: nests, prompt: a repository inside }
+  - { id: locks, prompt: a git that was killed }
+  - { id: unlinks, prompt: deletes .git }
+  - { id: fails, prompt: fails }
+`,
+      `nests) git init -q inner && cd inner && git -c user.name=N -c user.email=n@e commit -q --allow-empty -m own && git log -1 --format=%s && echo precious > file;;
+locks) echo l > l.txt; touch "$(git rev-parse --git-dir)/index.lock";;
+unlinks) echo u > u.txt; rm .git;;
+fails) echo f > f.txt; exit 1;;`,
+    );
+    const ran = convoy(repository, 'start');
+    expect(statusesOf(ran.document)).toEqual({
+      ...{ nests: 'failed', locks: 'done', unlinks: 'done', fails: 'failed' },
+    });
+    expect(reasonOf(ran, 'nests')).toContain('inner/');
+    expect(readMerged(repository, 'auth')).toMatchObject({ 'l.txt': 'l', 'u.txt': 'u' });
+    expect(repository.git('show', 'orch/auth/fails:f.txt')).toBe('f');
+  });
+
+  it('commands run in the files of what is merged, not of what was refused', () => {
+    const repository = makeConvoyed(
+      `${head}tasks:
+  - { id: bad, prompt: bad, may_fail: true }
+  - { id: look, needs: [bad], run: test ! -e bad.txt }
+`,
+      'bad) echo no > bad.txt;;',
+    );
+    writeConfig(repository, 'gates: [{ name: nobad, run: test ! -e bad.txt }]\n');
+    expect(statusesOf(convoy(repository, 'start').document)).toEqual({ bad: 'failed', look: 'done' });
+  });
+
+  it('a convoy that was landed starts again from where the branch is by then', () => {
+    const repository = makeConvoyed(
+      `${head}tasks:\n  - { id: a, prompt: one more line }\n`,
+      'a) echo a >> README;;',
+    );
+    expect(convoy(repository, 'start').status).toBe(0);
+    expect(runOrch(repository, ['convoy', 'land', 'plan.yaml', '-y']).status).toBe(0);
+    repository.write('own.txt', 'own\n');
+    repository.git('add', 'own.txt');
+    repository.git('commit', '--quiet', '--message', 'own');
+    expect(statusesOf(convoy(repository, 'start').document)).toEqual({ a: 'done' });
+    expect(readMerged(repository, 'auth')).toMatchObject({ README: 'hello\na\na', 'own.txt': 'own' });
+  });
+
+  it('C6: what adopted workers may still spend is not promised to others', async () => {
+    const repository = makeConvoyed(
+      `${head}budget: 2
+tasks:
+  - { id: a, prompt: slow, worker: { budget: 1.5 } }
+  - { id: b, prompt: slow, worker: { budget: 1.5 } }
+`,
+      `a) ${untilMerged('never')} ;; b) ${callOrch('convoy show plan.yaml')};;`.replace(
+        untilMerged('never'),
+        'while [ ! -e "$RAN.go" ]; do sleep 0.05; done; echo a > a.txt',
+      ),
+    );
+    const start = () =>
+      startOrch(repository, ['convoy', 'resume', 'plan.yaml', '--json'], { env: ranEnvironment(repository) });
+    const first = startOrch(repository, ['convoy', 'start', 'plan.yaml', '--workers', '1'], {
+      env: ranEnvironment(repository),
+    });
+    await waitUntil(() => readAttempts(repository).length === 1);
+    first.kill('SIGKILL');
+    await waitUntil(() => first.signalCode !== null);
+    const second = start();
+    await waitUntil(() => readAttempts(repository).length === 2);
+    const { budget } = JSON.parse(
+      runOrch(repository, ['status', '-e', 'auth--b', '--json']).stdout,
+    ).epic as { budget: { limitUsd: number } };
+    expect(budget.limitUsd).toBeLessThanOrEqual(0.5);
+    repository.write('../ran.go', '');
+    await waitUntil(() => second.exitCode !== null);
+  });
+
+  it('lands nothing that conflicts or that is checked out elsewhere, and counts only what is new', () => {
+    const repository = makeConvoyed(`${head}tasks:\n  - { id: a, prompt: a }\n`, 'a) echo a > README;;');
+    expect(convoy(repository, 'start').status).toBe(0);
+    const elsewhere = join(repository.folder, '..', 'elsewhere');
+    repository.git('worktree', 'add', '--quiet', '-b', 'other', elsewhere);
+    const checkedOut = runOrch(repository, ['convoy', 'land', 'plan.yaml', '--into', 'other', '-y', '--json']);
+    expect(errorOf(checkedOut).message).toContain('is checked out in');
+    repository.write('README', 'mine\n');
+    repository.write('new.txt', '1\n2\n3\n');
+    repository.git('add', '.');
+    repository.git('commit', '--quiet', '--message', 'mine');
+    const before = repository.git('rev-parse', 'HEAD');
+    const conflict = runOrch(repository, ['convoy', 'land', 'plan.yaml', '-y', '--json']);
+    expect(errorOf(conflict)).toMatchObject({ code: 'GIT_FAILED' });
+    expect(errorOf(conflict).message).toContain('README');
+    expect(repository.git('rev-parse', 'HEAD')).toBe(before);
+    expect(repository.git('status', '--porcelain', '--untracked-files=no')).toBe('');
+    const shown = runOrch(repository, ['convoy', 'land', 'plan.yaml', '--dry-run']);
+    expect(shown.stdout + shown.stderr).toContain('1 file +1 −1, merge');
+  });
+});
