@@ -1,10 +1,10 @@
 import { join } from 'node:path';
 import type { Budget } from '../cost/budget.ts';
 import { OrchError } from '../errors.ts';
-import type { Repository } from '../git/repository.ts';
-import { runGit } from '../git/run-git.ts';
+import { askGit, runGit } from '../git/run-git.ts';
 import {
   countChanges,
+  findCheckout,
   findMergeBase,
   isAncestor,
   mergeCommits,
@@ -35,11 +35,12 @@ import { adoptAllowances, type Convoy, doPrompt } from './do-prompt.ts';
 import { makeTurns, openMergeQueue } from './merge-queue.ts';
 import { mergedBranch, mergedName, taskBranch, taskEpic, worktreeName } from './names.ts';
 import { openMergedWorktree } from './task-worktree.ts';
+import { isWorking, readWorker } from './worker.ts';
 
 export type ConvoyEvent = RunFileRequest['onEvent'] extends (event: infer E) => void ? E : never;
 
 /** Runs a plan whose prompts are done by agents, each in a worktree of its own. */
-export function runConvoy(
+export async function runConvoy(
   orch: Orch,
   request: Omit<RunFileRequest, 'convoy' | 'jobs'>,
 ): Promise<RunFileOutcome> {
@@ -57,6 +58,7 @@ export function runConvoy(
     findFolder: (epic) => join(worktreesFolder(orch.repository), worktreeName(epic, mergedName)),
     open: async ({ run, started: { target } }) => {
       const { epic } = target;
+      if (Object.keys(run.recorded).length > 0) await checkMerged(orch, epic, run.recorded);
       await startMergedBranch(orch, epic, Object.keys(run.recorded).length === 0);
       const worktree = await openMergedWorktree(orch, epic);
       const gates = plan.convoy.merge?.gates ?? 'auto';
@@ -77,6 +79,7 @@ export function runConvoy(
       };
     },
   };
+  await readHead(orch);
   return runPlanFile(orch, { ...request, jobs: plan.convoy.workers ?? defaultWorkers, convoy });
 }
 
@@ -90,9 +93,43 @@ async function startMergedBranch(orch: Orch, epic: EpicId, isNewRun: boolean): P
   const branch = mergedBranch(epic);
   const known = await readBranch(orch.repository, branch);
   if (known !== null && !isNewRun) return;
-  const head = parseOid((await runGit(orch.repository, ['rev-parse', '--verify', 'HEAD^{commit}'])).trim());
+  const head = await readHead(orch);
   if (known === null || (known !== head && (await isAncestor(orch.repository, known, head))))
     await moveBranch(orch.repository, branch, head, known, `convoy: begin ${epic}`);
+}
+
+/** The commit of the user's HEAD, where a convoy begins. */
+async function readHead({ repository }: Orch): Promise<Oid> {
+  const { status, stdout } = await askGit(repository, ['rev-parse', '--verify', '--quiet', 'HEAD^{commit}']);
+  if (status === 0) return parseOid(stdout.trim());
+  throw new OrchError('GIT_FAILED', 'this repository has no commit yet, and a convoy begins at one', {
+    hint: 'Commit something first, then run the same command again',
+  });
+}
+
+/** Refuses to continue if the merged branch was moved by hand and no longer has the work of tasks that are done. */
+async function checkMerged(
+  { repository }: Orch,
+  epic: EpicId,
+  recorded: { readonly [task: string]: TaskRecord },
+): Promise<void> {
+  const branch = mergedBranch(epic);
+  const tip = await readBranch(repository, branch);
+  const done = Object.entries(recorded).flatMap(([task, { status, worker }]) =>
+    status === 'succeeded' && worker?.merged != null ? [{ task, commit: parseOid(worker.merged) }] : [],
+  );
+  let newest = done[0];
+  for (const each of done)
+    if (newest && (await isAncestor(repository, newest.commit, each.commit))) newest = each;
+  for (const { task, commit } of done) {
+    if (newest === undefined || (tip !== null && (await isAncestor(repository, commit, tip)))) continue;
+    const was = newest.commit.slice(0, 10);
+    throw new OrchError(
+      'GIT_FAILED',
+      `${branch} was moved or deleted, and the work of ${task}, which is done, is not on it; it was at ${was}`,
+      { hint: `Bring it back: git branch --force ${branch} ${was}`, data: { branch, task, commit } },
+    );
+  }
 }
 
 /** The epic of a plan's convoy. */
@@ -184,14 +221,6 @@ export async function landConvoy(orch: Orch, { from, into, isFastForward, commit
   return (await readBranch(repository, into)) ?? commit;
 }
 
-/** The worktree that has a branch checked out; null if none has. */
-async function findCheckout(repository: Repository, branch: string): Promise<string | null> {
-  const output = await runGit(repository, ['worktree', 'list', '--porcelain', '-z']);
-  const entries = output.split('\0\0').map((entry) => entry.split('\0'));
-  const found = entries.find((lines) => lines.includes(`branch refs/heads/${branch}`));
-  return found?.[0]?.replace(/^worktree /, '') ?? null;
-}
-
 export type ConvoyTask = {
   readonly id: string;
   readonly number: number;
@@ -228,12 +257,20 @@ export async function showConvoy(orch: Orch, plan: Plan, epic: EpicId): Promise<
       hint: 'Start one: orch convoy start PLAN',
       data: { plan: plan.name, epicId: epic },
     });
+  const isRunning = isActive(orch, run);
+  const idle = new Map<string, string>();
+  if (!isRunning)
+    for (const [id, record] of Object.entries(run.tasks)) {
+      if (stateOf(record) !== 'working' || !record.worker) continue;
+      const worker = await readWorker(orch, taskEpic(epic, id));
+      if (!isWorking(worker)) idle.set(id, `its worker is ${worker.condition ?? 'not started'}`);
+    }
   const worktrees = new Map(listOwnWorktrees(orch, `${epic}/`).map(({ name, path }) => [name, path]));
   return {
     id: run.id,
     name: plan.name,
     epicId: epic,
-    status: isActive(orch, run) ? 'running' : endedStatus(run),
+    status: isRunning ? 'running' : endedStatus(run),
     merged: await readBranch(orch.repository, mergedBranch(epic)),
     budget: describeMoney(view.state),
     startedAt: formatInstant(run.head.startedAt),
@@ -242,12 +279,13 @@ export async function showConvoy(orch: Orch, plan: Plan, epic: EpicId): Promise<
       const known = lookUp(run.tasks, id);
       const worker = known?.worker;
       return {
-        ...{ id, number, name, status: stateOf(known), attempts: known?.attempts ?? 0 },
+        ...{ id, number, name, attempts: known?.attempts ?? 0 },
+        status: idle.has(id) ? 'waiting' : stateOf(known),
         ...{ agent: worker?.agent ?? null, model: worker?.model ?? null },
         worktree: worktrees.get(worktreeName(epic, id)) ?? null,
         ...{ branch: taskBranch(epic, id), epicId: taskEpic(epic, id) },
         costUsd: toUsd(worker?.costMicros ?? 0),
-        ...{ reason: known?.why ?? null, commit: worker?.merged ?? null },
+        ...{ reason: idle.get(id) ?? known?.why ?? null, commit: worker?.merged ?? null },
       };
     }),
   };

@@ -4,6 +4,7 @@ import { listGates } from '../gates/run-baseline.ts';
 import { runGates } from '../gates/run-gates.ts';
 import {
   countChanges,
+  findCheckout,
   findMergeDrivers,
   findMergeOf,
   isAncestor,
@@ -96,6 +97,7 @@ export async function openMergeQueue(
       if (merge !== null) return { kind: 'merged', commit: merge, files: 0 };
       return { kind: 'sent_back', feedback: `Your branch has nothing that is not on ${branch} already.` };
     }
+    await refuseCheckedOut(orch, branch);
     await switchWorktree(orch, worktree, from);
     const driven = await findMergeDrivers(worktree, await listChangedByBoth(worktree, from, commit));
     const merged = await mergeCommits(worktree, from, commit);
@@ -140,6 +142,16 @@ export async function openMergeQueue(
     tip,
     redAtBase,
   };
+}
+
+/** Moving a branch under the files of another worktree would make these look changed. */
+export async function refuseCheckedOut({ repository }: Orch, branch: string): Promise<void> {
+  const where = await findCheckout(repository, branch);
+  if (where === null) return;
+  throw new OrchError('GIT_FAILED', `the branch ${branch} is checked out in ${where}`, {
+    hint: 'Switch to another branch there, then run the same command again',
+    data: { branch, folder: where },
+  });
 }
 
 /** Returns a function that does one thing after the other, in the order it is called. */

@@ -28,6 +28,7 @@ import { listFolder, statIfThere, writeAtomically } from '../system/disk.ts';
 import { run } from '../system/process/capture.ts';
 import { inheritedEnvironment } from '../system/process/spawn.ts';
 import type { EpicId, Oid } from '../types.ts';
+import { refuseCheckedOut } from './merge-queue.ts';
 import { mergedBranch, mergedName, taskBranch, worktreeName } from './names.ts';
 
 /* The worktree of each task: made beside the checkout, on a branch of its own, and removed only once its work is merged. */
@@ -58,6 +59,7 @@ export async function openTaskWorktree(
   if (statIfThere(prepared) === null) {
     // Until a worktree is on its branch no worker was in it.
     if ((await currentBranch(worktree)) !== branch) {
+      await refuseCheckedOut(orch, branch);
       await switchWorktree(orch, worktree, (await readBranch(orch.repository, branch)) ?? base);
       await putOnBranch(worktree, branch);
     }

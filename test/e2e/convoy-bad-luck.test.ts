@@ -11,7 +11,7 @@ import {
 } from '../support/convoys.ts';
 import { errorOf, type Ran, runOrch, startOrch } from '../support/orch.ts';
 import type { TestRepository } from '../support/repository.ts';
-import { callOrch, waitUntil, writeConfig } from '../support/supervised.ts';
+import { waitUntil, writeConfig } from '../support/supervised.ts';
 
 const head = 'name: auth\nworkers: 4\nworker: { agent: sh ./agent.sh, attempts: 1 }\n';
 
@@ -121,27 +121,24 @@ fails) echo f > f.txt; exit 1;;`,
       `${head}budget: 2
 tasks:
   - { id: a, prompt: slow, worker: { budget: 1.5 } }
-  - { id: b, prompt: slow, worker: { budget: 1.5 } }
+  - { id: b, prompt: fast }
 `,
-      `a) ${untilMerged('never')} ;; b) ${callOrch('convoy show plan.yaml')};;`.replace(
-        untilMerged('never'),
-        'while [ ! -e "$RAN.go" ]; do sleep 0.05; done; echo a > a.txt',
-      ),
+      'a) while [ ! -e "$RAN.go" ]; do sleep 0.05; done; echo a > a.txt;; b) echo b > b.txt;;',
     );
-    const start = () =>
-      startOrch(repository, ['convoy', 'resume', 'plan.yaml', '--json'], { env: ranEnvironment(repository) });
     const first = startOrch(repository, ['convoy', 'start', 'plan.yaml', '--workers', '1'], {
       env: ranEnvironment(repository),
     });
     await waitUntil(() => readAttempts(repository).length === 1);
     first.kill('SIGKILL');
     await waitUntil(() => first.signalCode !== null);
-    const second = start();
+    const second = startOrch(repository, ['convoy', 'resume', 'plan.yaml', '--json'], {
+      env: ranEnvironment(repository),
+    });
     await waitUntil(() => readAttempts(repository).length === 2);
-    const { budget } = JSON.parse(
-      runOrch(repository, ['status', '-e', 'auth--b', '--json']).stdout,
-    ).epic as { budget: { limitUsd: number } };
-    expect(budget.limitUsd).toBeLessThanOrEqual(0.5);
+    const { session } = JSON.parse(
+      runOrch(repository, ['session', 'status', '-e', 'auth--b', '--json']).stdout,
+    ) as { session: { budget: { limitUsd: number } } };
+    expect(session.budget.limitUsd).toBeLessThanOrEqual(0.5);
     repository.write('../ran.go', '');
     await waitUntil(() => second.exitCode !== null);
   });
@@ -151,7 +148,15 @@ tasks:
     expect(convoy(repository, 'start').status).toBe(0);
     const elsewhere = join(repository.folder, '..', 'elsewhere');
     repository.git('worktree', 'add', '--quiet', '-b', 'other', elsewhere);
-    const checkedOut = runOrch(repository, ['convoy', 'land', 'plan.yaml', '--into', 'other', '-y', '--json']);
+    const checkedOut = runOrch(repository, [
+      'convoy',
+      'land',
+      'plan.yaml',
+      '--into',
+      'other',
+      '-y',
+      '--json',
+    ]);
     expect(errorOf(checkedOut).message).toContain('is checked out in');
     repository.write('README', 'mine\n');
     repository.write('new.txt', '1\n2\n3\n');
@@ -165,5 +170,62 @@ tasks:
     expect(repository.git('status', '--porcelain', '--untracked-files=no')).toBe('');
     const shown = runOrch(repository, ['convoy', 'land', 'plan.yaml', '--dry-run']);
     expect(shown.stdout + shown.stderr).toContain('1 file +1 −1, merge');
+  });
+
+  it("C1: leaves a branch alone that the user has checked out, even if it is the convoy's", () => {
+    const repository = makeConvoyed(
+      `${head}tasks:\n  - { id: a, prompt: a }\n  - { id: b, prompt: b }\n`,
+      '*) echo x > $ORCH_TASK.txt;;',
+    );
+    repository.git('switch', '--quiet', '--create', 'orch/auth/a');
+    const before = repository.git('rev-parse', 'HEAD');
+    const ran = convoy(repository, 'start');
+    expect(statusesOf(ran.document)).toEqual({ a: 'held', b: 'done' });
+    expect(reasonOf(ran, 'a')).toContain('orch/auth/a is checked out in');
+    expect(repository.git('rev-parse', 'HEAD')).toBe(before);
+    repository.git('switch', '--quiet', 'orch/auth/merged');
+    const merged = convoy(repository, 'resume');
+    expect(statusesOf(merged.document)).toEqual({ a: 'held', b: 'done' });
+    expect(repository.git('status', '--porcelain', '--untracked-files=no')).toBe('');
+    repository.git('switch', '--quiet', 'main');
+    expect(statusesOf(convoy(repository, 'resume').document)).toEqual({ a: 'done', b: 'done' });
+  });
+
+  it('refuses to continue if the merged branch has lost what is done', () => {
+    const repository = makeConvoyed(
+      `${head}tasks:\n  - { id: a, prompt: a }\n  - { id: b, prompt: b }\n`,
+      'a) echo a > a.txt;; b) [ -e "$RAN.go" ] && echo b > b.txt;;',
+    );
+    expect(statusesOf(convoy(repository, 'start').document)).toEqual({ a: 'done', b: 'failed' });
+    const was = repository.git('rev-parse', 'orch/auth/merged');
+    repository.git('branch', '--quiet', '--force', 'orch/auth/merged', 'main');
+    repository.write('../ran.go', '');
+    const refused = convoy(repository, 'resume');
+    expect(refused.status).toBe(1);
+    expect(refused.stderr).toContain(`it was at ${was.slice(0, 10)}`);
+    repository.git('branch', '--quiet', '--force', 'orch/auth/merged', was);
+    expect(statusesOf(convoy(repository, 'resume').document)).toEqual({ a: 'done', b: 'done' });
+  });
+
+  it('a repository without a commit is refused before anything begins', () => {
+    const repository = makeConvoyed(`${head}tasks:\n  - { id: a, prompt: a }\n`, '*) :;;');
+    repository.git('switch', '--quiet', '--orphan', 'empty');
+    const ran = convoy(repository, 'start');
+    expect(errorOf(ran).message).toContain('has no commit yet');
+    expect(convoy(repository, 'show').status).not.toBe(0);
+  });
+
+  it('shows a task whose worker was paused as waiting', async () => {
+    const repository = makeConvoyed(`${head}tasks:\n  - { id: a, prompt: a }\n`, 'a) sleep 60;;');
+    const first = startOrch(repository, ['convoy', 'start', 'plan.yaml'], {
+      env: ranEnvironment(repository),
+    });
+    await waitUntil(() => readAttempts(repository).length === 1);
+    expect(runOrch(repository, ['pause', '-e', 'auth']).status).toBe(0);
+    await waitUntil(() => first.exitCode !== null);
+    const shown = convoy(repository, 'show');
+    expect(shown.document.convoy.tasks).toMatchObject([
+      { status: 'waiting', reason: 'its worker is paused' },
+    ]);
   });
 });

@@ -70,6 +70,14 @@ export async function readBranch(repository: Repository, branch: string): Promis
   return result.status === 0 ? parseOid(result.stdout.trim()) : null;
 }
 
+/** The worktree that has a branch checked out; null if none has. */
+export async function findCheckout(repository: Repository, branch: string): Promise<string | null> {
+  const output = await runGit(repository, ['worktree', 'list', '--porcelain', '-z']);
+  const entries = output.split('\0\0').map((entry) => entry.split('\0'));
+  const found = entries.find((lines) => lines.includes(`branch refs/heads/${branch}`));
+  return found?.[0]?.replace(/^worktree /, '') ?? null;
+}
+
 /** The commit a worktree is at. */
 export async function readCommit(worktree: Repository): Promise<Oid> {
   return parseOid((await runGit(worktree, ['rev-parse', 'HEAD'])).trim());
