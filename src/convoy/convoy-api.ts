@@ -162,9 +162,13 @@ export async function previewLanding(orch: Orch, convoy: EpicId, into: string | 
   const target = into ?? current;
   const tip = await readBranch(repository, target);
   if (tip === null)
-    throw new OrchError('USAGE', `there is no branch ${target} to merge into`, {
-      hint: 'Name one with --into',
-    });
+    throw new OrchError(
+      'USAGE',
+      target === 'HEAD' ? 'no branch is checked out here' : `there is no branch ${target} to merge into`,
+      {
+        hint: 'Name the branch to merge into: --into main',
+      },
+    );
   return {
     ...{ from, into: target, commit },
     ...(await countChanges(repository, (await findMergeBase(repository, tip, commit)) ?? tip, commit)),

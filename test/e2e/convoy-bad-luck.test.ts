@@ -135,10 +135,10 @@ tasks:
       env: ranEnvironment(repository),
     });
     await waitUntil(() => readAttempts(repository).length === 2);
-    const { session } = JSON.parse(
+    const { budget } = JSON.parse(
       runOrch(repository, ['session', 'status', '-e', 'auth--b', '--json']).stdout,
-    ) as { session: { budget: { limitUsd: number } } };
-    expect(session.budget.limitUsd).toBeLessThanOrEqual(0.5);
+    ) as { budget: { limitUsd: number } };
+    expect(budget.limitUsd).toBeLessThanOrEqual(0.5);
     repository.write('../ran.go', '');
     await waitUntil(() => second.exitCode !== null);
   });

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { OrchError } from '../../../errors.ts';
+import { hasCode, OrchError } from '../../../errors.ts';
 import {
   type ConvoyInfo,
   type ConvoyTask,
@@ -136,6 +136,8 @@ export async function workOn(
         ownSession: settings.session,
         byAgent: settings.byAgent,
         isTrusted: settings.trusted,
+      }).catch((error: unknown) => {
+        throw explainActive(error, call.argument ?? '');
       });
       screen.close();
       if (outcome.kind === 'refused') {
@@ -176,6 +178,13 @@ export async function workOn(
       signals.release();
     }
   });
+}
+
+/** The usual hint would stop the convoy that is running. */
+function explainActive(error: unknown, file: string): unknown {
+  if (!hasCode(error, 'SESSION_ACTIVE')) return error;
+  const { code, message, data, cause } = error;
+  return new OrchError(code, message, { hint: `See how it is: orch convoy show ${file}`, data, cause });
 }
 
 function planBudget({ convoy: { budget } }: Plan): string | null {
