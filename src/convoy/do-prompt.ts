@@ -336,7 +336,7 @@ async function begin(
   await note(ports, progress, job, 'working');
   ports.onEvent({ kind: 'begun', task, attempt: job.attempt });
   try {
-    await startWorker({
+    await startWorker(orch, {
       epic: taskEpic(convoy.epic, task.id),
       argv: command.argv,
       cwd: worktree.own.path,
@@ -354,7 +354,8 @@ async function begin(
     });
     return null;
   } catch (error) {
-    return { kind: 'sent_back', feedback: messageOf(error) };
+    // No failed attempt: the agent did nothing yet.
+    return { kind: 'held', reason: messageOf(error) };
   }
 }
 

@@ -11,7 +11,7 @@ import {
 } from '../support/convoys.ts';
 import { errorOf, type Ran, runOrch, startOrch } from '../support/orch.ts';
 import type { TestRepository } from '../support/repository.ts';
-import { waitUntil, writeConfig } from '../support/supervised.ts';
+import { callOrch, waitUntil, writeConfig } from '../support/supervised.ts';
 
 const head = 'name: auth\nworkers: 4\nworker: { agent: sh ./agent.sh, attempts: 1 }\n';
 
@@ -141,6 +141,18 @@ tasks:
     expect(budget.limitUsd).toBeLessThanOrEqual(0.5);
     repository.write('../ran.go', '');
     await waitUntil(() => second.exitCode !== null);
+  });
+
+  it('C6: a worker that used up the budget continues with more', () => {
+    const repository = makeConvoyed(
+      `${head}budget: 1\ntasks:\n  - { id: a, prompt: costs }\n`,
+      `a) if [ -e half.txt ]; then echo a > a.txt; else echo half > half.txt; ${callOrch('record cost 1.20 -q')}; sleep 60; fi;;`,
+    );
+    const ran = convoy(repository, 'start');
+    expect(ran.status).toBe(4);
+    const more = convoy(repository, 'resume', '--budget', '+2');
+    expect(more.document.convoy.tasks).toMatchObject([{ status: 'done', attempts: 1 }]);
+    expect(readMerged(repository, 'auth')).toMatchObject({ 'half.txt': 'half', 'a.txt': 'a' });
   });
 
   it('lands nothing that conflicts or that is checked out elsewhere, and counts only what is new', () => {
