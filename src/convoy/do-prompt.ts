@@ -249,7 +249,7 @@ async function attempt(
     case 'budget_exceeded':
       return {
         kind: 'held',
-        reason: `its budget is used up (${formatUsd(state.spent)}); to continue: raise it in the plan, then orch convoy resume`,
+        reason: describeUsedUp(worker, state),
       };
     case 'failed':
       await collectWork(orch, worktree, { task: task.id, name: task.name, trailers });
@@ -276,6 +276,13 @@ async function attempt(
     return { kind: 'sent_back', feedback: await keepFeedback(ports, progress, task, merged.feedback) };
   job.record = { ...job.record, merged: merged.commit };
   return { kind: 'merged', worktree };
+}
+
+/** Whose budget it was: the task's own, or what the convoy had left for it. */
+function describeUsedUp({ budget }: Worker, { spent }: WorkerState): string {
+  if (budget !== undefined && spent >= budget)
+    return `its own budget is used up (${formatUsd(spent)} of ${formatUsd(budget)}); to continue, raise it in the plan and resume`;
+  return `what the convoy's budget had left for it is used up (${formatUsd(spent)} so far); to continue, resume with --budget +10`;
 }
 
 /** A worker is needed for a new attempt, and for one whose worker died or was paused. */

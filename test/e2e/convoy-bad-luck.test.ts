@@ -150,6 +150,7 @@ tasks:
     );
     const ran = convoy(repository, 'start');
     expect(ran.status).toBe(4);
+    expect(reasonOf(ran, 'a')).toContain("what the convoy's budget had left");
     const more = convoy(repository, 'resume', '--budget', '+2');
     expect(more.document.convoy.tasks).toMatchObject([{ status: 'done', attempts: 1 }]);
     expect(readMerged(repository, 'auth')).toMatchObject({ 'half.txt': 'half', 'a.txt': 'a' });
