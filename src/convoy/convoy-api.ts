@@ -66,7 +66,14 @@ export async function runConvoy(
       if (queue.redAtBase.length > 0)
         orch.report(`red before the convoy began, so held against no task: ${queue.redAtBase.join(', ')}`);
       const shared: Convoy = {
-        ...{ epic, worker: plan.convoy.worker ?? {}, queue, makeInTurn: makeTurns(), active: new Map() },
+        ...{
+          epic,
+          worker: plan.convoy.worker ?? {},
+          queue,
+          makeInTurn: makeTurns(),
+          active: new Map(),
+          leases: new Map(),
+        },
         finished: Object.values(run.recorded).flatMap(({ status, worker }) =>
           status === 'succeeded' && worker ? [worker.costMicros] : [],
         ),

@@ -45,6 +45,8 @@ export type Convoy = {
   readonly makeInTurn: <T>(work: () => Promise<T>) => Promise<T>;
   /** The tasks that agents work on now, with what each worker may still spend. */
   readonly active: Map<string, { readonly task: Task; allowance: Micros | null }>;
+  /** The newest lease of each task begun here: a later round of a loop continues from it. */
+  readonly leases: Map<string, number>;
   /** What finished tasks have cost. */
   readonly finished: Micros[];
 };
@@ -338,7 +340,8 @@ async function begin(
   await writeAtomically(orch, file, prompt);
   const command = makeAgentCommand(worker, prompt, job.attempt);
   const { agent, model } = command;
-  const lease = job.record.lease + 1;
+  const lease = Math.max(job.record.lease, convoy.leases.get(task.id) ?? 0) + 1;
+  convoy.leases.set(task.id, lease);
   job.record = { ...job.record, lease, agent, model, step: 'working', commit: null, costMicros: state.spent };
   await note(ports, progress, job, 'working');
   ports.onEvent({ kind: 'begun', task, attempt: job.attempt });

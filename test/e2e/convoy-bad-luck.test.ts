@@ -156,6 +156,25 @@ tasks:
     expect(readMerged(repository, 'auth')).toMatchObject({ 'half.txt': 'half', 'a.txt': 'a' });
   });
 
+  it('C4: a loop of prompts takes a new lease in each round, and merges what each round did', () => {
+    const repository = makeConvoyed(
+      `${head}tasks:
+  - id: loop
+    repeat: { until: tasks.look.status == 'succeeded', attempts: 3, backoff: 10ms }
+    tasks:
+      - { id: try, prompt: one more line }
+      - { id: look, needs: [try], run: test $(wc -l < lines.txt) = 2, may_fail: true }
+`,
+      'try) echo line >> lines.txt;;',
+    );
+    const ran = convoy(repository, 'start');
+    expect(statusesOf(ran.document)).toMatchObject({ loop: 'done', try: 'done', look: 'done' });
+    expect(readMerged(repository, 'auth')['lines.txt']).toBe('line\nline');
+    const format = '--format=%(trailers:key=Orch-Lease,valueonly)';
+    const leases = repository.git('log', '--merges', format, 'orch/auth/merged').split('\n').filter(Boolean);
+    expect(leases).toEqual(['2', '1']);
+  });
+
   it('lands nothing that conflicts or that is checked out elsewhere, and counts only what is new', () => {
     const repository = makeConvoyed(`${head}tasks:\n  - { id: a, prompt: a }\n`, 'a) echo a > README;;');
     expect(convoy(repository, 'start').status).toBe(0);
