@@ -1,16 +1,24 @@
 import { join } from 'node:path';
 import type { Budget } from '../cost/budget.ts';
 import { messageOf, OrchError } from '../errors.ts';
-import { runGit } from '../git/run-git.ts';
-import { countChanges, isAncestor, moveBranch, readBranch } from '../git/worktree/merge-commits.ts';
+import { askGit, runGit } from '../git/run-git.ts';
+import {
+  countChanges,
+  findCheckout,
+  findMergeBase,
+  isAncestor,
+  mergeCommits,
+  moveBranch,
+  readBranch,
+} from '../git/worktree/merge-commits.ts';
 import { listOwnWorktrees, removeWorktree, worktreesFolder } from '../git/worktree/own-worktrees.ts';
-import { commitForUser } from '../git/worktree/user-commit.ts';
+import { commitForUser, refuseDuringOperation } from '../git/worktree/user-commit.ts';
 import { parseOid } from '../ids.ts';
-import { checkLive, listLive } from '../journal/live.ts';
 import { lookUp } from '../keyed.ts';
 import type { Orch } from '../orch.ts';
 import type { Plan } from '../plan/plan.ts';
 import { findRun, isActive, type KnownRun } from '../plan/run/known-runs.ts';
+import type { RunInfo } from '../plan/run/progress.ts';
 import {
   type ConvoyHook,
   type RunFileOutcome,
@@ -21,12 +29,14 @@ import { readView } from '../record/view.ts';
 import { resolveEpic } from '../record/which/which-epic.ts';
 import { describeMoney } from '../session/epic-status.ts';
 import type { TaskRecord } from '../state/runs.ts';
+import { quoteForShell } from '../text.ts';
 import type { EpicId, Oid } from '../types.ts';
 import { formatInstant, toUsd } from '../units.ts';
-import { type Convoy, doPrompt } from './do-prompt.ts';
+import { adoptAllowances, type Convoy, doPrompt } from './do-prompt.ts';
 import { makeTurns, openMergeQueue } from './merge-queue.ts';
 import { mergedBranch, mergedName, taskBranch, taskEpic, worktreeName } from './names.ts';
 import { openMergedWorktree } from './task-worktree.ts';
+import { isWorking, readWorker } from './worker.ts';
 
 export type ConvoyEvent = RunFileRequest['onEvent'] extends (event: infer E) => void ? E : never;
 
@@ -49,38 +59,50 @@ export async function runConvoy(
     findFolder: (epic) => join(worktreesFolder(orch.repository), worktreeName(epic, mergedName)),
     open: async ({ run, started: { target } }) => {
       const { epic } = target;
-      await startMergedBranch(orch, epic);
+      if (Object.keys(run.recorded).length > 0) await checkMerged(orch, epic, run.recorded);
+      await startMergedBranch(orch, epic, Object.keys(run.recorded).length === 0);
       const worktree = await openMergedWorktree(orch, epic);
       const gates = plan.convoy.merge?.gates ?? 'auto';
       const queue = await openMergeQueue(orch, { convoy: epic, worktree, gates });
       if (queue.redAtBase.length > 0)
         orch.report(`red before the convoy began, so held against no task: ${queue.redAtBase.join(', ')}`);
       const shared: Convoy = {
-        ...{ epic, worker: plan.convoy.worker ?? {}, queue, makeInTurn: makeTurns(), active: new Map() },
+        ...{
+          epic,
+          worker: plan.convoy.worker ?? {},
+          queue,
+          makeInTurn: makeTurns(),
+          active: new Map(),
+          leases: new Map(),
+        },
         finished: Object.values(run.recorded).flatMap(({ status, worker }) =>
           status === 'succeeded' && worker ? [worker.costMicros] : [],
         ),
       };
+      await adoptAllowances(orch, shared, run);
       return {
         cwd: worktree.path,
-        onMerged: (work) => queue.inTurn(work),
+        onMerged: (work) => queue.onMerged(work),
         doPrompt: (ports, progress, task) => doPrompt(orch, shared, ports, progress, task),
       };
     },
   };
+  await readHead(orch);
   const outcome = await runPlanFile(orch, {
     ...request,
     jobs: plan.convoy.workers ?? defaultWorkers,
     convoy,
   });
   if (outcome.kind === 'ended' && outcome.result?.status === 'succeeded')
-    await removeWorktrees(orch, outcome.run.epicId);
+    await removeWorktrees(orch, outcome.run);
   return outcome;
 }
 
-/** Once everything is merged, no worktree has anything that the merged branch has not. One that is in use stays. */
-async function removeWorktrees(orch: Orch, epic: EpicId): Promise<void> {
-  for (const own of listOwnWorktrees(orch, `${epic}/`)) {
+/** Removes the worktrees that have nothing which is not merged. One that is in use stays. */
+async function removeWorktrees(orch: Orch, { epicId, tasks }: RunInfo): Promise<void> {
+  const done = tasks.flatMap(({ id, status }) => (status === 'succeeded' ? [id] : []));
+  const names = new Set([mergedName, ...done].map((id) => worktreeName(epicId, id)));
+  for (const own of listOwnWorktrees(orch, `${epicId}/`).filter(({ name }) => names.has(name))) {
     try {
       await removeWorktree(orch, own);
     } catch (error) {
@@ -91,14 +113,51 @@ async function removeWorktrees(orch: Orch, epic: EpicId): Promise<void> {
 
 const defaultWorkers = 4;
 
-/** Begins the merged branch at the commit of the user's HEAD; one that exists continues. */
-async function startMergedBranch(orch: Orch, epic: EpicId): Promise<Oid> {
+/**
+ * Begins the merged branch at the commit of the user's HEAD. One that exists continues; in a new run, from HEAD if that has
+ * all of it by now.
+ */
+async function startMergedBranch(orch: Orch, epic: EpicId, isNewRun: boolean): Promise<void> {
   const branch = mergedBranch(epic);
   const known = await readBranch(orch.repository, branch);
-  if (known !== null) return known;
-  const head = parseOid((await runGit(orch.repository, ['rev-parse', '--verify', 'HEAD^{commit}'])).trim());
-  await moveBranch(orch.repository, branch, head, null, `convoy: begin ${epic}`);
-  return head;
+  if (known !== null && !isNewRun) return;
+  const head = await readHead(orch);
+  if (known === null || (known !== head && (await isAncestor(orch.repository, known, head))))
+    await moveBranch(orch.repository, branch, head, known, `convoy: begin ${epic}`);
+}
+
+/** The commit of the user's HEAD, where a convoy begins. */
+async function readHead({ repository }: Orch): Promise<Oid> {
+  const { status, stdout } = await askGit(repository, ['rev-parse', '--verify', '--quiet', 'HEAD^{commit}']);
+  if (status === 0) return parseOid(stdout.trim());
+  throw new OrchError('GIT_FAILED', 'this repository has no commit yet, and a convoy begins at one', {
+    hint: 'Commit something first, then run the same command again',
+  });
+}
+
+/** Refuses to continue if the merged branch was moved by hand and no longer has the work of tasks that are done. */
+async function checkMerged(
+  { repository }: Orch,
+  epic: EpicId,
+  recorded: { readonly [task: string]: TaskRecord },
+): Promise<void> {
+  const branch = mergedBranch(epic);
+  const tip = await readBranch(repository, branch);
+  const done = Object.entries(recorded).flatMap(([task, { status, worker }]) =>
+    status === 'succeeded' && worker?.merged != null ? [{ task, commit: parseOid(worker.merged) }] : [],
+  );
+  let newest = done[0];
+  for (const each of done)
+    if (newest && (await isAncestor(repository, newest.commit, each.commit))) newest = each;
+  for (const { task, commit } of done) {
+    if (newest === undefined || (tip !== null && (await isAncestor(repository, commit, tip)))) continue;
+    const was = newest.commit.slice(0, 10);
+    throw new OrchError(
+      'GIT_FAILED',
+      `${branch} was moved or deleted, and the work of ${task}, which is done, is not on it; it was at ${was}`,
+      { hint: `Bring it back: git branch --force ${branch} ${was}`, data: { branch, task, commit } },
+    );
+  }
 }
 
 /** The epic of a plan's convoy. */
@@ -114,6 +173,8 @@ export type Landing = {
   readonly added: number;
   readonly removed: number;
   readonly isFastForward: boolean;
+  /** Has the branch everything already? */
+  readonly isLanded: boolean;
 };
 
 /** What merging a convoy's branch into the user's would do. */
@@ -123,19 +184,24 @@ export async function previewLanding(orch: Orch, convoy: EpicId, into: string | 
   const commit = await readBranch(repository, from);
   if (commit === null)
     throw new OrchError('EPIC_NOT_FOUND', `there is no convoy ${convoy}: the branch ${from} does not exist`, {
-      hint: 'List the convoys: orch convoy list',
+      hint: 'Start it: orch convoy start PLAN',
     });
   const current = (await runGit(repository, ['rev-parse', '--abbrev-ref', 'HEAD'])).trim();
   const target = into ?? current;
   const tip = await readBranch(repository, target);
   if (tip === null)
-    throw new OrchError('USAGE', `there is no branch ${target} to merge into`, {
-      hint: 'Name one with --into',
-    });
+    throw new OrchError(
+      'USAGE',
+      target === 'HEAD' ? 'no branch is checked out here' : `there is no branch ${target} to merge into`,
+      {
+        hint: 'Name the branch to merge into: --into main',
+      },
+    );
   return {
     ...{ from, into: target, commit },
-    ...(await countChanges(repository, tip, commit)),
+    ...(await countChanges(repository, (await findMergeBase(repository, tip, commit)) ?? tip, commit)),
     isFastForward: await isAncestor(repository, tip, commit),
+    isLanded: await isAncestor(repository, commit, tip),
   };
 }
 
@@ -156,6 +222,12 @@ export async function landConvoy(orch: Orch, { from, into, isFastForward, commit
           data: { from, into },
         },
       );
+    const where = await findCheckout(repository, into);
+    if (where !== null)
+      throw new OrchError('GIT_FAILED', `${into} is checked out in ${where}, whose files would not follow`, {
+        hint: `Nothing was changed. Land it there: git -C ${quoteForShell([where])} merge ${from}`,
+        data: { from, into },
+      });
     await moveBranch(repository, into, commit, await readBranch(repository, into), `convoy: land ${from}`);
     return commit;
   }
@@ -165,7 +237,19 @@ export async function landConvoy(orch: Orch, { from, into, isFastForward, commit
       hint: `Nothing was changed. Commit them first, or merge it yourself: git merge ${from}`,
       data: { from, into },
     });
-  await commitForUser(repository, [['merge', '--no-edit', from]]);
+  refuseDuringOperation(repository);
+  const tip = parseOid((await runGit(repository, ['rev-parse', '--verify', 'HEAD^{commit}'])).trim());
+  const tried = await mergeCommits(repository, tip, commit);
+  if (tried.kind === 'conflict')
+    throw new OrchError('GIT_FAILED', `it conflicts with ${into}, in ${tried.files.join(', ')}`, {
+      hint: `Nothing was changed. Merge it yourself and resolve the conflicts: git merge ${from}`,
+      data: { from, into },
+    });
+  await commitForUser(
+    repository,
+    [['merge', '--no-edit', '-m', `Merge branch '${from}'`, commit]],
+    'See what it left: git status. Take it back: git merge --abort',
+  );
   return (await readBranch(repository, into)) ?? commit;
 }
 
@@ -205,15 +289,20 @@ export async function showConvoy(orch: Orch, plan: Plan, epic: EpicId): Promise<
       hint: 'Start one: orch convoy start PLAN',
       data: { plan: plan.name, epicId: epic },
     });
-  const working = new Set<string>(
-    listLive(orch.home).flatMap((live) => (checkLive(live) === 'dead' ? [] : [live.epic])),
-  );
+  const isRunning = isActive(orch, run);
+  const idle = new Map<string, string>();
+  if (!isRunning)
+    for (const [id, record] of Object.entries(run.tasks)) {
+      if (stateOf(record) !== 'working' || !record.worker) continue;
+      const worker = await readWorker(orch, taskEpic(epic, id));
+      if (!isWorking(worker)) idle.set(id, `its worker is ${worker.condition ?? 'not started'}`);
+    }
   const worktrees = new Map(listOwnWorktrees(orch, `${epic}/`).map(({ name, path }) => [name, path]));
   return {
     id: run.id,
     name: plan.name,
     epicId: epic,
-    status: isActive(orch, run) ? 'running' : endedStatus(run),
+    status: isRunning ? 'running' : endedStatus(run),
     merged: await readBranch(orch.repository, mergedBranch(epic)),
     budget: describeMoney(view.state),
     startedAt: formatInstant(run.head.startedAt),
@@ -221,16 +310,14 @@ export async function showConvoy(orch: Orch, plan: Plan, epic: EpicId): Promise<
       const { id, number, name } = task;
       const known = lookUp(run.tasks, id);
       const worker = known?.worker;
-      const status = stateOf(known);
-      const isStopped = status === 'working' && !isActive(orch, run) && !working.has(taskEpic(epic, id));
       return {
-        ...{ id, number, name, status: isStopped ? 'held' : status, attempts: known?.attempts ?? 0 },
+        ...{ id, number, name, attempts: known?.attempts ?? 0 },
+        status: idle.has(id) ? 'waiting' : stateOf(known),
         ...{ agent: worker?.agent ?? null, model: worker?.model ?? null },
         worktree: worktrees.get(worktreeName(epic, id)) ?? null,
         ...{ branch: taskBranch(epic, id), epicId: taskEpic(epic, id) },
         costUsd: toUsd(worker?.costMicros ?? 0),
-        reason: isStopped ? 'its worker is stopped; orch convoy resume continues it' : (known?.why ?? null),
-        commit: worker?.merged ?? null,
+        ...{ reason: idle.get(id) ?? known?.why ?? null, commit: worker?.merged ?? null },
       };
     }),
   };

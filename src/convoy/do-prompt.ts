@@ -45,9 +45,27 @@ export type Convoy = {
   readonly makeInTurn: <T>(work: () => Promise<T>) => Promise<T>;
   /** The tasks that agents work on now, with what each worker may still spend. */
   readonly active: Map<string, { readonly task: Task; allowance: Micros | null }>;
+  /** The newest lease of each task begun here: a later round of a loop continues from it. */
+  readonly leases: Map<string, number>;
   /** What finished tasks have cost. */
   readonly finished: Micros[];
 };
+
+/** Counts what the workers that still run may spend, before any other is started. */
+export async function adoptAllowances(
+  orch: Orch,
+  { epic, active }: Convoy,
+  { plan, recorded }: RunProgress['run'],
+): Promise<void> {
+  for (const task of plan.tasks) {
+    if (lookUp(recorded, task.id)?.status !== 'running') continue;
+    const own = taskEpic(epic, task.id);
+    const worker = await readWorker(orch, own);
+    if (!isWorking(worker)) continue;
+    const limit = budgetOf((await readView(orch, own)).state);
+    active.set(task.id, { task, allowance: limit === null ? null : Math.max(0, limit - worker.spent) });
+  }
+}
 
 /** Does a task until its work is merged, its attempts are used up, or it has to wait for money. */
 export async function doPrompt(
@@ -76,7 +94,7 @@ export async function doPrompt(
     if (outcome.kind === 'held') ports.onEvent({ kind: 'held', task, reason: outcome.reason });
     return outcome;
   };
-  convoy.active.set(task.id, { task, allowance: null });
+  convoy.active.set(task.id, { task, allowance: convoy.active.get(task.id)?.allowance ?? null });
   try {
     for (;;) {
       const result = await attempt(orch, convoy, ports, progress, job).catch(holdForPerson);
@@ -150,6 +168,8 @@ function override(plan: Worker, task: Worker): Worker {
 /** A task that is being done. */
 type Job = {
   deaths: number;
+  /** Was it begun, in this run or before it was resumed? */
+  hasBegun: boolean;
   readonly task: Task;
   readonly worker: Worker;
   attempt: number;
@@ -170,11 +190,13 @@ async function openJob(
   const known = lookUp(progress.run.recorded, task.id);
   const earlier = known?.worker;
   const isUnderWay = known?.status === 'running' || known?.status === 'pending';
-  const base = earlier?.base ?? (await convoy.queue.tip());
+  const begun = known?.status === 'succeeded' ? undefined : earlier;
+  const base = begun?.base ?? (await convoy.queue.tip());
   return {
     task,
     worker,
     deaths: 0,
+    hasBegun: begun !== undefined,
     attempt: isUnderWay && earlier ? Math.max(1, known.attempts) : 1,
     isNew: !(isUnderWay && earlier),
     feedback: earlier ? readFeedback(orch, progress, task) : null,
@@ -206,9 +228,11 @@ async function attempt(
   const { signal } = ports;
   const epic = taskEpic(convoy.epic, task.id);
   const base = parseOid(job.record.base);
-  const place = { convoy: convoy.epic, task: task.id, worker, base, signal };
+  const place = { convoy: convoy.epic, task: task.id, worker, base, isNew: !job.hasBegun, signal };
   // One after the other: git locks what all worktrees share, and several at once are no faster.
   const worktree = await convoy.makeInTurn(() => openTaskWorktree(orch, place));
+  job.record = { ...job.record, base: worktree.base };
+  job.hasBegun = true;
   let state = await readWorker(orch, epic);
   if (!isWorking(state) && needsWorker(job, state)) {
     const held = await begin(orch, convoy, ports, progress, { job, worktree, state });
@@ -222,15 +246,17 @@ async function attempt(
     if (pausesWorkers(signal.reason)) await pauseWorker(orch, epic, 'The convoy was paused');
     return { kind: 'stopped' };
   }
+  const trailers = `Orch-Convoy: ${convoy.epic}\nOrch-Task: ${task.id}\n`;
   switch (state.condition) {
     case 'completed':
       break;
     case 'budget_exceeded':
       return {
         kind: 'held',
-        reason: `its budget is used up (${formatUsd(state.spent)}); to continue: raise it in the plan, then orch convoy resume`,
+        reason: describeUsedUp(worker, state),
       };
     case 'failed':
+      await collectWork(orch, worktree, { task: task.id, name: task.name, trailers });
       return { kind: 'sent_back', feedback: `The agent failed: ${state.reason ?? 'no reason was given'}` };
     case 'paused':
       return { kind: 'held', reason: state.reason ?? 'its worker was paused' };
@@ -240,8 +266,7 @@ async function attempt(
       return { kind: 'held', reason: `its worker cannot be seen from here (${state.condition})` };
   }
   await note(ports, progress, job, 'checking');
-  const trailers = `Orch-Convoy: ${convoy.epic}\nOrch-Task: ${task.id}\n`;
-  const finished = await collectWork(worktree, { task: task.id, name: task.name, trailers });
+  const finished = await collectWork(orch, worktree, { task: task.id, name: task.name, trailers });
   if (finished.kind === 'refused')
     return { kind: 'sent_back', feedback: await keepFeedback(ports, progress, task, finished.feedback) };
   job.record = { ...job.record, commit: finished.commit };
@@ -255,6 +280,13 @@ async function attempt(
     return { kind: 'sent_back', feedback: await keepFeedback(ports, progress, task, merged.feedback) };
   job.record = { ...job.record, merged: merged.commit };
   return { kind: 'merged', worktree };
+}
+
+/** Whose budget it was: the task's own, or what the convoy had left for it. */
+function describeUsedUp({ budget }: Worker, { spent }: WorkerState): string {
+  if (budget !== undefined && spent >= budget)
+    return `its own budget is used up (${formatUsd(spent)} of ${formatUsd(budget)}); to continue, raise it in the plan and resume`;
+  return `what the convoy's budget had left for it is used up (${formatUsd(spent)} so far); to continue, resume with --budget +10`;
 }
 
 /** A worker is needed for a new attempt, and for one whose worker died or was paused. */
@@ -294,8 +326,6 @@ async function begin(
     return { kind: 'held', reason: `what is left of ${whose} cannot pay for it` };
   }
   const others = [...convoy.active].filter(([id]) => id !== task.id);
-  const own = convoy.active.get(task.id);
-  if (own) own.allowance = allowance.amount;
   const isContinued = !job.isNew && state.condition !== null;
   const prompt = formatPrompt({
     ...{ task: task.id, name: task.name, files: task.files, branch: taskBranch(convoy.epic, task.id) },
@@ -312,12 +342,13 @@ async function begin(
   await writeAtomically(orch, file, prompt);
   const command = makeAgentCommand(worker, prompt, job.attempt);
   const { agent, model } = command;
-  const lease = job.record.lease + 1;
-  job.record = { ...job.record, lease, agent, model, step: 'working', commit: null };
+  const lease = Math.max(job.record.lease, convoy.leases.get(task.id) ?? 0) + 1;
+  convoy.leases.set(task.id, lease);
+  job.record = { ...job.record, lease, agent, model, step: 'working', commit: null, costMicros: state.spent };
   await note(ports, progress, job, 'working');
   ports.onEvent({ kind: 'begun', task, attempt: job.attempt });
   try {
-    await startWorker({
+    await startWorker(orch, {
       epic: taskEpic(convoy.epic, task.id),
       argv: command.argv,
       cwd: worktree.own.path,
@@ -335,7 +366,8 @@ async function begin(
     });
     return null;
   } catch (error) {
-    return { kind: 'sent_back', feedback: messageOf(error) };
+    // No failed attempt: the agent did nothing yet.
+    return { kind: 'held', reason: messageOf(error) };
   }
 }
 
@@ -351,12 +383,15 @@ async function waitForMoney(
     const { state } = await readView(orch, convoy.epic);
     const limit = budgetOf(state);
     const others = [...convoy.active].filter(([id, { allowance }]) => id !== task.id && allowance !== null);
-    const allowance = decideAllowance({
+    const allowance: Allowance = decideAllowance({
       left: limit === null ? null : limit - spentIn(state.ledger),
       outstanding: others.map(([, { allowance: amount }]) => amount),
       taskLeft: worker.budget === undefined ? null : worker.budget - spent,
       finished: convoy.finished,
     });
+    // Promised at once: another task may decide before this one is returned.
+    const own = convoy.active.get(task.id);
+    if (own && allowance.kind === 'granted') own.allowance = allowance.amount;
     if (allowance.kind === 'granted' || allowance.why === 'task' || others.length === 0) return allowance;
     if (!isTold)
       onEvent({ kind: 'said', task, text: `${task.id} waits: the rest of the budget is promised to others` });
@@ -396,9 +431,7 @@ async function chargeWorker(
   epic: EpicId,
 ): Promise<void> {
   const { session, spent } = await readWorker(orch, epic);
-  const own = convoy.active.get(job.task.id);
-  if (own && own.allowance !== null)
-    own.allowance = Math.max(0, own.allowance - (spent - job.record.costMicros));
+  const more = spent - job.record.costMicros;
   job.record = { ...job.record, costMicros: spent };
   if (session === null) return;
   const facts = chargeFacts(
@@ -408,6 +441,9 @@ async function chargeWorker(
     session,
   );
   if (facts.length > 0) await record(ports, target, facts);
+  // Only now, or what was spent would for a moment be neither spent nor promised.
+  const own = convoy.active.get(job.task.id);
+  if (own && own.allowance !== null) own.allowance = Math.max(0, own.allowance - more);
 }
 
 function readPrompt(orch: Orch, { convoy: { prompt } }: Task): string {
@@ -442,5 +478,5 @@ function readFeedback(orch: Orch, progress: RunProgress, task: Task): string | n
 }
 
 function firstLine(text: string): string {
-  return text.trim().split('\n')[0]?.slice(0, 200) ?? '';
+  return (text.trim().split('\n')[0] ?? '').slice(0, 200).replace(/:$/, '');
 }

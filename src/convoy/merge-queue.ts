@@ -4,12 +4,15 @@ import { listGates } from '../gates/run-baseline.ts';
 import { runGates } from '../gates/run-gates.ts';
 import {
   countChanges,
+  findCheckout,
   findMergeDrivers,
+  findMergeOf,
   isAncestor,
   listChangedByBoth,
   mergeCommits,
   moveBranch,
   readBranch,
+  readCommit,
   writeMergeCommit,
 } from '../git/worktree/merge-commits.ts';
 import { type OwnWorktree, openWorktree, switchWorktree } from '../git/worktree/own-worktrees.ts';
@@ -38,8 +41,8 @@ export type MergeResult =
 
 export type MergeQueue = {
   merge(request: MergeRequest, signal: AbortSignal): Promise<MergeResult>;
-  /** Does something else in the merge worktree, in turn. */
-  inTurn<T>(work: () => Promise<T>): Promise<T>;
+  /** Does something else in the files of what is merged, in turn. */
+  onMerged<T>(work: () => Promise<T>): Promise<T>;
   tip(): Promise<Oid>;
 };
 
@@ -89,7 +92,12 @@ export async function openMergeQueue(
     if (signal.aborted) return { kind: 'stopped' };
     const from = await tip();
     // It was merged before a crash kept that from being recorded.
-    if (await isAncestor(worktree, commit, from)) return { kind: 'merged', commit: from, files: 0 };
+    if (await isAncestor(worktree, commit, from)) {
+      const merge = await findMergeOf(worktree, commit, from);
+      if (merge !== null) return { kind: 'merged', commit: merge, files: 0 };
+      return { kind: 'sent_back', feedback: `Your branch has nothing that is not on ${branch} already.` };
+    }
+    await refuseCheckedOut(orch, branch);
     await switchWorktree(orch, worktree, from);
     const driven = await findMergeDrivers(worktree, await listChangedByBoth(worktree, from, commit));
     const merged = await mergeCommits(worktree, from, commit);
@@ -122,7 +130,28 @@ export async function openMergeQueue(
     };
   }
 
-  return { merge: (request, signal) => inTurn(() => mergeNow(request, signal)), inTurn, tip, redAtBase };
+  return {
+    merge: (request, signal) => inTurn(() => mergeNow(request, signal)),
+    onMerged: (work) =>
+      inTurn(async () => {
+        const now = await tip();
+        // What was tried last may have been refused.
+        if ((await readCommit(worktree)) !== now) await switchWorktree(orch, worktree, now);
+        return work();
+      }),
+    tip,
+    redAtBase,
+  };
+}
+
+/** Moving a branch under the files of another worktree would make these look changed. */
+export async function refuseCheckedOut({ repository }: Orch, branch: string): Promise<void> {
+  const where = await findCheckout(repository, branch);
+  if (where === null) return;
+  throw new OrchError('GIT_FAILED', `the branch ${branch} is checked out in ${where}`, {
+    hint: 'Switch to another branch there, then run the same command again',
+    data: { branch, folder: where },
+  });
 }
 
 /** Returns a function that does one thing after the other, in the order it is called. */

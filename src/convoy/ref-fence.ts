@@ -27,13 +27,14 @@ const hooks: readonly string[] = [
 /** The variables that put the fence around a worker; its branch is the only one it may move. */
 export async function raiseFence(orch: Orch, branch: string): Promise<Environment> {
   const folder = join(orch.home, 'fence');
-  for (const name of hooks) await writeHook(orch, join(folder, name), passOn);
-  await writeHook(orch, join(folder, 'reference-transaction'), `${fence}\n${passOn}`);
+  for (const name of hooks) await writeHook(orch, join(folder, name), `${elsewhere}${passOn}`);
+  await writeHook(orch, join(folder, 'reference-transaction'), `${elsewhere}${fence}\n${passOn}`);
   return {
     GIT_CONFIG_COUNT: '1',
     GIT_CONFIG_KEY_0: 'core.hooksPath',
     GIT_CONFIG_VALUE_0: folder,
     ORCH_FENCE: `refs/heads/${branch}`,
+    ORCH_FENCED: orch.repository.commonDir,
     ORCH_USER_HOOKS: await findUserHooks(orch),
   };
 }
@@ -49,6 +50,14 @@ async function findUserHooks({ repository }: Orch): Promise<string> {
   const named = stdout.trim();
   return named === '' ? join(repository.commonDir, 'hooks') : named;
 }
+
+/** A worker's tests may make repositories of their own: there is no fence around these, and their hooks are their own. */
+const elsewhere = `common=$(git rev-parse --path-format=absolute --git-common-dir 2>/dev/null)
+if [ -n "$common" ] && ! [ "$common" -ef "$ORCH_FENCED" ]; then
+  ORCH_FENCE=
+  ORCH_USER_HOOKS=$common/hooks
+fi
+`;
 
 /** The user's hook of the same name, if there is one. */
 const passOn = `hook="$ORCH_USER_HOOKS/\${0##*/}"

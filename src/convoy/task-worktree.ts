@@ -2,22 +2,33 @@ import { join } from 'node:path';
 import { explainWrites, OrchError } from '../errors.ts';
 import type { Repository } from '../git/repository.ts';
 import { runGit } from '../git/run-git.ts';
-import { commitLeftovers, currentBranch, isAncestor, readBranch } from '../git/worktree/merge-commits.ts';
+import {
+  commitLeftovers,
+  currentBranch,
+  findMergeBase,
+  isAncestor,
+  listEmbedded,
+  listUnmerged,
+  readBranch,
+} from '../git/worktree/merge-commits.ts';
 import {
   addWorktree,
   listOwnWorktrees,
   type OwnWorktree,
   openWorktree,
+  removeStaleLocks,
   removeWorktree,
+  restoreLink,
   switchWorktree,
 } from '../git/worktree/own-worktrees.ts';
 import type { Orch } from '../orch.ts';
 import type { Worker } from '../plan/convoy-shape.ts';
 import { copyFiles } from '../system/copy-files.ts';
-import { statIfThere } from '../system/disk.ts';
+import { listFolder, statIfThere, writeAtomically } from '../system/disk.ts';
 import { run } from '../system/process/capture.ts';
 import { inheritedEnvironment } from '../system/process/spawn.ts';
 import type { EpicId, Oid } from '../types.ts';
+import { refuseCheckedOut } from './merge-queue.ts';
 import { mergedBranch, mergedName, taskBranch, worktreeName } from './names.ts';
 
 /* The worktree of each task: made beside the checkout, on a branch of its own, and removed only once its work is merged. */
@@ -32,34 +43,60 @@ export async function openTaskWorktree(
     readonly task: string;
     readonly worker: Worker;
     readonly base: Oid;
+    /** Does the task begin anew? Then what is left of an earlier run decides where it begins. */
+    readonly isNew: boolean;
     readonly signal: AbortSignal;
   },
-): Promise<TaskWorktree & { readonly isNew: boolean }> {
-  const { convoy, task, worker, base, signal } = request;
+): Promise<TaskWorktree> {
+  const { convoy, task, worker, base, isNew, signal } = request;
   const name = worktreeName(convoy, task);
   const branch = taskBranch(convoy, task);
-  const known = listOwnWorktrees(orch, name).find((each) => each.name === name);
-  if (known && statIfThere(known.path)?.isDirectory()) return { own: known, branch, base, isNew: false };
-  if (known) await removeWorktree(orch, known);
-  const own = await addWorktree(orch, {
-    name,
-    commit: base,
-    branch: null,
-    reason: `orch convoy ${convoy}: ${task}`,
-  });
+  const reason = `orch convoy ${convoy}: ${task}`;
+  const own =
+    (await findOwn(orch, name)) ?? (await addWorktree(orch, { name, commit: base, branch: null, reason }));
   const worktree = openWorktree(own);
-  await switchWorktree(orch, worktree, (await readBranch(orch.repository, branch)) ?? base);
-  await putOnBranch(worktree, branch);
-  await prepareFiles(orch, own, worker, signal);
-  return { own, branch, base, isNew: true };
+  const prepared = join(worktree.gitDir, 'orch-prepared');
+  if (statIfThere(prepared) === null) {
+    // Until a worktree is on its branch no worker was in it.
+    if ((await currentBranch(worktree)) !== branch) {
+      await refuseCheckedOut(orch, branch);
+      await switchWorktree(orch, worktree, (await readBranch(orch.repository, branch)) ?? base);
+      await putOnBranch(worktree, branch);
+    }
+    await prepareFiles(orch, own, worker, signal);
+    await writeAtomically(orch, prepared, '');
+  }
+  return { own, branch, base: isNew ? await findStart(worktree, branch, base) : base };
+}
+
+/** Finds a worktree of ours that still has its folder. */
+async function findOwn(orch: Orch, name: string): Promise<OwnWorktree | null> {
+  const known = listOwnWorktrees(orch, name).find((each) => each.name === name);
+  if (known === undefined) return null;
+  if (statIfThere(known.path)?.isDirectory()) {
+    restoreLink(orch, known);
+    if (listFolder(known.path).length > 0) return known;
+  }
+  await removeWorktree(orch, known);
+  return null;
+}
+
+/** Where a task begins: at what is merged, or, if an earlier run left work that is not merged, where that began. */
+async function findStart(worktree: Repository, branch: string, base: Oid): Promise<Oid> {
+  const commit = await readBranch(worktree, branch);
+  if (commit === null || (await isAncestor(worktree, base, commit))) return base;
+  if ((await isAncestor(worktree, commit, base)) && (await currentBranch(worktree)) === branch) {
+    await runGit(worktree, ['merge', '--quiet', '--ff-only', base]);
+    return base;
+  }
+  return (await findMergeBase(worktree, commit, base)) ?? base;
 }
 
 /** The worktree in which the merged branch is tried. */
 export async function openMergedWorktree(orch: Orch, convoy: EpicId): Promise<OwnWorktree> {
   const name = worktreeName(convoy, mergedName);
-  const known = listOwnWorktrees(orch, name).find((each) => each.name === name);
-  if (known && statIfThere(known.path)?.isDirectory()) return known;
-  if (known) await removeWorktree(orch, known);
+  const known = await findOwn(orch, name);
+  if (known !== null) return known;
   const commit = await readBranch(orch.repository, mergedBranch(convoy));
   if (commit === null) throw new Error(`${mergedBranch(convoy)} does not exist`);
   return addWorktree(orch, { name, commit, branch: null, reason: `orch convoy ${convoy}: merges` });
@@ -99,7 +136,7 @@ async function prepareFiles(
   const how = end.how === 'exited' ? `exit status ${end.status}` : end.how.replace('_', ' ');
   throw new OrchError(
     'TASK_FAILED',
-    `setup failed in ${own.path}: ${how}\n${output.join('').slice(-1_000)}`,
+    `setup failed in ${own.path}: ${how}\n${output.join('').slice(-1_000)}`.trim(),
     {
       hint: 'This is not the fault of the worker. Fix setup: in the plan, then: orch convoy resume',
     },
@@ -113,9 +150,12 @@ export type Finished =
 
 /** Commits what a worker left uncommitted, and checks that its branch continues from where it began. */
 export async function collectWork(
+  orch: Orch,
   { own, branch, base }: TaskWorktree,
   { task, name, trailers }: { readonly task: string; readonly name: string; readonly trailers: string },
 ): Promise<Finished> {
+  restoreLink(orch, own);
+  removeStaleLocks(orch, own);
   const worktree = openWorktree(own);
   const on = await currentBranch(worktree);
   if (on !== branch) {
@@ -125,6 +165,18 @@ export async function collectWork(
       feedback: `The worktree is on ${where}. Go back to yours: git switch ${branch}`,
     };
   }
+  const unmerged = await listUnmerged(worktree);
+  if (unmerged.length > 0)
+    return {
+      kind: 'refused',
+      feedback: `A merge is not finished, in ${unmerged.join(', ')}. Resolve it so that neither side loses anything, and commit.`,
+    };
+  const embedded = await listEmbedded(worktree, base);
+  if (embedded.length > 0)
+    return {
+      kind: 'refused',
+      feedback: `There are git repositories in the worktree, whose files would be lost: ${embedded.join(', ')}. Move them out, let git ignore them, or remove their .git.`,
+    };
   await commitLeftovers(worktree, `${task}: ${name}\n\n${trailers}`);
   const commit = await readBranch(worktree, branch);
   if (commit === null) return { kind: 'refused', feedback: `The branch ${branch} is gone.` };

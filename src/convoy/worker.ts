@@ -3,10 +3,14 @@ import { spentIn } from '../cost/money.ts';
 import { readLive } from '../journal/live.ts';
 import { lookUp } from '../keyed.ts';
 import type { Orch } from '../orch.ts';
+import { isRaise } from '../record/budget-rules.ts';
 import { listSessions, type SessionCondition } from '../record/sessions.ts';
 import { readView } from '../record/view.ts';
+import { findDestination } from '../record/which/which-session.ts';
 import { superviseDetached } from '../session/api/start-in-background.ts';
+import { recordTo } from '../session/calls.ts';
 import { stopSession } from '../session/stop.ts';
+import { budgetOf } from '../state/current.ts';
 import type { Fact } from '../state/facts.ts';
 import type { State } from '../state/lists.ts';
 import { sleepUnlessAborted } from '../system/clock.ts';
@@ -56,8 +60,15 @@ type StartRequest = {
   readonly resumes: boolean;
 };
 
-export async function startWorker(request: StartRequest): Promise<void> {
+export async function startWorker(orch: Orch, request: StartRequest): Promise<void> {
   const { epic, argv, cwd, env, allowance, spent, resumes } = request;
+  const limit = allowance === null ? null : spent + allowance;
+  const { state } = await readView(orch, epic);
+  // A session that is started from here counts as an agent's, which cannot raise a budget; the convoy's is the cap.
+  if (isRaise(budgetOf(state), limit)) {
+    const place = findDestination(orch, epic, await orch.readSettings(), null);
+    await recordTo(orch, place, [{ kind: 'budget_set', limit }]);
+  }
   const budget = allowance === null ? null : formatUsd(spent + allowance).replace('$', '');
   await superviseDetached(epic, { argv, cwd, env, budget, resumes });
 }

@@ -115,7 +115,12 @@ export function parseHead(bytes: Buffer, where: string): ShardHead {
         data: { where, format: found, supported: format },
       },
     );
-  if ((found !== 1 && found !== format) || !isTime(depth, maxShardDepth) || !isCounts(tasks) || !isCounts(effects))
+  if (
+    (found !== 1 && found !== format) ||
+    !isTime(depth, maxShardDepth) ||
+    !isCounts(tasks) ||
+    !isCounts(effects)
+  )
     throw broken(where, 'it is not the head of a run');
   return { depth: Number(depth), counts: { ...noCounts, tasks, effects } };
 }

@@ -70,6 +70,19 @@ export async function readBranch(repository: Repository, branch: string): Promis
   return result.status === 0 ? parseOid(result.stdout.trim()) : null;
 }
 
+/** The worktree that has a branch checked out; null if none has. */
+export async function findCheckout(repository: Repository, branch: string): Promise<string | null> {
+  const output = await runGit(repository, ['worktree', 'list', '--porcelain', '-z']);
+  const entries = output.split('\0\0').map((entry) => entry.split('\0'));
+  const found = entries.find((lines) => lines.includes(`branch refs/heads/${branch}`));
+  return found?.[0]?.replace(/^worktree /, '') ?? null;
+}
+
+/** The commit a worktree is at. */
+export async function readCommit(worktree: Repository): Promise<Oid> {
+  return parseOid((await runGit(worktree, ['rev-parse', 'HEAD'])).trim());
+}
+
 /** Moves a branch of orch's from exactly one commit to another; `REF_CONFLICT` if it is elsewhere by now. */
 export async function moveBranch(
   repository: Repository,
@@ -108,6 +121,41 @@ export async function commitLeftovers(worktree: Repository, message: string): Pr
   if (staged.status === 0) return null;
   await runGit(worktree, ['commit', '--quiet', '--no-verify', '--no-gpg-sign', '--file=-'], message);
   return parseOid((await runGit(worktree, ['rev-parse', 'HEAD'])).trim());
+}
+
+/** The files of a merge, rebase or the like that a worker has not resolved. */
+export async function listUnmerged(worktree: Repository): Promise<string[]> {
+  const output = await runGit(worktree, ['diff', '--name-only', '-z', '--diff-filter=U']);
+  return [...new Set(output.split('\0').filter(Boolean))].sort();
+}
+
+/** Repositories inside a worktree that are new: git would keep the id of their commit, and none of their files. */
+export async function listEmbedded(worktree: Repository, base: Oid): Promise<string[]> {
+  const others = (await runGit(worktree, ['ls-files', '--others', '--exclude-standard', '-z'])).split('\0');
+  const raw = ['diff', '--cached', '--raw', '-z', '--no-renames', '--diff-filter=A', base];
+  const added = (await runGit(worktree, raw)).split('\0');
+  const links = added.filter((_, index) => added[index - 1]?.startsWith(':000000 160000 '));
+  // Of another repository git lists only the folder.
+  const found = [...others.filter((path) => path.endsWith('/')), ...links];
+  if (found.length === 0) return [];
+  const paths = ['config', '--file', '.gitmodules', '--get-regexp', '^submodule\\..*\\.path$'];
+  const listed = (await askGit(worktree, paths)).stdout.split('\n');
+  const modules = new Set(listed.map((line) => line.slice(line.indexOf(' ') + 1)));
+  return found.filter((path) => !modules.has(path));
+}
+
+/** The merge on a branch that took in exactly this commit; null if there is none. */
+export async function findMergeOf(worktree: Repository, commit: Oid, branch: Oid): Promise<Oid | null> {
+  const args = ['rev-list', '--first-parent', '--min-parents=2', '--parents', branch, `^${commit}`];
+  const lines = (await runGit(worktree, args)).split('\n').map((line) => line.split(' '));
+  const found = lines.find(([, , second]) => second === commit)?.[0];
+  return found === undefined ? null : parseOid(found);
+}
+
+/** The newest commit that two have in common; null if there is none. */
+export async function findMergeBase(repository: Repository, one: Oid, other: Oid): Promise<Oid | null> {
+  const { status, stdout } = await askGit(repository, ['merge-base', one, other]);
+  return status === 0 ? parseOid(stdout.trim()) : null;
 }
 
 /** The branch a worktree is on; null if it is on none. */

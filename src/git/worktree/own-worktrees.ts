@@ -10,6 +10,7 @@ import {
   makeIfMissing,
   readFolder,
   readTextIfThere,
+  realPath,
   removeFolderIfThere,
   removeIfThere,
   statIfThere,
@@ -143,7 +144,31 @@ export function isLeftBehind({ holder }: OwnWorktree): boolean {
 
 /** Opens a worktree of orch as a repository. */
 export function openWorktree({ path }: OwnWorktree): Repository {
-  return discoverRepository(path);
+  const found = discoverRepository(path);
+  // A repository further up is another one, with files that are none of ours.
+  if (found.worktree === realPath(path)) return found;
+  throw new OrchError('NOT_A_REPOSITORY', `${path} is no git worktree any more`, {
+    hint: 'Its files are kept. Move the folder elsewhere, then run the same command again.',
+    data: { folder: path },
+  });
+}
+
+/** Writes the link from a worktree to its repository again, if it was deleted and git still knows the worktree. */
+export function restoreLink({ repository, disk }: WorktreePorts, { path }: OwnWorktree): void {
+  const link = join(path, '.git');
+  if (lstatIfThere(link) !== null) return;
+  const known = join(repository.commonDir, 'worktrees');
+  const name = listFolder(known).find(
+    (each) => readTextIfThere(join(known, each, 'gitdir'))?.trim() === link,
+  );
+  if (name !== undefined) writeUnsynced(disk, link, `gitdir: ${join(known, name)}\n`);
+}
+
+/** Removes the locks of a git that was killed, unless a process may still hold them. */
+export function removeStaleLocks({ disk }: Pick<WorktreePorts, 'disk'>, own: OwnWorktree): void {
+  if (findWorkingIn(own.path).length > 0) return;
+  const { gitDir } = openWorktree(own);
+  for (const lock of ['index.lock', 'HEAD.lock']) removeIfThere(disk, join(gitDir, lock));
 }
 
 /**

@@ -20,7 +20,13 @@ function userEnvironment(): Environment {
   return { ...Object.fromEntries(kept), GIT_TERMINAL_PROMPT: '0', GIT_OPTIONAL_LOCKS: '0' };
 }
 
-async function runUserGit(repository: Repository, args: readonly string[]): Promise<string> {
+const resumeBatch = 'Completed tasks stay completed. Fix the cause, then run: orch batch complete --commit';
+
+async function runUserGit(
+  repository: Repository,
+  args: readonly string[],
+  hint = resumeBatch,
+): Promise<string> {
   const child = startWithPipes(
     'git',
     [...withoutMonitor, ...args],
@@ -33,7 +39,7 @@ async function runUserGit(repository: Repository, args: readonly string[]): Prom
   const output = [stderr, stdout].find((text) => text.trim() !== '')?.trim() ?? `status ${status}`;
   const command = args.find((word) => !word.startsWith('-'));
   throw new OrchError('GIT_FAILED', `git ${command} failed: ${output.slice(-2_000)}`, {
-    hint: 'Completed tasks stay completed. Fix the cause, then run: orch batch complete --commit',
+    hint,
     data: { status },
   });
 }
@@ -64,8 +70,9 @@ export function commitCommands(
 export async function commitForUser(
   repository: Repository,
   commands: readonly (readonly string[])[],
+  hint?: string,
 ): Promise<Oid> {
-  for (const args of commands) await runUserGit(repository, args);
+  for (const args of commands) await runUserGit(repository, args, hint);
   return parseOid((await runUserGit(repository, ['rev-parse', '--verify', 'HEAD'])).trim());
 }
 

@@ -170,6 +170,7 @@ async function runSchedule(
       case 'held':
         // A worker that waits for money or a person does not hold up the others.
         if (task.convoy.prompt === null) isHeld = true;
+        else schedule.hold(task.id);
         break;
       case 'failed':
       case 'blocked':

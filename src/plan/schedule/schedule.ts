@@ -56,6 +56,8 @@ export type Schedule<T> = {
   next(): { readonly decisions: readonly Decision<T>[]; readonly ready: readonly T[] };
   /** Takes note that a started task has ended. */
   finish(id: string, end: Ended): void;
+  /** A started task waits for a person: it leaves its place to others, apart from those that share its files. */
+  hold(id: string): void;
   beginRound(id: string): void;
   /** The values that a task sees: those set by the tasks it comes after. */
   valuesFor(task: T): { readonly [name: string]: string };
@@ -367,6 +369,9 @@ export function openSchedule<T extends ScheduledTask>(
     finish: (id, how) => {
       const task = byId.get(id);
       if (task !== undefined) end(task, how);
+    },
+    hold: (id) => {
+      running.delete(id);
     },
     beginRound,
     valuesFor: values.listFor,

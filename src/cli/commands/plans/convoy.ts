@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { OrchError } from '../../../errors.ts';
+import { hasCode, OrchError } from '../../../errors.ts';
 import {
   type ConvoyInfo,
   type ConvoyTask,
@@ -139,6 +139,8 @@ export async function workOn(
         ownSession: settings.session,
         byAgent: settings.byAgent,
         isTrusted: settings.trusted,
+      }).catch((error: unknown) => {
+        throw explainActive(error, call.argument ?? '');
       });
       screen.close();
       if (outcome.kind === 'refused') {
@@ -179,6 +181,13 @@ export async function workOn(
       signals.release();
     }
   });
+}
+
+/** The usual hint would stop the convoy that is running. */
+function explainActive(error: unknown, file: string): unknown {
+  if (!hasCode(error, 'SESSION_ACTIVE')) return error;
+  const { code, message, data, cause } = error;
+  return new OrchError(code, message, { hint: `See how it is: orch convoy show ${file}`, data, cause });
 }
 
 function planBudget({ convoy: { budget } }: Plan): string | null {
@@ -255,7 +264,7 @@ async function land(context: Context, call: Call): Promise<number> {
   return context.withOrch(async (orch) => {
     const epicId = await resolveConvoyEpic(orch, found, readText(call, 'epic') ?? settings.epic);
     const landing = await previewLanding(orch, epicId, readText(call, 'into') ?? null);
-    if (landing.files === 0) {
+    if (landing.isLanded) {
       if (json) printJson(out, { landed: null, ...landing });
       else out.print(`${landing.into} has everything of ${landing.from} already.`);
       return 0;
