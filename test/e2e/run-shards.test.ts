@@ -2,8 +2,10 @@ import { execFileSync } from 'node:child_process';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { parseWriterId } from '../../src/ids.ts';
 import { runPlan, saveCheckpoint } from '../../src/index.ts';
 import { parsePlan } from '../../src/plan/parse-plan.ts';
+import { realRandom } from '../../src/system/clock.ts';
 import { loseObject } from '../support/damage.ts';
 import { useOwnProcesses } from '../support/hosted.ts';
 import { errorOf, orchJson, runOrch } from '../support/orch.ts';
@@ -115,6 +117,36 @@ describe('a run of many tasks', () => {
     expect(readRan(repository)).toHaveLength(3);
     expect(runOrch(repository, ['checkpoint', 'verify', '-e', 'e']).stdout).toContain(run);
   });
+});
+
+it('I5: the records of a run are the same objects, whichever engine writes them', async () => {
+  const plan = parsePlan(
+    `name: p
+tasks:
+  - { id: list, run: 'echo "{\\"ALL\\": [1, 2, 3]}"' }
+  - { id: each, foreach: values.ALL, run: test $ORCH_ITEM != 2, may_fail: true }
+  - { id: no, when: tasks.list.exit == 1, run: echo never, undo: "true" }
+${Array.from({ length: 20 }, (_, n) => `  - { id: t${n}, run: "true", effects: [{ id: e${n}, run: "true" }] }`).join('\n')}
+`,
+    'p.yaml',
+  );
+  const recordWith = async (engine: 'native' | 'isomorphic') => {
+    const repository = makeRepositoryWithCommit();
+    const where = {
+      cwd: repository.folder,
+      engine,
+      writer: parseWriterId('w-same'),
+      clock: { now: () => 1_000 },
+      // The keys of effects are made from the id of their run.
+      random: { id: (length: number) => (length === 6 ? 'aaaaaa' : realRandom.id(length)) },
+    };
+    const { status } = await runPlan(plan, { epicId: 'e' }, where);
+    const [folder = ''] = repository.git('ls-tree', `${ref}:.orchestration/checkpoints/e/runs`).split('\t');
+    return { status, tree: folder.split(' ')[2] };
+  };
+  const native = await recordWith('native');
+  expect(native).toEqual({ status: 'succeeded', tree: expect.stringMatching(/^[0-9a-f]{40}$/) });
+  expect(await recordWith('isomorphic')).toEqual(native);
 });
 
 describe('a run whose plan changed while it was stopped', () => {
