@@ -149,6 +149,19 @@ ${Array.from({ length: 20 }, (_, n) => `  - { id: t${n}, run: "true", effects: [
   expect(await recordWith('isomorphic')).toEqual(native);
 });
 
+it('a run that has succeeded is described with the tasks it made of lists, also later', () => {
+  const repository = makePlanned(`name: p
+tasks:
+  - { id: list, run: 'echo "{\\"ALL\\": [1, 2]}"' }
+  - { id: each, foreach: values.ALL, run: "true" }
+`);
+  const run = (...args: string[]) =>
+    orchJson<RunDocument>(repository, ['run', 'plan.yaml', '-e', 'e', ...args]);
+  const ends = { list: 'succeeded', 'each[1]': 'succeeded', 'each[2]': 'succeeded', each: 'succeeded' };
+  expect(statusesOf(run())).toEqual(ends);
+  expect(statusesOf(run('--resume'))).toEqual(ends);
+});
+
 describe('a run whose plan changed while it was stopped', () => {
   it('repeats a task that needs a changed one, even if it is stopped again in between', () => {
     const plan = (first: string, second: string) =>

@@ -1,3 +1,4 @@
+import { groupBy } from '../../keyed.ts';
 import type { EffectRecord, TaskRecord } from '../../state/runs.ts';
 import type { StopReason } from '../../supervise/decide.ts';
 import type { SessionEvent } from '../../supervise/look.ts';
@@ -5,6 +6,7 @@ import type { EpicId, Millis } from '../../types.ts';
 import { formatInstant } from '../../units.ts';
 import { type EffectFact, listOpenEffects } from '../effects/plan-effects.ts';
 import type { Plan, Task } from '../plan.ts';
+import { withoutItem } from '../references.ts';
 import type { RollbackResult } from '../rollback/undo-work.ts';
 import type { RerunReason } from './carry-tasks.ts';
 import type { KnownRun } from './known-runs.ts';
@@ -222,5 +224,20 @@ export function describeKnownRun(
 ): RunInfo {
   const { from, startedAt, status } = head;
   const maps = { tasks: new Map(Object.entries(tasks)), effects: new Map(Object.entries(effects)) };
-  return describeRun(plan, { id, epic, from, startedAt, status, rollback, ...maps });
+  return describeRun(withItems(plan, tasks), { id, epic, from, startedAt, status, rollback, ...maps });
+}
+
+/** The plan with the tasks that a run made of lists, as far as it has recorded them. */
+function withItems(plan: Plan, records: KnownRun['tasks']): Plan {
+  const ids = new Set(plan.tasks.map(({ id }) => id));
+  const items = groupBy(
+    Object.keys(records).filter((id) => !ids.has(id) && id !== withoutItem(id)),
+    withoutItem,
+  );
+  if (items.size === 0) return plan;
+  const listed = plan.tasks.flatMap((task) => {
+    const own = task.parts?.each ? (items.get(task.id) ?? []) : [];
+    return [...own.map((id) => ({ ...task, id, name: id })), task];
+  });
+  return { ...plan, tasks: listed };
 }
