@@ -32,11 +32,12 @@ import type { TaskRecord } from '../state/runs.ts';
 import { quoteForShell } from '../text.ts';
 import type { EpicId, Oid } from '../types.ts';
 import { formatInstant, toUsd } from '../units.ts';
-import { adoptAllowances, type Convoy, doPrompt } from './do-prompt.ts';
+import { type Convoy, doPrompt } from './do-prompt.ts';
 import { makeTurns, openMergeQueue } from './merge-queue.ts';
 import { mergedBranch, mergedName, taskBranch, taskEpic, worktreeName } from './names.ts';
 import { openMergedWorktree } from './task-worktree.ts';
 import { isWorking, readWorker } from './worker.ts';
+import { adoptAllowances } from './worker-money.ts';
 
 export type ConvoyEvent = RunFileRequest['onEvent'] extends (event: infer E) => void ? E : never;
 

@@ -1,31 +1,24 @@
 import { join } from 'node:path';
-import { spentIn } from '../cost/money.ts';
 import { isOrchError, messageOf } from '../errors.ts';
 import { nameFile, parseOid } from '../ids.ts';
 import { lookUp } from '../keyed.ts';
 import type { Orch } from '../orch.ts';
 import { defaultWorkerAttempts } from '../plan/convoy-plan.ts';
 import type { Worker } from '../plan/convoy-shape.ts';
-import { nameTaskFile } from '../plan/items.ts';
 import type { Task } from '../plan/plan.ts';
 import { type RunProgress, recordTask, type TaskOutcome, type TaskPorts } from '../plan/task/do-task.ts';
-import { record } from '../record/record.ts';
-import { readView } from '../record/view.ts';
-import { budgetOf } from '../state/current.ts';
 import type { WorkerRecord } from '../state/runs.ts';
-import { sleepUnlessAborted } from '../system/clock.ts';
-import { makeFolder, readTextIfThere, writeAtomically } from '../system/disk.ts';
-import type { EpicId, Micros, Millis } from '../types.ts';
+import { makeFolder, writeAtomically } from '../system/disk.ts';
+import type { EpicId, Micros } from '../types.ts';
 import { formatUsd } from '../units.ts';
 import { makeAgentCommand } from './agent-command.ts';
-import { type Allowance, decideAllowance } from './allowance.ts';
 import type { MergeQueue } from './merge-queue.ts';
 import { taskBranch, taskEpic } from './names.ts';
 import { formatPrompt } from './prompt.ts';
 import { raiseFence } from './ref-fence.ts';
+import { keepFeedback, promptFile, readFeedback, readPrompt } from './task-texts.ts';
 import { closeTaskWorktree, collectWork, openTaskWorktree, type TaskWorktree } from './task-worktree.ts';
 import {
-  chargeFacts,
   isWorking,
   pauseWorker,
   readWorker,
@@ -33,6 +26,7 @@ import {
   type WorkerState,
   waitForWorker,
 } from './worker.ts';
+import { chargeWorker, release, waitForMoney } from './worker-money.ts';
 
 /* One task of a convoy, from its first worker to the merged branch. */
 
@@ -50,22 +44,6 @@ export type Convoy = {
   /** What finished tasks have cost. */
   readonly finished: Micros[];
 };
-
-/** Counts what the workers that still run may spend, before any other is started. */
-export async function adoptAllowances(
-  orch: Orch,
-  { epic, active }: Convoy,
-  { plan, recorded }: RunProgress['run'],
-): Promise<void> {
-  for (const task of plan.tasks) {
-    if (lookUp(recorded, task.id)?.status !== 'running') continue;
-    const own = taskEpic(epic, task.id);
-    const worker = await readWorker(orch, own);
-    if (!isWorking(worker)) continue;
-    const limit = budgetOf((await readView(orch, own)).state);
-    active.set(task.id, { task, allowance: limit === null ? null : Math.max(0, limit - worker.spent) });
-  }
-}
 
 /** Does a task until its work is merged, its attempts are used up, or it has to wait for money. */
 export async function doPrompt(
@@ -151,12 +129,6 @@ function holdForPerson(error: unknown): AttemptResult {
   return { kind: 'held', reason: error.message };
 }
 
-/** What a worker did not spend may pay for others. */
-function release({ active }: Convoy, { id }: Task): void {
-  const own = active.get(id);
-  if (own) own.allowance = null;
-}
-
 /** How often a dead worker is started again: something kills it. */
 const mostDeaths = 5;
 
@@ -166,7 +138,7 @@ function override(plan: Worker, task: Worker): Worker {
 }
 
 /** A task that is being done. */
-type Job = {
+export type Job = {
   deaths: number;
   /** Was it begun, in this run or before it was resumed? */
   hasBegun: boolean;
@@ -371,38 +343,6 @@ async function begin(
   }
 }
 
-/** Decides what a worker may spend. As long as others are at work, what they do not spend may still pay for it. */
-async function waitForMoney(
-  orch: Orch,
-  convoy: Convoy,
-  { signal, onEvent }: TaskPorts,
-  { task, worker }: Job,
-  { spent }: WorkerState,
-): Promise<Allowance | null> {
-  for (let isTold = false; !signal.aborted; ) {
-    const { state } = await readView(orch, convoy.epic);
-    const limit = budgetOf(state);
-    const others = [...convoy.active].filter(([id, { allowance }]) => id !== task.id && allowance !== null);
-    const allowance: Allowance = decideAllowance({
-      left: limit === null ? null : limit - spentIn(state.ledger),
-      outstanding: others.map(([, { allowance: amount }]) => amount),
-      taskLeft: worker.budget === undefined ? null : worker.budget - spent,
-      finished: convoy.finished,
-    });
-    // Promised at once: another task may decide before this one is returned.
-    const own = convoy.active.get(task.id);
-    if (own && allowance.kind === 'granted') own.allowance = allowance.amount;
-    if (allowance.kind === 'granted' || allowance.why === 'task' || others.length === 0) return allowance;
-    if (!isTold)
-      onEvent({ kind: 'said', task, text: `${task.id} waits: the rest of the budget is promised to others` });
-    isTold = true;
-    await sleepUnlessAborted(moneyLook, signal);
-  }
-  return null;
-}
-
-const moneyLook: Millis = 500;
-
 /** Records how far a task is. */
 async function note(
   ports: TaskPorts,
@@ -420,61 +360,6 @@ async function note(
     ...(why !== undefined && { why }),
   } as const;
   await recordTask(ports, progress, job.task, now);
-}
-
-async function chargeWorker(
-  orch: Orch,
-  convoy: Convoy,
-  { target }: RunProgress,
-  ports: TaskPorts,
-  job: Job,
-  epic: EpicId,
-): Promise<void> {
-  const { session, spent } = await readWorker(orch, epic);
-  const more = spent - job.record.costMicros;
-  job.record = { ...job.record, costMicros: spent };
-  if (session === null) return;
-  const facts = chargeFacts(
-    (await readView(orch, convoy.epic)).state,
-    target.session,
-    (await readView(orch, epic)).state,
-    session,
-  );
-  if (facts.length > 0) await record(ports, target, facts);
-  // Only now, or what was spent would for a moment be neither spent nor promised.
-  const own = convoy.active.get(job.task.id);
-  if (own && own.allowance !== null) own.allowance = Math.max(0, own.allowance - more);
-}
-
-function readPrompt(orch: Orch, { convoy: { prompt } }: Task): string {
-  if (prompt === null || typeof prompt === 'string') return prompt ?? '';
-  const path = join(orch.repository.worktree ?? '.', prompt.file);
-  const text = readTextIfThere(path);
-  return text ?? `Do what ${prompt.file} says.`;
-}
-
-function promptFile({ home }: TaskPorts, { run }: RunProgress, { id }: Task): string {
-  return join(home, 'logs', nameFile(run.id), nameTaskFile(id, '.prompt.md'));
-}
-
-function feedbackFile({ home }: Pick<TaskPorts, 'home'>, { run }: RunProgress, { id }: Task): string {
-  return join(home, 'logs', nameFile(run.id), nameTaskFile(id, '.feedback.md'));
-}
-
-/** Keeps why work was sent back, for a scheduler that continues after a crash. */
-async function keepFeedback(
-  ports: TaskPorts,
-  progress: RunProgress,
-  task: Task,
-  feedback: string,
-): Promise<string> {
-  const kept = await ports.redact(feedback);
-  await writeAtomically(ports, feedbackFile(ports, progress, task), kept);
-  return kept;
-}
-
-function readFeedback(orch: Orch, progress: RunProgress, task: Task): string | null {
-  return readTextIfThere(feedbackFile(orch, progress, task));
 }
 
 function firstLine(text: string): string {

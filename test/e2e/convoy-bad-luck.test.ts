@@ -2,27 +2,18 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import {
-  type ConvoyDocument,
+  type Convoyed,
+  convoy,
   makeConvoyed,
   ranEnvironment,
   readAttempts,
   readMerged,
   statusesOf,
 } from '../support/convoys.ts';
-import { errorOf, type Ran, runOrch, startOrch } from '../support/orch.ts';
-import type { TestRepository } from '../support/repository.ts';
+import { errorOf, runOrch, startOrch } from '../support/orch.ts';
 import { callOrch, waitUntil, writeConfig } from '../support/supervised.ts';
 
 const head = 'name: auth\nworkers: 4\nworker: { agent: sh ./agent.sh, attempts: 1 }\n';
-
-type Convoyed = Ran & { readonly document: ConvoyDocument };
-
-function convoy(repository: TestRepository, verb: string, ...args: string[]): Convoyed {
-  const ran = runOrch(repository, ['convoy', verb, 'plan.yaml', ...args, '--json'], {
-    env: ranEnvironment(repository),
-  });
-  return { ...ran, document: JSON.parse(ran.stdout || 'null') };
-}
 
 function reasonOf({ document }: Convoyed, task: string): string | null | undefined {
   return document.convoy.tasks.find(({ id }) => id === task)?.reason;
@@ -32,6 +23,18 @@ const untilMerged = (file: string) =>
   `while ! git cat-file -e orch/auth/merged:${file} 2>/dev/null; do sleep 0.05; done`;
 
 describe('a convoy with bad luck', () => {
+  it('holds a task whose prompt is in a file that is not there, and does it once it is', () => {
+    const repository = makeConvoyed(
+      `${head}tasks: [{ id: a, prompt: { file: a.md } }]\n`,
+      'a) echo a > a.txt;;',
+    );
+    const first = convoy(repository, 'start');
+    expect(first.status).toBe(75);
+    expect(reasonOf(first, 'a')).toBe('its prompt is in a.md, and there is no such file');
+    repository.write('a.md', 'Make a.\n');
+    expect(statusesOf(convoy(repository, 'resume').document)).toEqual({ a: 'done' });
+  });
+
   it('runs a setup that failed again, before any worker starts; the task holds up no other', () => {
     const repository = makeConvoyed(
       `name: auth

@@ -3,27 +3,18 @@ import { existsSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import {
-  type ConvoyDocument,
+  convoy,
   makeConvoyed,
   ranEnvironment,
   readAttempts,
   readMerged,
   statusesOf,
 } from '../support/convoys.ts';
-import { errorOf, type Ran, runOrch, startOrch } from '../support/orch.ts';
+import { errorOf, runOrch, startOrch } from '../support/orch.ts';
 import type { TestRepository } from '../support/repository.ts';
 import { callOrch, waitUntil, writeConfig } from '../support/supervised.ts';
 
 const head = 'name: auth\nworkers: 3\nworker: { agent: sh ./agent.sh, attempts: 2 }\n';
-
-type Convoyed = Ran & { readonly document: ConvoyDocument };
-
-function convoy(repository: TestRepository, verb: string, ...args: string[]): Convoyed {
-  const ran = runOrch(repository, ['convoy', verb, 'plan.yaml', ...args, '--json'], {
-    env: ranEnvironment(repository),
-  });
-  return { ...ran, document: JSON.parse(ran.stdout || 'null') };
-}
 
 /** Everything of the user's that a convoy must leave alone. */
 function readOwn({ git }: TestRepository) {

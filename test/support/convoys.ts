@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { type Ran, runOrch } from './orch.ts';
 import { makeRepositoryWithCommit, type TestRepository } from './repository.ts';
 
 /** A convoy as scripts see it. */
@@ -55,6 +56,17 @@ export function readAttempts({ home }: TestRepository): string[] {
   } catch {
     return [];
   }
+}
+
+/** What a command about a convoy printed. */
+export type Convoyed = Ran & { readonly document: ConvoyDocument };
+
+/** Runs a command about the convoy of a repository's plan. */
+export function convoy(repository: TestRepository, verb: string, ...args: string[]): Convoyed {
+  const ran = runOrch(repository, ['convoy', verb, 'plan.yaml', ...args, '--json'], {
+    env: ranEnvironment(repository),
+  });
+  return { ...ran, document: JSON.parse(ran.stdout || 'null') };
 }
 
 /** How each task ended. */

@@ -111,7 +111,7 @@ function chooseRollback(
   const { epic, takeOver } = session;
   if (run === null)
     throw new OrchError('SESSION_NOT_FOUND', `there is no run of ${name} on ${epic} to undo`, {
-      hint: `List the runs: orch run --list -e ${epic}`,
+      hint: 'Nothing was undone. To start one: the same command without --rollback',
       data: { plan: name, epicId: epic },
     });
   const other = findNamesake(run);

@@ -1,0 +1,95 @@
+import { spentIn } from '../cost/money.ts';
+import { lookUp } from '../keyed.ts';
+import type { Orch } from '../orch.ts';
+import type { Task } from '../plan/plan.ts';
+import type { RunProgress, TaskPorts } from '../plan/task/do-task.ts';
+import { record } from '../record/record.ts';
+import { readView } from '../record/view.ts';
+import { budgetOf } from '../state/current.ts';
+import { sleepUnlessAborted } from '../system/clock.ts';
+import type { EpicId, Millis } from '../types.ts';
+import { type Allowance, decideAllowance } from './allowance.ts';
+import type { Convoy, Job } from './do-prompt.ts';
+import { taskEpic } from './names.ts';
+import { chargeFacts, isWorking, readWorker, type WorkerState } from './worker.ts';
+
+/* What workers may spend, and what they have spent, on one budget. */
+
+/** Counts what the workers that still run may spend, before any other is started. */
+export async function adoptAllowances(
+  orch: Orch,
+  { epic, active }: Convoy,
+  { plan, recorded }: RunProgress['run'],
+): Promise<void> {
+  for (const task of plan.tasks) {
+    if (lookUp(recorded, task.id)?.status !== 'running') continue;
+    const own = taskEpic(epic, task.id);
+    const worker = await readWorker(orch, own);
+    if (!isWorking(worker)) continue;
+    const limit = budgetOf((await readView(orch, own)).state);
+    active.set(task.id, { task, allowance: limit === null ? null : Math.max(0, limit - worker.spent) });
+  }
+}
+
+/** What a worker did not spend may pay for others. */
+export function release({ active }: Convoy, { id }: Task): void {
+  const own = active.get(id);
+  if (own) own.allowance = null;
+}
+
+/** Decides what a worker may spend. As long as others are at work, what they do not spend may still pay for it. */
+export async function waitForMoney(
+  orch: Orch,
+  convoy: Convoy,
+  { signal, onEvent }: TaskPorts,
+  { task, worker }: Job,
+  { spent }: WorkerState,
+): Promise<Allowance | null> {
+  for (let isTold = false; !signal.aborted; ) {
+    const { state } = await readView(orch, convoy.epic);
+    const limit = budgetOf(state);
+    const others = [...convoy.active].filter(([id, { allowance }]) => id !== task.id && allowance !== null);
+    const allowance: Allowance = decideAllowance({
+      left: limit === null ? null : limit - spentIn(state.ledger),
+      outstanding: others.map(([, { allowance: amount }]) => amount),
+      taskLeft: worker.budget === undefined ? null : worker.budget - spent,
+      finished: convoy.finished,
+    });
+    // Promised at once: another task may decide before this one is returned.
+    const own = convoy.active.get(task.id);
+    if (own && allowance.kind === 'granted') own.allowance = allowance.amount;
+    if (allowance.kind === 'granted' || allowance.why === 'task' || others.length === 0) return allowance;
+    if (!isTold)
+      onEvent({ kind: 'said', task, text: `${task.id} waits: the rest of the budget is promised to others` });
+    isTold = true;
+    await sleepUnlessAborted(moneyLook, signal);
+  }
+  return null;
+}
+
+const moneyLook: Millis = 500;
+
+/** Makes what a worker has used the cost of the convoy. */
+export async function chargeWorker(
+  orch: Orch,
+  convoy: Convoy,
+  { target }: RunProgress,
+  ports: TaskPorts,
+  job: Job,
+  epic: EpicId,
+): Promise<void> {
+  const { session, spent } = await readWorker(orch, epic);
+  const more = spent - job.record.costMicros;
+  job.record = { ...job.record, costMicros: spent };
+  if (session === null) return;
+  const facts = chargeFacts(
+    (await readView(orch, convoy.epic)).state,
+    target.session,
+    (await readView(orch, epic)).state,
+    session,
+  );
+  if (facts.length > 0) await record(ports, target, facts);
+  // Only now, or what was spent would for a moment be neither spent nor promised.
+  const own = convoy.active.get(job.task.id);
+  if (own && own.allowance !== null) own.allowance = Math.max(0, own.allowance - more);
+}
