@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { isDeep } from '../support/depth.ts';
+import { startEffectServer } from '../support/effect-server.ts';
 import { useOwnProcesses } from '../support/hosted.ts';
 import { errorOf, type Ran, runOrch } from '../support/orch.ts';
 import { makePlanned, type RunDocument, ranIn, readRan, statusesOf } from '../support/plans.ts';
@@ -42,6 +43,28 @@ describe('a rollback', () => {
     expect(run(repository, '--resume')).toMatchObject({ status: 0 });
     // What had no undo is done again too, because what it needs is.
     expect(readRan(repository).slice(7)).toEqual(['a', '2', '1', 'plain', 'last']);
+  });
+
+  it('sends an undo that is a request with one key until it is answered; what is done again has another', async () => {
+    const server = await startEffectServer(({ path }, nth) => ({
+      status: path === '/undo' && nth < 3 ? 503 : 200,
+    }));
+    const request = (method: string, path: string) =>
+      `request: { method: ${method}, url: "${server.url}${path}" }`;
+    const repository = makePlanned(`name: p
+tasks:
+  - id: a
+    retry: { attempts: 3, backoff: 1ms }
+    effects: [{ id: make, ${request('POST', '/make')}, undo: { ${request('DELETE', '/undo')} } }]
+`);
+    for (const args of [[], ['--rollback'], ['--resume']])
+      expect(await startSupervisor(repository, ['run', 'plan.yaml', ...args], ranIn(repository)).ended).toBe(
+        0,
+      );
+    const [first, undo, again, more, last] = server.received.map(({ path, key }) => ({ path, key }));
+    expect([first?.path, undo?.path, last?.path]).toEqual(['/make', '/undo', '/make']);
+    expect([again, more]).toEqual([undo, undo]);
+    expect(new Set([first?.key, undo?.key, last?.key]).size).toBe(3);
   });
 
   it('of its own accord exits 3, and its JSON says what was undone', () => {
