@@ -251,16 +251,9 @@ export { mostUnpushed } from './sync/unpushed.ts';
 
 // Plans and specs.
 
-export {
-  type ConvoyInfo,
-  type ConvoyTask,
-  type Landing,
-  landConvoy,
-  previewLanding,
-  resolveConvoyEpic,
-  runConvoy,
-  showConvoy,
-} from './convoy/convoy-api.ts';
+export { resolveConvoyEpic, runConvoy } from './convoy/convoy-api.ts';
+export { type Landing, landConvoy, previewLanding } from './convoy/land.ts';
+export { type ConvoyInfo, type ConvoyTask, showConvoy } from './convoy/show-convoy.ts';
 export { describeAction } from './plan/action-text.ts';
 export { defaultWorkerAttempts, isConvoy } from './plan/convoy-plan.ts';
 export { type ProgramEffect, type RunEffectsOptions, runEffects } from './plan/effects/effects-api.ts';

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { chooseModel, makeAgentCommand } from '../../src/convoy/agent-command.ts';
-import { decideAllowance } from '../../src/convoy/allowance.ts';
 import { taskBranch, taskEpic, worktreeName } from '../../src/convoy/names.ts';
-import { formatPrompt, type PromptFacts } from '../../src/convoy/prompt.ts';
-import { chargeFacts } from '../../src/convoy/worker.ts';
+import { chooseModel, makeAgentCommand } from '../../src/convoy/work/agent-command.ts';
+import { decideAllowance } from '../../src/convoy/work/allowance.ts';
+import { formatPrompt, type PromptFacts } from '../../src/convoy/work/prompt.ts';
+import { chargeFacts } from '../../src/convoy/work/worker.ts';
 import { isEpicId, parseEpicId, parseSessionId } from '../../src/ids.ts';
 import { emptyState, type State } from '../../src/state/lists.ts';
 

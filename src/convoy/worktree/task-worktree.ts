@@ -1,7 +1,7 @@
 import { join } from 'node:path';
-import { explainWrites, OrchError } from '../errors.ts';
-import type { Repository } from '../git/repository.ts';
-import { runGit } from '../git/run-git.ts';
+import { explainWrites, OrchError } from '../../errors.ts';
+import type { Repository } from '../../git/repository.ts';
+import { runGit } from '../../git/run-git.ts';
 import {
   commitLeftovers,
   currentBranch,
@@ -10,7 +10,7 @@ import {
   listEmbedded,
   listUnmerged,
   readBranch,
-} from '../git/worktree/merge-commits.ts';
+} from '../../git/worktree/merge-commits.ts';
 import {
   addWorktree,
   listOwnWorktrees,
@@ -20,16 +20,16 @@ import {
   removeWorktree,
   restoreLink,
   switchWorktree,
-} from '../git/worktree/own-worktrees.ts';
-import type { Orch } from '../orch.ts';
-import type { Worker } from '../plan/convoy-shape.ts';
-import { copyFiles } from '../system/copy-files.ts';
-import { listFolder, statIfThere, writeAtomically } from '../system/disk.ts';
-import { run } from '../system/process/capture.ts';
-import { inheritedEnvironment } from '../system/process/spawn.ts';
-import type { EpicId, Oid } from '../types.ts';
-import { refuseCheckedOut } from './merge-queue.ts';
-import { mergedBranch, mergedName, taskBranch, worktreeName } from './names.ts';
+} from '../../git/worktree/own-worktrees.ts';
+import type { Orch } from '../../orch.ts';
+import type { Worker } from '../../plan/convoy-shape.ts';
+import { copyFiles } from '../../system/copy-files.ts';
+import { listFolder, statIfThere, writeAtomically } from '../../system/disk.ts';
+import { run } from '../../system/process/capture.ts';
+import { inheritedEnvironment } from '../../system/process/spawn.ts';
+import type { EpicId, Oid } from '../../types.ts';
+import { refuseCheckedOut } from '../merge/merge-queue.ts';
+import { mergedBranch, mergedName, taskBranch, worktreeName } from '../names.ts';
 
 /* The worktree of each task: made beside the checkout, on a branch of its own, and removed only once its work is merged. */
 

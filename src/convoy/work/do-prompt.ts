@@ -1,23 +1,28 @@
 import { join } from 'node:path';
-import { isOrchError, messageOf } from '../errors.ts';
-import { nameFile, parseOid } from '../ids.ts';
-import { lookUp } from '../keyed.ts';
-import type { Orch } from '../orch.ts';
-import { defaultWorkerAttempts } from '../plan/convoy-plan.ts';
-import type { Worker } from '../plan/convoy-shape.ts';
-import type { Task } from '../plan/plan.ts';
-import { type RunProgress, recordTask, type TaskOutcome, type TaskPorts } from '../plan/task/do-task.ts';
-import type { WorkerRecord } from '../state/runs.ts';
-import { makeFolder, writeAtomically } from '../system/disk.ts';
-import type { EpicId, Micros } from '../types.ts';
-import { formatUsd } from '../units.ts';
+import { isOrchError, messageOf } from '../../errors.ts';
+import { nameFile, parseOid } from '../../ids.ts';
+import { lookUp } from '../../keyed.ts';
+import type { Orch } from '../../orch.ts';
+import { defaultWorkerAttempts } from '../../plan/convoy-plan.ts';
+import type { Worker } from '../../plan/convoy-shape.ts';
+import type { Task } from '../../plan/plan.ts';
+import { type RunProgress, recordTask, type TaskOutcome, type TaskPorts } from '../../plan/task/do-task.ts';
+import type { WorkerRecord } from '../../state/runs.ts';
+import { makeFolder, writeAtomically } from '../../system/disk.ts';
+import type { EpicId, Micros } from '../../types.ts';
+import { formatUsd } from '../../units.ts';
+import type { MergeQueue } from '../merge/merge-queue.ts';
+import { taskBranch, taskEpic } from '../names.ts';
+import { raiseFence } from '../worktree/ref-fence.ts';
+import {
+  closeTaskWorktree,
+  collectWork,
+  openTaskWorktree,
+  type TaskWorktree,
+} from '../worktree/task-worktree.ts';
 import { makeAgentCommand } from './agent-command.ts';
-import type { MergeQueue } from './merge-queue.ts';
-import { taskBranch, taskEpic } from './names.ts';
 import { formatPrompt } from './prompt.ts';
-import { raiseFence } from './ref-fence.ts';
 import { keepFeedback, promptFile, readFeedback, readPrompt } from './task-texts.ts';
-import { closeTaskWorktree, collectWork, openTaskWorktree, type TaskWorktree } from './task-worktree.ts';
 import {
   isWorking,
   pauseWorker,

@@ -1,22 +1,22 @@
-import type { Usage } from '../cost/ledger.ts';
-import { spentIn } from '../cost/money.ts';
-import { readLive } from '../journal/live.ts';
-import { lookUp } from '../keyed.ts';
-import type { Orch } from '../orch.ts';
-import { isRaise } from '../record/budget-rules.ts';
-import { listSessions, type SessionCondition } from '../record/sessions.ts';
-import { readView } from '../record/view.ts';
-import { findDestination } from '../record/which/which-session.ts';
-import { superviseDetached } from '../session/api/start-in-background.ts';
-import { recordTo } from '../session/calls.ts';
-import { stopSession } from '../session/stop.ts';
-import { budgetOf } from '../state/current.ts';
-import type { Fact } from '../state/facts.ts';
-import type { State } from '../state/lists.ts';
-import { sleepUnlessAborted } from '../system/clock.ts';
-import type { Environment } from '../system/process/spawn.ts';
-import type { EpicId, Micros, Millis, SessionId } from '../types.ts';
-import { formatUsd } from '../units.ts';
+import type { Usage } from '../../cost/ledger.ts';
+import { spentIn } from '../../cost/money.ts';
+import { readLive } from '../../journal/live.ts';
+import { lookUp } from '../../keyed.ts';
+import type { Orch } from '../../orch.ts';
+import { isRaise } from '../../record/budget-rules.ts';
+import { listSessions, type SessionCondition } from '../../record/sessions.ts';
+import { readView } from '../../record/view.ts';
+import { findDestination } from '../../record/which/which-session.ts';
+import { superviseDetached } from '../../session/api/start-in-background.ts';
+import { recordTo } from '../../session/calls.ts';
+import { stopSession } from '../../session/stop.ts';
+import { budgetOf } from '../../state/current.ts';
+import type { Fact } from '../../state/facts.ts';
+import type { State } from '../../state/lists.ts';
+import { sleepUnlessAborted } from '../../system/clock.ts';
+import type { Environment } from '../../system/process/spawn.ts';
+import type { EpicId, Micros, Millis, SessionId } from '../../types.ts';
+import { formatUsd } from '../../units.ts';
 
 /*
  * A worker is an agent in a session of its task's epic, under a supervisor of its own. The supervisor meters, checkpoints

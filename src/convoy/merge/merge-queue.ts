@@ -1,7 +1,7 @@
-import { OrchError } from '../errors.ts';
-import type { Gate, GateOutcome } from '../gates/gate.ts';
-import { listGates } from '../gates/run-baseline.ts';
-import { runGates } from '../gates/run-gates.ts';
+import { OrchError } from '../../errors.ts';
+import type { Gate, GateOutcome } from '../../gates/gate.ts';
+import { listGates } from '../../gates/run-baseline.ts';
+import { runGates } from '../../gates/run-gates.ts';
 import {
   countChanges,
   findCheckout,
@@ -14,12 +14,12 @@ import {
   readBranch,
   readCommit,
   writeMergeCommit,
-} from '../git/worktree/merge-commits.ts';
-import { type OwnWorktree, openWorktree, switchWorktree } from '../git/worktree/own-worktrees.ts';
-import type { Orch } from '../orch.ts';
-import { inheritedEnvironment } from '../system/process/spawn.ts';
-import type { EpicId, Oid } from '../types.ts';
-import { mergedBranch } from './names.ts';
+} from '../../git/worktree/merge-commits.ts';
+import { type OwnWorktree, openWorktree, switchWorktree } from '../../git/worktree/own-worktrees.ts';
+import type { Orch } from '../../orch.ts';
+import { inheritedEnvironment } from '../../system/process/spawn.ts';
+import type { EpicId, Oid } from '../../types.ts';
+import { mergedBranch } from '../names.ts';
 
 /* Finished work is merged one after another, the oldest first. The gates run on exactly the tree that is merged. */
 

@@ -1,16 +1,16 @@
-import { spentIn } from '../cost/money.ts';
-import { lookUp } from '../keyed.ts';
-import type { Orch } from '../orch.ts';
-import type { Task } from '../plan/plan.ts';
-import type { RunProgress, TaskPorts } from '../plan/task/do-task.ts';
-import { record } from '../record/record.ts';
-import { readView } from '../record/view.ts';
-import { budgetOf } from '../state/current.ts';
-import { sleepUnlessAborted } from '../system/clock.ts';
-import type { EpicId, Millis } from '../types.ts';
+import { spentIn } from '../../cost/money.ts';
+import { lookUp } from '../../keyed.ts';
+import type { Orch } from '../../orch.ts';
+import type { Task } from '../../plan/plan.ts';
+import type { RunProgress, TaskPorts } from '../../plan/task/do-task.ts';
+import { record } from '../../record/record.ts';
+import { readView } from '../../record/view.ts';
+import { budgetOf } from '../../state/current.ts';
+import { sleepUnlessAborted } from '../../system/clock.ts';
+import type { EpicId, Millis } from '../../types.ts';
+import { taskEpic } from '../names.ts';
 import { type Allowance, decideAllowance } from './allowance.ts';
 import type { Convoy, Job } from './do-prompt.ts';
-import { taskEpic } from './names.ts';
 import { chargeFacts, isWorking, readWorker, type WorkerState } from './worker.ts';
 
 /* What workers may spend, and what they have spent, on one budget. */

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
-import { askGit } from '../git/run-git.ts';
-import type { Orch } from '../orch.ts';
-import { readTextIfThere, writeAtomically } from '../system/disk.ts';
-import type { Environment } from '../system/process/spawn.ts';
+import { askGit } from '../../git/run-git.ts';
+import type { Orch } from '../../orch.ts';
+import { readTextIfThere, writeAtomically } from '../../system/disk.ts';
+import type { Environment } from '../../system/process/spawn.ts';
 
 /*
  * All worktrees share branches, tags and the stash. Git asks a hook before it moves any of them, and a worker's git gets

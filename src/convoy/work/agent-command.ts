@@ -1,4 +1,4 @@
-import type { Worker } from '../plan/convoy-shape.ts';
+import type { Worker } from '../../plan/convoy-shape.ts';
 
 /* How an agent is started on a prompt. */
 

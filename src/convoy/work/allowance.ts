@@ -1,4 +1,4 @@
-import type { Micros } from '../types.ts';
+import type { Micros } from '../../types.ts';
 
 export type Means = {
   /** What is left of the convoy's budget; null if it has none. */

@@ -1,11 +1,11 @@
 import { join } from 'node:path';
-import { OrchError } from '../errors.ts';
-import { nameFile } from '../ids.ts';
-import type { Orch } from '../orch.ts';
-import { nameTaskFile } from '../plan/items.ts';
-import type { Task } from '../plan/plan.ts';
-import type { RunProgress, TaskPorts } from '../plan/task/do-task.ts';
-import { readTextIfThere, writeAtomically } from '../system/disk.ts';
+import { OrchError } from '../../errors.ts';
+import { nameFile } from '../../ids.ts';
+import type { Orch } from '../../orch.ts';
+import { nameTaskFile } from '../../plan/items.ts';
+import type { Task } from '../../plan/plan.ts';
+import type { RunProgress, TaskPorts } from '../../plan/task/do-task.ts';
+import { readTextIfThere, writeAtomically } from '../../system/disk.ts';
 
 /* What a task's worker is told, in files that survive the scheduler. */
 

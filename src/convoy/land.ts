@@ -1,0 +1,105 @@
+import { OrchError } from '../errors.ts';
+import { runGit } from '../git/run-git.ts';
+import {
+  countChanges,
+  findCheckout,
+  findMergeBase,
+  isAncestor,
+  mergeCommits,
+  moveBranch,
+  readBranch,
+} from '../git/worktree/merge-commits.ts';
+import { commitForUser, refuseDuringOperation } from '../git/worktree/user-commit.ts';
+import { parseOid } from '../ids.ts';
+import type { Orch } from '../orch.ts';
+import { quoteForShell } from '../text.ts';
+import type { EpicId, Oid } from '../types.ts';
+import { mergedBranch } from './names.ts';
+
+export type Landing = {
+  readonly from: string;
+  readonly into: string;
+  readonly commit: Oid;
+  readonly files: number;
+  readonly added: number;
+  readonly removed: number;
+  readonly isFastForward: boolean;
+  /** Has the branch everything already? */
+  readonly isLanded: boolean;
+};
+
+/** What merging a convoy's branch into the user's would do. */
+export async function previewLanding(orch: Orch, convoy: EpicId, into: string | null): Promise<Landing> {
+  const { repository } = orch;
+  const from = mergedBranch(convoy);
+  const commit = await readBranch(repository, from);
+  if (commit === null)
+    throw new OrchError('EPIC_NOT_FOUND', `there is no convoy ${convoy}: the branch ${from} does not exist`, {
+      hint: 'Start it: orch convoy start PLAN',
+    });
+  const current = (await runGit(repository, ['rev-parse', '--abbrev-ref', 'HEAD'])).trim();
+  const target = into ?? current;
+  const tip = await readBranch(repository, target);
+  if (tip === null)
+    throw new OrchError(
+      'USAGE',
+      target === 'HEAD' ? 'no branch is checked out here' : `there is no branch ${target} to merge into`,
+      {
+        hint: 'Name the branch to merge into: --into main',
+      },
+    );
+  return {
+    ...{ from, into: target, commit },
+    ...(await countChanges(repository, (await findMergeBase(repository, tip, commit)) ?? tip, commit)),
+    isFastForward: await isAncestor(repository, tip, commit),
+    isLanded: await isAncestor(repository, commit, tip),
+  };
+}
+
+/**
+ * Merges a convoy's branch into the user's: the only call of a convoy that touches it. The branch that is checked out is
+ * merged only if nothing is uncommitted there.
+ */
+export async function landConvoy(orch: Orch, { from, into, isFastForward, commit }: Landing): Promise<Oid> {
+  const { repository } = orch;
+  const current = (await runGit(repository, ['rev-parse', '--abbrev-ref', 'HEAD'])).trim();
+  if (into !== current) {
+    if (!isFastForward)
+      throw new OrchError(
+        'GIT_FAILED',
+        `${into} has commits that ${from} has not, so it is no fast-forward`,
+        {
+          hint: `Merge it yourself: git switch ${into} && git merge ${from}`,
+          data: { from, into },
+        },
+      );
+    const where = await findCheckout(repository, into);
+    if (where !== null)
+      throw new OrchError('GIT_FAILED', `${into} is checked out in ${where}, whose files would not follow`, {
+        hint: `Nothing was changed. Land it there: git -C ${quoteForShell([where])} merge ${from}`,
+        data: { from, into },
+      });
+    await moveBranch(repository, into, commit, await readBranch(repository, into), `convoy: land ${from}`);
+    return commit;
+  }
+  const dirty = (await runGit(repository, ['status', '--porcelain', '--untracked-files=no'])).trim();
+  if (dirty !== '')
+    throw new OrchError('GIT_FAILED', `${into} is checked out here with uncommitted changes`, {
+      hint: `Nothing was changed. Commit them first, or merge it yourself: git merge ${from}`,
+      data: { from, into },
+    });
+  refuseDuringOperation(repository);
+  const tip = parseOid((await runGit(repository, ['rev-parse', '--verify', 'HEAD^{commit}'])).trim());
+  const tried = await mergeCommits(repository, tip, commit);
+  if (tried.kind === 'conflict')
+    throw new OrchError('GIT_FAILED', `it conflicts with ${into}, in ${tried.files.join(', ')}`, {
+      hint: `Nothing was changed. Merge it yourself and resolve the conflicts: git merge ${from}`,
+      data: { from, into },
+    });
+  await commitForUser(
+    repository,
+    [['merge', '--no-edit', '-m', `Merge branch '${from}'`, commit]],
+    'See what it left: git status. Take it back: git merge --abort',
+  );
+  return (await readBranch(repository, into)) ?? commit;
+}
