@@ -229,6 +229,7 @@ export {
   restoreEpic,
 } from './epic/epic-api.ts';
 export type { EpicHoldings } from './epic/epics.ts';
+export { askUser, waitForAnswer } from './session/api/ask-api.ts';
 export { formatResumeCommand, suggestNext } from './status/next.ts';
 export {
   type EpicOverview,
@@ -251,9 +252,39 @@ export { mostUnpushed } from './sync/unpushed.ts';
 
 // Plans and specs.
 
-export { resolveConvoyEpic, runConvoy } from './convoy/convoy-api.ts';
+export { checkConvoyPlan, defaultWorkers, runConvoy, selectByLabel } from './convoy/convoy-api.ts';
+export {
+  findNamed,
+  type KnownConvoy,
+  listConvoys,
+  nameForCommands,
+  readConvoy,
+} from './convoy/find-convoy.ts';
 export { type Landing, landConvoy, previewLanding } from './convoy/land.ts';
-export { type ConvoyInfo, type ConvoyTask, showConvoy } from './convoy/show-convoy.ts';
+export { addTasks, makeOwnPlan } from './convoy/own-plan.ts';
+export {
+  type ConvoyInfo,
+  type ConvoySummary,
+  type ConvoyTask,
+  showConvoy,
+  summarizeConvoy,
+  type TaskState,
+  taskStates,
+} from './convoy/show-convoy.ts';
+export { attachTask } from './convoy/steer/attach.ts';
+export { type Claimed, claimTask, finishTask } from './convoy/steer/claim-api.ts';
+export {
+  cancelTasks,
+  pauseConvoy,
+  pauseTask,
+  readTask,
+  resumeTask,
+  resumeUnpaid,
+  retryTask,
+  sayToTask,
+} from './convoy/steer/steer-api.ts';
+export { readTaskWork } from './convoy/task-work.ts';
+export { type Explanation, explainTask } from './convoy/why.ts';
 export { describeAction } from './plan/action-text.ts';
 export { defaultWorkerAttempts, isConvoy } from './plan/convoy-plan.ts';
 export { type ProgramEffect, type RunEffectsOptions, runEffects } from './plan/effects/effects-api.ts';

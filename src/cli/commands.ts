@@ -15,7 +15,10 @@ const record: Loader = () => import('./commands/agents/record.ts');
 const epic: Loader = () => import('./commands/agents/epic/change.ts');
 const batch: Loader = () => import('./commands/plans/batch.ts');
 const imports: Loader = () => import('./commands/plans/import.ts');
-const convoy: Loader = () => import('./commands/plans/convoy.ts');
+const convoy: Loader = () => import('./commands/convoy/start.ts');
+const convoyLook: Loader = () => import('./commands/convoy/look.ts');
+const convoySteer: Loader = () => import('./commands/convoy/steer.ts');
+const convoyClaim: Loader = () => import('./commands/convoy/claim.ts');
 const called: Loader = () => import('./commands/agents/called-by-agents.ts');
 
 /** Every command, under the headings and in the order of the help. Only the file of the typed command is loaded. */
@@ -68,6 +71,7 @@ export const commands: { readonly [heading: string]: { readonly [path: string]: 
     'checkpoint diff': diff,
     'checkpoint restore': restore,
     'checkpoint verify': () => import('./commands/agents/checkpoint/checkpoint-verify.ts'),
+    ask: () => import('./commands/agents/ask.ts'),
     baseline: () => import('./commands/agents/baseline.ts'),
     hook: called,
     statusline: called,
@@ -82,8 +86,21 @@ export const commands: { readonly [heading: string]: { readonly [path: string]: 
     bisect: () => import('./commands/plans/bisect.ts'),
     'convoy start': convoy,
     'convoy resume': convoy,
-    'convoy show': convoy,
-    'convoy land': convoy,
+    'convoy list': convoyLook,
+    'convoy show': convoyLook,
+    'convoy why': convoyLook,
+    'convoy logs': convoyLook,
+    'convoy diff': convoyLook,
+    'convoy say': convoySteer,
+    'convoy attach': convoySteer,
+    'convoy pause': convoySteer,
+    'convoy cancel': convoySteer,
+    'convoy retry': convoySteer,
+    'convoy add': convoySteer,
+    'convoy budget': convoySteer,
+    'convoy claim': convoyClaim,
+    'convoy done': convoyClaim,
+    'convoy land': () => import('./commands/convoy/land.ts'),
     'import beads': imports,
     'import gastown': imports,
     'import gascity': imports,
@@ -129,7 +146,7 @@ export const groups: { readonly [word: string]: Group } = {
       'Save and look at checkpoints: commits on refs/orchestration/epics/<epic>, beside your branches.',
   },
   convoy: {
-    summary: 'many agents on one plan: start, resume, show, land',
+    summary: 'many agents on one plan: start, show, say, why, land …',
     description:
       'Let several agents work on the tasks of a plan at once, each in a git worktree of its own, on one budget.',
   },

@@ -24,7 +24,6 @@ export function showCommands({ paint }: Pick<Output, 'paint'>, specs: readonly S
     'Examples:',
     '  orch init',
     '  orch start --epic feat-login --budget 5 -- claude',
-    '  orch restore --help',
   ].join('\n')}\n`;
 }
 

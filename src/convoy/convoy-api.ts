@@ -1,9 +1,11 @@
 import { join } from 'node:path';
+import { isRecord } from '../checks.ts';
 import { messageOf, OrchError } from '../errors.ts';
 import { askGit } from '../git/run-git.ts';
 import { isAncestor, moveBranch, readBranch } from '../git/worktree/merge-commits.ts';
 import { listOwnWorktrees, removeWorktree, worktreesFolder } from '../git/worktree/own-worktrees.ts';
 import { parseOid } from '../ids.ts';
+import { lookUp } from '../keyed.ts';
 import type { Orch } from '../orch.ts';
 import type { Plan } from '../plan/plan.ts';
 import type { RunInfo } from '../plan/run/progress.ts';
@@ -13,12 +15,17 @@ import {
   type RunFileRequest,
   runPlanFile,
 } from '../plan/run/run-plan.ts';
-import { resolveEpic } from '../record/which/which-epic.ts';
+import type { RunningSession } from '../record/ports.ts';
+import { record } from '../record/record.ts';
+import { readView } from '../record/view.ts';
 import type { TaskRecord } from '../state/runs.ts';
 import type { EpicId, Oid } from '../types.ts';
+import { convoyKey } from './find-convoy.ts';
 import { makeTurns, openMergeQueue } from './merge/merge-queue.ts';
 import { mergedBranch, mergedName, worktreeName } from './names.ts';
-import { type Convoy, doPrompt } from './work/do-prompt.ts';
+import { carryOutOrders, steer } from './steer/steering.ts';
+import { doPrompt } from './work/do-prompt.ts';
+import type { Convoy } from './work/job.ts';
 import { adoptAllowances } from './work/worker-money.ts';
 import { openMergedWorktree } from './worktree/task-worktree.ts';
 
@@ -27,24 +34,20 @@ export type ConvoyEvent = RunFileRequest['onEvent'] extends (event: infer E) => 
 /** Runs a plan whose prompts are done by agents, each in a worktree of its own. */
 export async function runConvoy(
   orch: Orch,
-  request: Omit<RunFileRequest, 'convoy' | 'jobs'>,
+  request: Omit<RunFileRequest, 'convoy' | 'jobs'> & {
+    /** The prompts to do, if not all of them. */
+    readonly only?: ReadonlySet<string> | null;
+  },
 ): Promise<RunFileOutcome> {
   const { plan } = request;
-  const reserved = plan.tasks.find(({ id }) => id === mergedName);
-  if (reserved)
-    throw new OrchError(
-      'PLAN_INVALID',
-      `a task of a convoy cannot be called ${mergedName}: that is its branch`,
-      {
-        hint: 'Give it another id, then run the same command again',
-      },
-    );
+  checkConvoyPlan(plan);
   const convoy: ConvoyHook = {
     findFolder: (epic) => join(worktreesFolder(orch.repository), worktreeName(epic, mergedName)),
     open: async ({ run, started: { target } }) => {
       const { epic } = target;
       if (Object.keys(run.recorded).length > 0) await checkMerged(orch, epic, run.recorded);
       await startMergedBranch(orch, epic, Object.keys(run.recorded).length === 0);
+      await noteBegin(orch, target, run.id);
       const worktree = await openMergedWorktree(orch, epic);
       const gates = plan.convoy.merge?.gates ?? 'auto';
       const queue = await openMergeQueue(orch, { convoy: epic, worktree, gates });
@@ -57,7 +60,13 @@ export async function runConvoy(
           queue,
           makeInTurn: makeTurns(),
           active: new Map(),
+          jobs: new Map(),
           leases: new Map(),
+          wishes: new Map(),
+          unclaimed: new Set(),
+          unpaid: new Set(),
+          only: request.only ?? null,
+          tasks: new Map(run.plan.tasks.map((task) => [task.id, task])),
         },
         finished: Object.values(run.recorded).flatMap(({ status, worker }) =>
           status === 'succeeded' && worker ? [worker.costMicros] : [],
@@ -68,6 +77,12 @@ export async function runConvoy(
         cwd: worktree.path,
         onMerged: (work) => queue.onMerged(work),
         doPrompt: (ports, progress, task) => doPrompt(orch, shared, ports, progress, task),
+        steer: async (ports, progress, controls, over) => {
+          const steered = { orch, convoy: shared, ports, progress, controls, path: request.path };
+          await carryOutOrders(steered);
+          return { ended: steer(steered, over) };
+        },
+        waitsForPeople: () => shared.unclaimed.size > 0,
       };
     },
   };
@@ -80,6 +95,31 @@ export async function runConvoy(
   if (outcome.kind === 'ended' && outcome.result?.status === 'succeeded')
     await removeWorktrees(orch, outcome.run);
   return outcome;
+}
+
+/** Refuses a plan that cannot be a convoy's. */
+export function checkConvoyPlan({ tasks }: Plan): void {
+  if (tasks.every(({ id }) => id !== mergedName)) return;
+  throw new OrchError(
+    'PLAN_INVALID',
+    `a task of a convoy cannot be called ${mergedName}: that is its branch`,
+    { hint: 'Give it another id, then run the same command again' },
+  );
+}
+
+/** The ids of the prompts that have one of these labels. */
+export function selectByLabel({ tasks }: Plan, labels: readonly string[]): ReadonlySet<string> {
+  const prompts = tasks.filter(({ convoy }) => convoy.prompt !== null);
+  const chosen = prompts.filter(({ convoy }) => convoy.labels.some((label) => labels.includes(label)));
+  if (chosen.length > 0) return new Set(chosen.map(({ id }) => id));
+  const known = [...new Set(prompts.flatMap(({ convoy }) => convoy.labels))];
+  throw new OrchError('USAGE', `no task has the label ${labels.join(' or ')}`, {
+    hint:
+      known.length === 0
+        ? 'No task of this plan has a label'
+        : `Its labels: ${known.slice(0, 20).join(', ')}`,
+    data: { labels: known },
+  });
 }
 
 /** Removes the worktrees that have nothing which is not merged. One that is in use stays. */
@@ -95,7 +135,17 @@ async function removeWorktrees(orch: Orch, { epicId, tasks }: RunInfo): Promise<
   }
 }
 
-const defaultWorkers = 4;
+/** Records where a convoy begins, once for each run. */
+async function noteBegin(orch: Orch, target: RunningSession, run: string): Promise<void> {
+  const { state } = await readView(orch, target.epic);
+  const known = lookUp(state.current, convoyKey)?.value;
+  if (isRecord(known) && known.run === run) return;
+  const base = await readBranch(orch.repository, mergedBranch(target.epic));
+  await record(orch, target, [{ kind: 'current_set', key: convoyKey, value: { base, run } }]);
+}
+
+/** How many agents work at once if the plan does not say. */
+export const defaultWorkers = 4;
 
 /**
  * Begins the merged branch at the commit of the user's HEAD. One that exists continues; in a new run, from HEAD if that has
@@ -142,9 +192,4 @@ async function checkMerged(
       { hint: `Bring it back: git branch --force ${branch} ${was}`, data: { branch, task, commit } },
     );
   }
-}
-
-/** The epic of a plan's convoy. */
-export async function resolveConvoyEpic(orch: Orch, plan: Plan, given: string | undefined): Promise<EpicId> {
-  return (await resolveEpic(orch, { given, name: plan.name, create: true })).epic;
 }

@@ -1,108 +1,275 @@
 import type { Budget } from '../cost/budget.ts';
-import { OrchError } from '../errors.ts';
 import { readBranch } from '../git/worktree/merge-commits.ts';
 import { listOwnWorktrees } from '../git/worktree/own-worktrees.ts';
 import { lookUp } from '../keyed.ts';
 import type { Orch } from '../orch.ts';
-import type { Plan } from '../plan/plan.ts';
-import { findRun, isActive, type KnownRun } from '../plan/run/known-runs.ts';
-import { readView } from '../record/view.ts';
+import { loadConvoyPlan } from '../plan/parse-plan.ts';
+import type { Plan, Task } from '../plan/plan.ts';
+import { countTasks, type KnownRun, readRun } from '../plan/run/known-runs.ts';
+import { readWaiting } from '../session/agent/agent-waiting.ts';
 import { describeMoney } from '../session/epic-status.ts';
 import type { TaskRecord } from '../state/runs.ts';
-import type { EpicId } from '../types.ts';
+import type { EpicId, Micros } from '../types.ts';
 import { formatInstant, toUsd } from '../units.ts';
+import { type KnownConvoy, readBase } from './find-convoy.ts';
 import { mergedBranch, taskBranch, taskEpic, worktreeName } from './names.ts';
-import { isWorking, readWorker } from './work/worker.ts';
+import { readEvidence } from './work/evidence.ts';
+import { isWorking, readWorker, type WorkerState } from './work/worker.ts';
+
+/* How a convoy is, and each of its tasks. */
+
+export const taskStates = [
+  'needs_input',
+  'held',
+  'failed',
+  'working',
+  'checking',
+  'merging',
+  'ready',
+  'waiting',
+  'done',
+  'cancelled',
+  'skipped',
+] as const;
+/** The state of a task; what needs a person comes first. */
+export type TaskState = (typeof taskStates)[number];
 
 export type ConvoyTask = {
   readonly id: string;
   readonly number: number;
   readonly name: string;
-  readonly status: 'waiting' | 'working' | 'checking' | 'merging' | 'held' | 'done' | 'failed' | 'skipped';
+  readonly status: TaskState;
+  /** How the agent is that works on it now; null if none does. */
+  readonly health: 'working' | 'waiting' | 'limited' | 'dead' | null;
   readonly attempts: number;
   readonly agent: string | null;
   readonly model: string | null;
   readonly worktree: string | null;
   readonly branch: string;
   readonly epicId: EpicId;
+  readonly sessionId: string | null;
+  readonly labels: readonly string[];
   readonly costUsd: number;
+  readonly startedAt: string | null;
+  readonly endedAt: string | null;
   readonly reason: string | null;
+  /** What its agent said or did last, while it works. */
+  readonly doing: string | null;
+  /** When that was. */
+  readonly activeAt: string | null;
+  /** The commit on the merged branch that has its work. */
   readonly commit: string | null;
 };
 
-export type ConvoyInfo = {
+export type ConvoyStatus = 'running' | 'paused' | 'succeeded' | 'failed' | 'cancelled' | 'interrupted';
+
+export type ConvoySummary = {
   readonly id: string;
   readonly name: string;
   readonly epicId: EpicId;
-  readonly status: 'running' | 'paused' | 'succeeded' | 'failed' | 'interrupted';
+  readonly status: ConvoyStatus;
+  /** The plan's file; null if it is gone. */
+  readonly plan: string | null;
+  readonly base: string | null;
   readonly merged: string | null;
   readonly budget: Budget;
   readonly startedAt: string;
-  readonly tasks: readonly ConvoyTask[];
+  readonly endedAt: string | null;
+  /** How many tasks are in each state. */
+  readonly counts: { readonly [S in TaskState]?: number };
 };
 
-/** Describes the newest convoy of a plan. */
-export async function showConvoy(orch: Orch, plan: Plan, epic: EpicId): Promise<ConvoyInfo> {
-  const view = await readView(orch, epic);
-  const run = await findRun(orch.git, view, plan.name);
-  if (run === null)
-    throw new OrchError('SESSION_NOT_FOUND', `there is no convoy of ${plan.name} on ${epic}`, {
-      hint: 'Start one: orch convoy start PLAN',
-      data: { plan: plan.name, epicId: epic },
-    });
-  const isRunning = isActive(orch, run);
-  const idle = new Map<string, string>();
-  if (!isRunning)
-    for (const [id, record] of Object.entries(run.tasks)) {
-      if (stateOf(record) !== 'working' || !record.worker) continue;
-      const worker = await readWorker(orch, taskEpic(epic, id));
-      if (!isWorking(worker)) idle.set(id, `its worker is ${worker.condition ?? 'not started'}`);
-    }
-  const worktrees = new Map(listOwnWorktrees(orch, `${epic}/`).map(({ name, path }) => [name, path]));
+export type ConvoyInfo = ConvoySummary & {
+  /** How many agents work now. */
+  readonly workers: number;
+  readonly tasks: readonly ConvoyTask[];
+  /** How many tasks are not listed: in a large convoy, only those that matter are, unless all are asked for. */
+  readonly unlisted: number;
+};
+
+/** A convoy with more tasks is described by what matters in it. */
+const fewTasks = 200;
+
+/** Describes a convoy without its tasks. */
+export async function summarizeConvoy(orch: Orch, convoy: KnownConvoy): Promise<ConvoySummary> {
+  const { epic, view, run, isActive, path } = convoy;
+  const { id, head } = run;
+  const counts = await countStates(orch, convoy);
   return {
-    id: run.id,
-    name: plan.name,
-    epicId: epic,
-    status: isRunning ? 'running' : endedStatus(run),
+    ...{ id, name: head.plan, epicId: epic, plan: path },
+    status: isActive ? 'running' : endedStatus(head.status, counts),
+    base: readBase(view.state),
     merged: await readBranch(orch.repository, mergedBranch(epic)),
     budget: describeMoney(view.state),
-    startedAt: formatInstant(run.head.startedAt),
-    tasks: plan.tasks.map((task): ConvoyTask => {
-      const { id, number, name } = task;
-      const known = lookUp(run.tasks, id);
-      const worker = known?.worker;
-      return {
-        ...{ id, number, name, attempts: known?.attempts ?? 0 },
-        status: idle.has(id) ? 'waiting' : stateOf(known),
-        ...{ agent: worker?.agent ?? null, model: worker?.model ?? null },
-        worktree: worktrees.get(worktreeName(epic, id)) ?? null,
-        ...{ branch: taskBranch(epic, id), epicId: taskEpic(epic, id) },
-        costUsd: toUsd(worker?.costMicros ?? 0),
-        ...{ reason: idle.get(id) ?? known?.why ?? null, commit: worker?.merged ?? null },
-      };
-    }),
+    startedAt: formatInstant(head.startedAt),
+    endedAt: head.endedAt === null ? null : formatInstant(head.endedAt),
+    counts,
   };
 }
 
-function endedStatus({ head: { status } }: KnownRun): ConvoyInfo['status'] {
-  if (status === 'running') return 'interrupted';
-  if (status === 'resume_needed') return 'paused';
-  return status === 'blocked' ? 'failed' : status;
+/** Describes a convoy with its tasks: of many, those that matter, or all if they are asked for. */
+export async function showConvoy(orch: Orch, convoy: KnownConvoy, wantsAll = false): Promise<ConvoyInfo> {
+  const { epic, view, run, path } = convoy;
+  const summary = await summarizeConvoy(orch, convoy);
+  const total = Math.max(
+    run.head.tasks ?? 0,
+    Object.values(summary.counts).reduce((sum, each) => sum + each, 0),
+  );
+  const isWhole = wantsAll || total <= fewTasks;
+  const known: Pick<KnownRun, 'tasks'> = isWhole ? await readRun(orch.git, view, run) : run.inDocument;
+  const plan = isWhole ? loadIfThere(path) : null;
+  const worktrees = new Map(listOwnWorktrees(orch, `${epic}/`).map(({ name, path: at }) => [name, at]));
+  const tasks: ConvoyTask[] = [];
+  for (const task of listTasks(plan, known.tasks)) {
+    const record = lookUp(known.tasks, task.id);
+    const isBegun = record?.worker !== undefined && record.worker.lease > 0;
+    const isOver = record?.status === 'succeeded' || record?.status === 'skipped';
+    const worker = isBegun && !isOver ? await readWorker(orch, taskEpic(epic, task.id)) : null;
+    const isReady = (need: string) => lookUp(known.tasks, need)?.status === 'succeeded';
+    const at = worktrees.get(worktreeName(epic, task.id)) ?? null;
+    const seen =
+      worker && isWorking(worker)
+        ? await readEvidence(orch, taskEpic(epic, task.id), { session: worker.session, worktree: at })
+        : null;
+    tasks.push({
+      ...{ id: task.id, number: task.number, name: task.name, labels: task.labels },
+      ...describeRecord(record, worker, isBegun || !task.needs.every(isReady)),
+      health: describeHealth(orch, record, worker),
+      ...{ worktree: at, doing: seen?.doing ?? null },
+      activeAt: seen?.at == null ? null : formatInstant(seen.at),
+      ...{ branch: taskBranch(epic, task.id), epicId: taskEpic(epic, task.id) },
+    });
+  }
+  const workers = tasks.filter(({ health }) => health !== null && health !== 'dead').length;
+  // What is read of all tasks says more than the counts.
+  const counts = isWhole ? countBy(tasks) : summary.counts;
+  return { ...summary, counts, workers, tasks, unlisted: Math.max(0, total - tasks.length) };
+}
+
+type ListedTask = Pick<Task, 'id' | 'number' | 'name' | 'needs'> & { readonly labels: readonly string[] };
+
+/** The tasks of the plan, and those that are recorded though the plan does not name them any more. */
+function listTasks(plan: Plan | null, records: KnownRun['tasks']): ListedTask[] {
+  const planned = (plan?.tasks ?? []).map((task) => ({ ...task, labels: task.convoy.labels }));
+  const ids = new Set(planned.map(({ id }) => id));
+  const others = Object.entries(records).filter(([id, { status, worker }]) => {
+    const isOpen = status !== 'pending' || worker !== undefined;
+    return !ids.has(id) && isOpen;
+  });
+  return [
+    ...planned,
+    ...others.map(([id], index) => {
+      return { id, number: planned.length + index + 1, name: id, needs: [], labels: [] };
+    }),
+  ];
+}
+
+/** Loads the plan of a convoy; null if it cannot be read now. */
+export function loadIfThere(path: string | null): Plan | null {
+  try {
+    return path === null ? null : loadConvoyPlan(path);
+  } catch {
+    return null; // a plan that somebody is editing
+  }
+}
+
+function describeRecord(record: TaskRecord | undefined, worker: WorkerState | null, isBlocked: boolean) {
+  const own = record?.worker;
+  const [question] = worker?.questions ?? [];
+  const isAsking = question !== undefined && record?.status !== 'failed';
+  const isDead = own?.step === 'working' && worker !== null && !isWorking(worker);
+  // A worker that was paused, or is out of money, waits for somebody, whether or not the scheduler has seen it.
+  const isPaused = isDead && (worker.condition === 'paused' || worker.condition === 'budget_exceeded');
+  const state = isAsking ? 'needs_input' : isPaused ? 'held' : stateOf(record, isBlocked);
+  const ended = state === 'done' || state === 'failed' || state === 'cancelled' || state === 'skipped';
+  const spent: Micros = Math.max(own?.costMicros ?? 0, worker?.spent ?? 0);
+  const idle = isDead ? `its worker is ${describeCondition(worker)}` : null;
+  return {
+    status: state,
+    attempts: record?.attempts ?? 0,
+    ...{ agent: own?.agent ? own.agent : null, model: own?.model ?? null },
+    sessionId: worker?.session ?? null,
+    costUsd: toUsd(spent),
+    startedAt: own?.since === undefined ? null : formatInstant(own.since),
+    endedAt: ended && record ? formatInstant(record.at) : null,
+    reason: question?.text ?? idle ?? record?.why ?? null,
+    commit: own?.merged ?? null,
+  };
+}
+
+function describeCondition({ condition }: WorkerState): string {
+  switch (condition) {
+    case null:
+      return 'not started';
+    case 'completed':
+      return 'done';
+    case 'interrupted':
+      return 'gone';
+    default:
+      return condition.replace('_', ' ');
+  }
+}
+
+function describeHealth(
+  { home, clock }: Orch,
+  record: TaskRecord | undefined,
+  worker: WorkerState | null,
+): ConvoyTask['health'] {
+  if (worker === null || record?.status !== 'running' || record.worker?.step !== 'working') return null;
+  if (!isWorking(worker)) return 'dead';
+  const waiting = worker.session === null ? null : readWaiting(home, worker.session);
+  if (waiting === null) return worker.questions.length > 0 ? 'waiting' : 'working';
+  if (waiting.for !== 'limit') return 'waiting';
+  return typeof waiting.until === 'number' && waiting.until <= clock.now() ? 'waiting' : 'limited';
 }
 
 /** The state of a task, from its record. */
-function stateOf(record: TaskRecord | undefined): ConvoyTask['status'] {
+function stateOf(record: TaskRecord | undefined, isBlocked: boolean): TaskState {
+  const step = record?.worker?.step;
   switch (record?.status) {
     case 'succeeded':
       return 'done';
     case 'failed':
       return 'failed';
     case 'skipped':
-      return 'skipped';
+      return step === 'cancelled' ? 'cancelled' : 'skipped';
     case 'running':
     case 'pending':
-      return record.worker?.step ?? (record.status === 'running' ? 'working' : 'waiting');
+      if (step === 'left_out') return 'skipped';
+      return step ?? (record.status === 'running' ? 'working' : 'waiting');
     default:
-      return 'waiting';
+      return isBlocked ? 'waiting' : 'ready';
   }
+}
+
+function countBy(tasks: readonly ConvoyTask[]): ConvoySummary['counts'] {
+  const counts: { [S in TaskState]?: number } = {};
+  for (const { status } of tasks) counts[status] = (counts[status] ?? 0) + 1;
+  return counts;
+}
+
+/** Counts a convoy's tasks without reading them all: what is open is in the document, the rest has been counted. */
+async function countStates(orch: Orch, { view, run }: KnownConvoy): Promise<ConvoySummary['counts']> {
+  const byStatus = await countTasks(orch.git, view, run);
+  const counts: { [S in TaskState]?: number } = {};
+  const add = (state: TaskState, amount: number) => {
+    if (amount > 0) counts[state] = (counts[state] ?? 0) + amount;
+  };
+  const open = Object.values(run.inDocument.tasks);
+  for (const record of open) add(stateOf(record, true), 1);
+  const openOf = (status: TaskRecord['status']) => open.filter((each) => each.status === status).length;
+  add('done', (byStatus.succeeded ?? 0) - openOf('succeeded'));
+  add('failed', (byStatus.failed ?? 0) - openOf('failed'));
+  add('skipped', (byStatus.skipped ?? 0) - openOf('skipped'));
+  add('working', (byStatus.running ?? 0) - openOf('running'));
+  const begun = Object.values(counts).reduce((sum, each) => sum + each, 0);
+  add('waiting', (run.head.tasks ?? 0) - begun);
+  return counts;
+}
+
+function endedStatus(status: KnownRun['head']['status'], counts: ConvoySummary['counts']): ConvoyStatus {
+  if (status === 'running') return 'interrupted';
+  if (status === 'resume_needed') return 'paused';
+  if (status === 'blocked') return 'failed';
+  return status === 'succeeded' && counts.cancelled !== undefined ? 'cancelled' : status;
 }

@@ -27,10 +27,17 @@ export function triedFact(random: Random, text: string, why: string | null): Fac
   return { kind: 'tried', id: `t-${random.id(6)}`, text: textOf('tried', text), why };
 }
 
-/** A question to the user; the agent does not wait for the answer. */
-export function questionFact(random: Random, text: string): Fact {
+/** A question to the user; `waits`: the agent needs the answer before it goes on. */
+export function questionFact(random: Random, text: string, waits = false): Fact & { readonly id: string } {
   const id = `q-${random.id(6)}`;
-  return { kind: 'question', id, text: textOf('question', text), answer: null, resolvedAt: null };
+  const asked = {
+    kind: 'question' as const,
+    id,
+    text: textOf('question', text),
+    answer: null,
+    resolvedAt: null,
+  };
+  return waits ? { ...asked, waits: true } : asked;
 }
 
 /** Answers an open question, and records the answer as a decision of the user. */

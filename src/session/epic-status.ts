@@ -38,7 +38,12 @@ export type EpicStatus = {
   readonly agents: readonly AgentAtWork[];
 };
 
-type OpenQuestion = { readonly id: string; readonly text: string };
+export type OpenQuestion = {
+  readonly id: string;
+  readonly text: string;
+  /** Does the agent wait for the answer? */
+  readonly waits?: true;
+};
 
 /** Describes what an epic has spent and may spend; `uncounted` is what an agent reports beyond the records. */
 export function describeMoney(state: State, uncounted: Micros = 0): Budget {
@@ -86,11 +91,11 @@ export function describeEpic(view: EpicView, home: string, now: Millis): EpicSta
   };
 }
 
-function listOpenQuestions({ questions }: State): OpenQuestion[] {
+export function listOpenQuestions({ questions }: State): OpenQuestion[] {
   return Object.entries(questions)
     .filter(([, { value }]) => value.resolvedAt === null)
     .sort(([, a], [, b]) => compareStamps(a.stamp, b.stamp))
-    .map(([id, { value }]) => ({ id, text: value.text }));
+    .map(([id, { value }]) => ({ id, text: value.text, ...(value.waits && { waits: true as const }) }));
 }
 
 /** Tells whether several clones worked on an epic: only then does it matter which. */

@@ -59,7 +59,7 @@ const reason = orNull(text);
 const areTexts: Check = (value) => isRecord(value) && Object.values(value).every((part) => text(part));
 const isWorker = withFields<WorkerRecord>({
   lease: amount,
-  step: oneOf('working', 'checking', 'merging', 'held'),
+  step: oneOf('working', 'needs_input', 'checking', 'merging', 'held', 'cancelled', 'left_out'),
   epic: text,
   agent: text,
   model: orNull(text),
@@ -67,6 +67,10 @@ const isWorker = withFields<WorkerRecord>({
   commit: orNull(text),
   merged: orNull(text),
   costMicros: amount,
+  wanted: optional(
+    withFields<NonNullable<WorkerRecord['wanted']>>({ model: optional(text), attempts: optional(amount) }),
+  ),
+  since: optional(time),
 });
 const isTrue: Check = (value) => value === true;
 const shards = wholeUpTo(maxShardDepth);
@@ -99,7 +103,13 @@ const kinds: { readonly [K in Fact['kind']]: Checks<OfKind<K>> } = {
   current_set: { key, value: (value) => value !== undefined },
   note: { id: key, text },
   tried: { id: key, text, why: optional(orNull(text)) },
-  question: { id: key, text, answer: orNull(text), resolvedAt: orNull(time) },
+  question: {
+    id: key,
+    text,
+    answer: orNull(text),
+    resolvedAt: orNull(time),
+    waits: optional((value) => value === true),
+  },
   blocker: { id: key, text, resolvedAt: orNull(time) },
   decision: { id: key, text, rationale: orNull(text), by: optional((value) => value === 'user') },
   file: {
@@ -143,6 +153,7 @@ const kinds: { readonly [K in Fact['kind']]: Checks<OfKind<K>> } = {
     startedAt: time,
     endedAt: orNull(time),
     rollback: optional(oneOf('running', 'stopped', 'done')),
+    tasks: optional(amount),
     shards: optional(shards),
   },
   task: {

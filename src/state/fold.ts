@@ -117,18 +117,20 @@ function runAfter(part: RunPart, fact: Extract<Fact, { run: string }>, at: Milli
 }
 
 /** How many open tasks and effects of a run with shards are in the document, for the brief. */
-export const mostOpen = 20;
+export const mostOpen = 40;
 
 const closed: readonly string[] = ['succeeded', 'skipped', 'pending', 'acknowledged', 'undone'];
 
 /** Of a run whose records are in shards, the document knows only the newest that are not done. */
-function noteOpen<T extends { readonly status: string; readonly at: Millis }>(
+function noteOpen<T extends { readonly status: string; readonly at: Millis; readonly worker?: unknown }>(
   open: Keyed<T>,
   id: string,
   record: T,
 ): Keyed<T> {
   const others = Object.entries(open).filter(([other]) => other !== id);
-  if (closed.includes(record.status)) return Object.fromEntries(others);
+  // An agent's task that is pending waits for somebody.
+  const isWaiting = record.status === 'pending' && record.worker !== undefined;
+  if (closed.includes(record.status) && !isWaiting) return Object.fromEntries(others);
   const newest = others.sort(([a, x], [b, y]) => y.at - x.at || (a < b ? -1 : 1)).slice(0, mostOpen - 1);
   return Object.fromEntries([...newest, [id, record]]);
 }

@@ -111,8 +111,8 @@ export const decision = z.object({
 /** Something that was tried and failed, and why; the first documents have no `why`. */
 export const attempt = z.extend(note, { why: z.optional(textOrNull) });
 
-/** A question an agent asks the user without waiting for the answer. */
-export const question = z.extend(note, { answer: textOrNull });
+/** A question an agent asks the user; `waits`: it needs the answer before it goes on. */
+export const question = z.extend(note, { answer: textOrNull, waits: z.optional(z.literal(true)) });
 
 export const fileChange = z.object({
   change: z.enum(['added', 'modified', 'deleted', 'read']),
@@ -152,7 +152,8 @@ export const shardDepth = z.int().check(z.minimum(0), z.maximum(3));
 export const workerRecord = z.object({
   /** Grows with every worker; what has an old one is not merged. */
   lease: amount,
-  step: z.enum(['working', 'checking', 'merging', 'held']),
+  /** `left_out`: cancelled, and what needs it goes on without. */
+  step: z.enum(['working', 'needs_input', 'checking', 'merging', 'held', 'cancelled', 'left_out']),
   /** The epic that records the task. */
   epic: text,
   agent: text,
@@ -164,6 +165,10 @@ export const workerRecord = z.object({
   /** The commit on the merged branch that has it. */
   merged: textOrNull,
   costMicros: amount,
+  /** What a person asked for: another model, or so many attempts in all. */
+  wanted: z.optional(z.object({ model: z.optional(text), attempts: z.optional(amount) })),
+  /** When its first worker was started. */
+  since: z.optional(time),
 });
 
 export const taskRecord = z.object({
@@ -225,6 +230,8 @@ export const runHead = z.object({
   endedAt: timeOrNull,
   /** How far its rollback is; missing if there was none. */
   rollback: z.optional(z.enum(['running', 'stopped', 'done'])),
+  /** How many tasks its plan has; missing in the first documents. */
+  tasks: z.optional(amount),
   /** How deep the tree of its shards is; missing if all its tasks and effects are in the document. */
   shards: z.optional(shardDepth),
   at: time,

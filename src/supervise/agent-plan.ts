@@ -42,7 +42,7 @@ export async function planAgent(
 }
 
 /** Where agents started by this process keep their files. */
-function findAgentHomes(): AgentHomes {
+export function findAgentHomes(): AgentHomes {
   const { CLAUDE_CONFIG_DIR, CODEX_HOME } = inheritedEnvironment();
   return {
     claude: CLAUDE_CONFIG_DIR || join(homedir(), '.claude'),

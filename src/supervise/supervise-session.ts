@@ -14,6 +14,7 @@ import { makeChangeReader } from '../restore/session-changes.ts';
 import { describeEpic, describeMoney, type EpicStatus } from '../session/epic-status.ts';
 import { briefPath } from '../session/handover.ts';
 import { endSession, type Started, type StartRequest, startSession } from '../session/lifecycle.ts';
+import { messagesFolder } from '../session/messages.ts';
 import type { Recovered } from '../session/recover.ts';
 import { sessionMarker } from '../session/session-processes.ts';
 import { budgetOf } from '../state/current.ts';
@@ -230,7 +231,7 @@ async function runCommand(
   const command = follower && {
     argv: follower.argv,
     cwd: config.cwd,
-    env: sessionEnvironment(target, briefFile),
+    env: sessionEnvironment(orch.home, target, briefFile),
     marker: sessionMarker(target.session),
     onOutput: config.onOutput ?? null,
   };
@@ -257,11 +258,12 @@ async function runCommand(
 }
 
 /** What tells the command, and every call of `orch` in it, where it belongs. */
-function sessionEnvironment({ epic, session }: RunningSession, briefFile: string) {
+function sessionEnvironment(home: string, { epic, session }: RunningSession, briefFile: string) {
   return {
     ORCH_EPIC: epic,
     ORCH_SESSION: session,
     ORCH_BRIEF_FILE: briefFile,
+    ORCH_MESSAGES: messagesFolder(home, epic),
     // It is for this process only: a call of `orch start` in the command would take over its place.
     ORCH_BACKGROUND: undefined,
   };

@@ -250,7 +250,7 @@ tasks:
     expect(convoy(repository, 'show').status).not.toBe(0);
   });
 
-  it('shows a task whose worker was paused as waiting', async () => {
+  it('shows a task whose worker was paused as held', async () => {
     const repository = makeConvoyed(`${head}tasks:\n  - { id: a, prompt: a }\n`, 'a) sleep 60;;');
     const first = startOrch(repository, ['convoy', 'start', 'plan.yaml'], {
       env: ranEnvironment(repository),
@@ -259,8 +259,6 @@ tasks:
     expect(runOrch(repository, ['pause', '-e', 'auth']).status).toBe(0);
     await waitUntil(() => first.exitCode !== null);
     const shown = convoy(repository, 'show');
-    expect(shown.document.convoy.tasks).toMatchObject([
-      { status: 'waiting', reason: 'its worker is paused' },
-    ]);
+    expect(shown.document.convoy.tasks).toMatchObject([{ status: 'held', reason: 'its worker is paused' }]);
   });
 });

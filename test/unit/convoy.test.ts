@@ -118,6 +118,7 @@ describe('the prompt of a worker', () => {
     files: ['src/login/**'],
     others: [{ task: 'docs', name: 'docs', files: ['docs/**'] }],
     feedback: null,
+    messages: '',
   };
 
   it('has the task, what it may touch, and what others do', () => {
@@ -153,12 +154,12 @@ describe('the cost of a worker', () => {
 
   it('is not paid again by a scheduler that continues after another', () => {
     const own = stateWith({ [`${worker}/sonnet`]: usage(900) });
-    expect(chargeFacts(emptyState, first, own, worker)).toMatchObject([
+    expect(chargeFacts(emptyState, first, own)).toMatchObject([
       { kind: 'meter', model: `${worker}/sonnet`, usage: { micros: 900 } },
     ]);
     const paid = stateWith({ [`${first}/${worker}/sonnet`]: usage(400) });
-    expect(chargeFacts(paid, second, own, worker)).toMatchObject([{ usage: { micros: 500 } }]);
+    expect(chargeFacts(paid, second, own)).toMatchObject([{ usage: { micros: 500 } }]);
     // A reading is the whole of what one session pays: reading it twice adds nothing.
-    expect(chargeFacts(paid, first, own, worker)).toMatchObject([{ usage: { micros: 900 } }]);
+    expect(chargeFacts(paid, first, own)).toMatchObject([{ usage: { micros: 900 } }]);
   });
 });

@@ -66,27 +66,37 @@ function add(args: readonly string[], { conversation, brief }: Addition) {
   const added = conversation ? nameConversation(args, conversation) : args;
   // Claude Code uses the last of two such options, so orch adds none if the user has one.
   const isTaken = (option: RegExp) => optionsOf(args).some((word) => option.test(word));
+  if (!isTaken(/^--settings(?:=|$)/)) {
+    const given = brief === null ? null : ('text' as const);
+    return { args: [`--settings=${makeHooks(given !== null)}`, ...added], given };
+  }
   if (brief === null) return { args: added, given: null };
-  if (!isTaken(/^--settings(?:=|$)/))
-    return { args: [`--settings=${briefHook}`, ...added], given: 'text' as const };
   if (isTaken(/^--append-system-prompt(?:-file)?(?:=|$)/)) return { args: added, given: null };
   return { args: [...pointTo(brief.file), ...added], given: 'file' as const };
 }
 
 /**
  * What a hook prints at the start is background for the conversation and ranks below the user's words. The brief is in
- * a file named by the environment, so the command line holds no text written by others.
+ * a file named by the environment, so the command line holds no text written by others. What the user says meanwhile
+ * comes with the result of a tool, or keeps the agent from ending its turn.
  */
-const briefHook = JSON.stringify({
-  hooks: {
-    SessionStart: [
-      {
-        matcher: 'startup|resume',
-        hooks: [{ type: 'command', command: 'cat "$ORCH_BRIEF_FILE"', timeout: 5 }],
-      },
-    ],
-  },
-});
+function makeHooks(isBriefed: boolean): string {
+  const run = (command: string) => [{ type: 'command', command, timeout: 5 }];
+  const brief = [{ matcher: 'startup|resume', hooks: run('cat "$ORCH_BRIEF_FILE"') }];
+  return JSON.stringify({
+    hooks: {
+      ...(isBriefed && { SessionStart: brief }),
+      PostToolUse: [{ matcher: '*', hooks: run(takeMessages('tool', 'stop')) }],
+      Stop: [{ hooks: run(takeMessages('stop', 'tool')) }],
+    },
+  });
+}
+
+/** Takes what was said, once: of several tools that end together, one gets it. It is not for helpers of the agent. */
+function takeMessages(kind: 'tool' | 'stop', other: 'tool' | 'stop'): string {
+  const take = `mv "$d/next.${kind}" "$d/taken.$$" 2>/dev/null && { rm -f "$d/next.${other}"; cat "$d/taken.$$"; }`;
+  return `d=$ORCH_MESSAGES; [ -f "$d/next.${kind}" ] && case $(cat) in *'"agent_id":'*) ;; *) ${take};; esac; :`;
+}
 
 /**
  * A system prompt carries the user's authority, so it only contains orch's own words. The folder is added because in a

@@ -71,6 +71,7 @@ const [dontWrap, wrap] = ['\u001b[?7l', '\u001b[?7h'];
 
 /** Never sent at the start of a row: on the screen's first row, terminals keep what is cleared in their history. */
 const clearRest = '\u001b[J';
+const clearRow = '\u001b[K';
 
 /**
  * Opens the line. The cursor waits at its start: when the window gets narrower, the terminal wraps the text and keeps
@@ -88,6 +89,27 @@ export function openTextLine(write: (text: string) => void, readColumns: () => n
     clear: () => {
       if (shown !== null) write(`\r ${clearRest}\r`);
       shown = null;
+    },
+  };
+}
+
+/** The last lines of a terminal, overwritten again and again. */
+export type TextBlock = { show(lines: readonly string[]): void; clear(): void };
+
+/** Opens the lines. The cursor waits at the start of the first, as in `openTextLine`. */
+export function openTextBlock(write: (text: string) => void): TextBlock {
+  let isShown = false;
+  return {
+    show: (lines) => {
+      if (lines.length === 0) return;
+      const up = lines.length > 1 ? `\u001b[${lines.length - 1}A` : '';
+      const text = lines.map((line) => `${line}${clearRow}`).join('\r\n');
+      write(`\r${dontWrap}${text}${wrap}${clearRest}${up}\r`);
+      isShown = true;
+    },
+    clear: () => {
+      if (isShown) write(`\r ${clearRest}\r`);
+      isShown = false;
     },
   };
 }

@@ -9,10 +9,15 @@ export type AgentCommand = {
   readonly model: string | null;
 };
 
-/** The command line that starts a worker's agent; `attempt` chooses the model from a list. */
-export function makeAgentCommand(worker: Worker, prompt: string, attempt: number): AgentCommand {
+/** The command line that starts a worker's agent; `attempt` chooses the model from a list, unless one is `wanted`. */
+export function makeAgentCommand(
+  worker: Worker,
+  prompt: string,
+  attempt: number,
+  wanted?: string,
+): AgentCommand {
   const { agent = 'claude', args = [] } = worker;
-  const model = chooseModel(worker, attempt);
+  const model = wanted ?? chooseModel(worker, attempt);
   if (agent === 'claude') {
     const named = model === null ? [] : ['--model', model];
     const mode = args.includes('--permission-mode') ? [] : ['--permission-mode', 'acceptEdits'];

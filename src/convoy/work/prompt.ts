@@ -15,15 +15,18 @@ export type PromptFacts = {
   }[];
   /** Why the work was sent back; null in the first attempt. */
   readonly feedback: string | null;
+  /** What people said meanwhile; empty if nothing. */
+  readonly messages: string;
 };
 
 /** Formats the prompt of a worker. What was sent back comes first, because it is what is left to do. */
 export function formatPrompt(facts: PromptFacts): string {
-  const { task, name, text, branch, files, others, feedback } = facts;
+  const { task, name, text, branch, files, others, feedback, messages } = facts;
   const sections = [
     feedback === null
       ? null
       : `Your earlier work on this task was not accepted:\n\n${feedback}\n\nIt is in this worktree. Continue from there.`,
+    messages === '' ? null : messages,
     text.trim(),
     [
       `You are working on task "${task}"${name === task ? '' : ` (${name})`} in a git worktree of your own, on branch ${branch}.`,
@@ -35,6 +38,7 @@ export function formatPrompt(facts: PromptFacts): string {
             ...others.slice(0, 20).map((other) => `- ${describe(other)}`),
           ]),
       'Stay on this branch and in this folder. Do not use git stash, and do not end processes you have not started: both are shared.',
+      'If only the user can decide something, ask: orch ask "your question" --wait',
       'When you are done, the work is committed for you, merged, and checked by the gates of the repository; they decide.',
     ].join('\n'),
   ];

@@ -9,8 +9,8 @@ import { budgetOf } from '../../state/current.ts';
 import { sleepUnlessAborted } from '../../system/clock.ts';
 import type { EpicId, Millis } from '../../types.ts';
 import { taskEpic } from '../names.ts';
-import { type Allowance, decideAllowance } from './allowance.ts';
-import type { Convoy, Job } from './do-prompt.ts';
+import { type Allowance, decideAllowance, describeShortage } from './allowance.ts';
+import type { Convoy, Job } from './job.ts';
 import { chargeFacts, isWorking, readWorker, type WorkerState } from './worker.ts';
 
 /* What workers may spend, and what they have spent, on one budget. */
@@ -44,7 +44,11 @@ export async function waitForMoney(
   { signal, onEvent }: TaskPorts,
   { task, worker }: Job,
   { spent }: WorkerState,
-): Promise<Allowance | null> {
+): Promise<
+  | Extract<Allowance, { kind: 'granted' }>
+  | { readonly kind: 'held'; readonly reason: string; readonly isConvoys: boolean }
+  | null
+> {
   for (let isTold = false; !signal.aborted; ) {
     const { state } = await readView(orch, convoy.epic);
     const limit = budgetOf(state);
@@ -58,9 +62,16 @@ export async function waitForMoney(
     // Promised at once: another task may decide before this one is returned.
     const own = convoy.active.get(task.id);
     if (own && allowance.kind === 'granted') own.allowance = allowance.amount;
-    if (allowance.kind === 'granted' || allowance.why === 'task' || others.length === 0) return allowance;
+    if (allowance.kind === 'granted') return allowance;
+    const promised = others.reduce((sum, [, other]) => sum + (other.allowance ?? 0), 0);
+    const reason = describeShortage(allowance, (limit ?? 0) - spentIn(state.ledger) - promised);
+    const isConvoys = allowance.why === 'convoy';
+    if (!isConvoys || others.length === 0) return { kind: 'held', reason, isConvoys };
     if (!isTold)
-      onEvent({ kind: 'said', task, text: `${task.id} waits: the rest of the budget is promised to others` });
+      onEvent({
+        ...{ kind: 'said', task },
+        text: `${task.id} waits: ${reason}; workers that cost less than they may leave it more`,
+      });
     isTold = true;
     await sleepUnlessAborted(moneyLook, signal);
   }
@@ -78,16 +89,11 @@ export async function chargeWorker(
   job: Job,
   epic: EpicId,
 ): Promise<void> {
-  const { session, spent } = await readWorker(orch, epic);
+  const { state } = await readView(orch, epic);
+  const spent = spentIn(state.ledger);
   const more = spent - job.record.costMicros;
   job.record = { ...job.record, costMicros: spent };
-  if (session === null) return;
-  const facts = chargeFacts(
-    (await readView(orch, convoy.epic)).state,
-    target.session,
-    (await readView(orch, epic)).state,
-    session,
-  );
+  const facts = chargeFacts((await readView(orch, convoy.epic)).state, target.session, state);
   if (facts.length > 0) await record(ports, target, facts);
   // Only now, or what was spent would for a moment be neither spent nor promised.
   const own = convoy.active.get(job.task.id);

@@ -1,5 +1,6 @@
 import type { Usage } from '../../cost/ledger.ts';
 import { spentIn } from '../../cost/money.ts';
+import { readAgentSession } from '../../ids.ts';
 import { readLive } from '../../journal/live.ts';
 import { lookUp } from '../../keyed.ts';
 import type { Orch } from '../../orch.ts';
@@ -9,10 +10,13 @@ import { readView } from '../../record/view.ts';
 import { findDestination } from '../../record/which/which-session.ts';
 import { superviseDetached } from '../../session/api/start-in-background.ts';
 import { recordTo } from '../../session/calls.ts';
+import { listOpenQuestions, type OpenQuestion } from '../../session/epic-status.ts';
 import { stopSession } from '../../session/stop.ts';
-import { budgetOf } from '../../state/current.ts';
+import { budgetOf, readCurrent } from '../../state/current.ts';
 import type { Fact } from '../../state/facts.ts';
 import type { State } from '../../state/lists.ts';
+import { findAgentHomes } from '../../supervise/agent-plan.ts';
+import { findTranscript } from '../../supervise/conversation.ts';
 import { sleepUnlessAborted } from '../../system/clock.ts';
 import type { Environment } from '../../system/process/spawn.ts';
 import type { EpicId, Micros, Millis, SessionId } from '../../types.ts';
@@ -31,18 +35,32 @@ export type WorkerState = {
   readonly reason: string | null;
   /** What the task has cost, all attempts together. */
   readonly spent: Micros;
+  /** What it wants to know before it goes on. */
+  readonly questions: readonly OpenQuestion[];
+  readonly startedAt: Millis | null;
 };
 
 /** Reads how the newest worker of a task is. */
 export async function readWorker(orch: Orch, epic: EpicId): Promise<WorkerState> {
   const view = await readView(orch, epic);
-  const [newest] = listSessions(view, orch.home);
+  const newest = listSessions(view, orch.home).find(({ value }) => !value.forCalls);
   return {
     session: newest?.id ?? null,
     condition: newest?.condition ?? null,
     reason: newest?.value.reason ?? null,
     spent: spentIn(view.state.ledger),
+    questions: listOpenQuestions(view.state).filter(({ waits }) => waits),
+    startedAt: newest?.value.startedAt ?? null,
   };
+}
+
+/** Finds the file in which its agent keeps their conversation. */
+export async function findWorkerTranscript(orch: Orch, epic: EpicId, cwd: string): Promise<string | null> {
+  const { state } = await readView(orch, epic);
+  const agent = readCurrent(state, 'agent');
+  const session = readAgentSession(agent?.session);
+  if (session === null || (agent?.name !== 'claude' && agent?.name !== 'codex')) return null;
+  return findTranscript(agent.name, findAgentHomes(), cwd, session);
 }
 
 export function isWorking({ condition }: WorkerState): boolean {
@@ -75,26 +93,27 @@ export async function startWorker(orch: Orch, request: StartRequest): Promise<vo
 
 /** How often a worker is looked at: its live record is a small file. */
 const lookEvery: Millis = 250;
-/** How often its cost is read while it works. */
+/** How often its cost is read while it works, and what it has heard. */
 const meterEvery: Millis = 3_000;
 
-/** Waits until a worker's session has ended; `onMoney` is called now and then while it works. */
+/** Waits until a worker's session has ended, or has taken longer than it may. `onLook` is called now and then meanwhile. */
 export async function waitForWorker(
   orch: Orch,
   epic: EpicId,
   signal: AbortSignal,
-  onMoney: () => Promise<void>,
+  { onLook, limit }: { readonly onLook: () => Promise<void>; readonly limit: Millis | null },
 ): Promise<WorkerState> {
-  let metered = orch.clock.elapsed();
+  let looked = orch.clock.elapsed();
   for (;;) {
     const state = await readWorker(orch, epic);
     if (!isWorking(state) || state.session === null || signal.aborted) return state;
-    const { session } = state;
+    const { session, startedAt } = state;
     while (!signal.aborted && readLive(orch.home, session) !== null) {
       await sleepUnlessAborted(lookEvery, signal);
-      if (orch.clock.elapsed() - metered < meterEvery) continue;
-      metered = orch.clock.elapsed();
-      await onMoney();
+      if (limit !== null && startedAt !== null && orch.clock.now() - startedAt > limit) return state;
+      if (orch.clock.elapsed() - looked < meterEvery) continue;
+      looked = orch.clock.elapsed();
+      await onLook();
       // A supervisor that died left its record.
       if (!isWorking(await readWorker(orch, epic))) break;
     }
@@ -110,11 +129,12 @@ export async function pauseWorker(orch: Orch, epic: EpicId, reason: string): Pro
 }
 
 /**
- * What a worker has used, as meters of the convoy's session. Another session of the convoy may have paid for a part: its
+ * What a task has used, as meters of the convoy's session: all its sessions, also one that a person had with its agent.
+ * Another session of the convoy may have paid for a part: its
  * meters are subtracted, so that nothing is counted twice after the scheduler was started again.
  */
-export function chargeFacts(convoy: State, own: SessionId, worker: State, session: SessionId): Fact[] {
-  const used = listMeters(worker).filter(({ name }) => name.startsWith(`${session}/`));
+export function chargeFacts(convoy: State, own: SessionId, worker: State): Fact[] {
+  const used = listMeters(worker);
   const paid = listMeters(convoy).filter(({ name }) => !name.startsWith(`${own}/`));
   return used.map(({ name, usage }): Fact => {
     const before = paid.filter((other) => other.name.slice(other.name.indexOf('/') + 1) === name);

@@ -85,7 +85,11 @@ export async function findRun(git: GitEngine, view: EpicView, plan: string): Pro
   return listed ? readRun(git, view, listed) : null;
 }
 
-async function readRun(git: GitEngine, view: EpicView, { inDocument, ...run }: ListedRun): Promise<KnownRun> {
+export async function readRun(
+  git: GitEngine,
+  view: EpicView,
+  { inDocument, ...run }: ListedRun,
+): Promise<KnownRun> {
   if (run.head.shards === undefined) return { ...run, ...inDocument, damaged: [] };
   let records = noRecords;
   const damaged: string[] = [];
@@ -188,13 +192,23 @@ export async function listPlanRuns(
   );
 }
 
-/** Counts the tasks that succeeded, without reading them all. */
 async function countSucceeded(git: GitEngine, view: EpicView, run: ListedRun): Promise<number | null> {
   if (archivedRuns(view.state).has(run.id)) return null;
-  if (run.head.shards === undefined)
-    return Object.values(run.inDocument.tasks).filter(({ status }) => status === 'succeeded').length;
+  return (await countTasks(git, view, run)).succeeded ?? 0;
+}
+
+/** Counts the tasks that a run has recorded by their status, without reading them all. */
+export async function countTasks(
+  git: GitEngine,
+  view: EpicView,
+  run: ListedRun,
+): Promise<{ readonly [status: string]: number | undefined }> {
+  if (run.head.shards === undefined) {
+    const counts: { [status: string]: number } = {};
+    for (const { status } of Object.values(run.inDocument.tasks)) counts[status] = (counts[status] ?? 0) + 1;
+    return counts;
+  }
   const [tip] = view.tip.parents;
   const folder = tip ? (await listRunFolders(git, tip.tree, view.epic)).get(run.id) : undefined;
-  const { tasks } = await countRecords(git, folder ?? null, run.id, eventsOf(view, run.id), view.state.clock);
-  return tasks.succeeded ?? 0;
+  return (await countRecords(git, folder ?? null, run.id, eventsOf(view, run.id), view.state.clock)).tasks;
 }

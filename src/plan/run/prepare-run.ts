@@ -192,7 +192,8 @@ export function makeHeadFact(
   now: Pick<RunHead, 'status' | 'endedAt' | 'rollback'>,
 ): Fact {
   const place = file === null ? {} : { file };
-  const head = { plan: plan.name, digest: plan.digest, session, from, ...place, startedAt, shards };
+  const tasks = plan.tasks.length;
+  const head = { plan: plan.name, digest: plan.digest, session, from, ...place, startedAt, tasks, shards };
   return { kind: 'run', run: id, ...head, ...now };
 }
 
@@ -284,15 +285,17 @@ export function listKnown({ plan, done, settled, begun, skipped, before, effects
   for (const id of [...open].filter((each) => done.has(each)))
     for (let outer = parents.get(id) ?? null; outer !== null; outer = parents.get(outer) ?? null)
       open.add(outer);
-  const ended = [...done, ...settled].flatMap(([id, { status, exit, values, why }]): [string, Ended][] => {
+  const ended = [...done, ...settled].flatMap(([id, record]): [string, Ended][] => {
+    const { status, exit, values, why, worker } = record;
     // The effects of what was skipped, or of a command that failed, are not done.
     const hasWork = open.has(id) && (wholes.has(id) || status === 'succeeded');
     const isEnd = status === 'succeeded' || status === 'failed' || status === 'skipped';
     if (!isEnd || (status !== 'skipped' && hasWork)) return [];
-    // Only a choice has a reason.
-    const isPassedOver = status === 'skipped' && why !== undefined;
+    // Only a choice has a reason, and a person who cancels says who goes on without it.
+    const isPassedOver = status === 'skipped' && why !== undefined && worker === undefined;
+    const isCancelled = status === 'skipped' && worker?.step === 'cancelled';
     const seen = wholes.has(id) ? undefined : values;
-    return [[id, { status, exit, values: seen, isPassedOver }]];
+    return [[id, { status, exit, values: seen, isPassedOver, isCancelled }]];
   });
   const reopened = [...done, ...settled].flatMap(([id, { attempts, status }]): [string, number][] =>
     wholes.has(id) && open.has(id) && status !== 'skipped' ? [[id, attempts]] : [],

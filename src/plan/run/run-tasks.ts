@@ -19,10 +19,11 @@ import { pauseAfter } from '../effects/outcome.ts';
 import { expandItems } from '../items.ts';
 import type { Plan, Task } from '../plan.ts';
 import { describeRollback, judgeRollback, type RollbackResult, undoWork } from '../rollback/undo-work.ts';
-import { type Decision, openSchedule } from '../schedule/schedule.ts';
+import { type Decision, type Ended, openSchedule } from '../schedule/schedule.ts';
 import { storedBytes } from '../task/artifacts.ts';
 import {
   doTask,
+  type RunControls,
   recordInRun,
   type TaskOutcome,
   type TaskPorts,
@@ -135,6 +136,8 @@ function startProgress(ports: SessionPorts, run: ActiveRun, target: RunningSessi
     artifacts: new Map(),
     /** Tasks that the run made of lists. */
     made: new Map<string, readonly Task[]>(),
+    /** Tasks that people added while it went on. */
+    added: [] as Task[],
   };
 }
 
@@ -147,9 +150,13 @@ async function runSchedule(
   stop: AbortController,
   workers: Workers | null,
 ): Promise<TaskProblem[]> {
-  const { schedule } = progress;
+  const { schedule, tasks, added } = progress;
   const problems = new Map<string, TaskProblem>();
   const running = new Set<Promise<void>>();
+  // How a prompt ended that a person may still retry, as long as anything else goes on.
+  const retriable = new Map<string, Ended>();
+  const over = new AbortController();
+  const bell = openBell();
   let isHeld = false;
 
   function perform(task: Task): Promise<TaskOutcome> {
@@ -158,15 +165,27 @@ async function runSchedule(
     return workers.onMerged(() => doTask(ports, progress, task));
   }
 
+  /** A failure is final once nothing else goes on, or as soon as something follows from it. */
+  function finishLater({ id, convoy }: Task, how: Ended): void {
+    if (convoy.prompt === null || schedule.isAwaited(id)) schedule.finish(id, how);
+    else {
+      retriable.set(id, how);
+      schedule.hold(id);
+    }
+  }
+
   async function start(task: Task): Promise<void> {
+    problems.delete(task.id);
     const outcome = await perform(task);
     const left = 'left' in outcome ? outcome.left : undefined;
     switch (outcome.kind) {
       case 'stopped':
         return;
       case 'succeeded':
-        problems.delete(task.id);
         return schedule.finish(task.id, { status: 'succeeded', ...left });
+      case 'cancelled':
+        tasks.set(task.id, { status: 'skipped', attempts: tasks.get(task.id)?.attempts ?? 0 });
+        return finishLater(task, { status: 'skipped', isCancelled: !outcome.goesOn });
       case 'held':
         // A worker that waits for money or a person does not hold up the others.
         if (task.convoy.prompt === null) isHeld = true;
@@ -174,10 +193,26 @@ async function runSchedule(
         break;
       case 'failed':
       case 'blocked':
-        schedule.finish(task.id, { status: 'failed', ...left });
+        finishLater(task, { status: 'failed', ...left });
     }
     problems.set(task.id, { task, outcome });
   }
+
+  const controls: RunControls = {
+    reopen: (id) => {
+      retriable.delete(id);
+      if (!schedule.reopen(id)) return false;
+      tasks.set(id, { status: 'pending', attempts: tasks.get(id)?.attempts ?? 0 });
+      bell.ring();
+      return true;
+    },
+    add: (more) => {
+      added.push(...more);
+      for (const { id } of more) tasks.set(id, { status: 'pending', attempts: 0 });
+      schedule.add(more);
+      bell.ring();
+    },
+  };
 
   /** A pause before the next round of a group, in which other tasks may run. */
   async function pauseFor({ task, round }: Extract<Decision<Task>, { kind: 'round' }>): Promise<void> {
@@ -192,7 +227,12 @@ async function runSchedule(
     running.add(one);
   };
 
+  ports.signal.addEventListener('abort', bell.ring, { once: true });
+  let steering: Promise<void> | undefined;
   try {
+    // What was ordered before counts before anything starts.
+    steering = (await workers?.steer(ports, progress, controls, over.signal))?.ended;
+    steering?.catch(bell.ring); // an order that cannot be carried out ends the run like any other error
     for (;;) {
       if (!isHeld && !ports.signal.aborted) {
         const { decisions, ready } = schedule.next();
@@ -207,10 +247,17 @@ async function runSchedule(
         }
         for (const task of ready) track(start(task));
       }
-      if (running.size === 0) break;
-      await Promise.race(running);
+      if (running.size > 0 || (workers?.waitsForPeople() && !ports.signal.aborted))
+        await Promise.race([...running, ...(steering ? [bell.wait(), steering] : [])]);
+      else if (retriable.size > 0 && !ports.signal.aborted) {
+        for (const [id, how] of retriable) schedule.finish(id, how);
+        retriable.clear();
+      } else break;
     }
+    over.abort();
+    await steering;
   } catch (error) {
+    over.abort();
     // An unexpected error must not leave the other tasks running.
     stop.abort();
     await Promise.allSettled([...running, progress.checkpoints?.settle()]);
@@ -218,6 +265,23 @@ async function runSchedule(
   }
   await progress.checkpoints?.settle();
   return listProblems(schedule, problems);
+}
+
+/** What wakes up a loop that waits. */
+function openBell() {
+  let ring = () => {};
+  let rung = new Promise<void>((resolve) => {
+    ring = resolve;
+  });
+  return {
+    ring: () => ring(),
+    wait: () =>
+      rung.then(() => {
+        rung = new Promise((resolve) => {
+          ring = resolve;
+        });
+      }),
+  };
 }
 
 /** The problems that count: not those a group overcame, nor those of tasks that may fail. What is held always counts. */
@@ -280,9 +344,10 @@ function listParts({ run, made }: Progress, id: string): Task[] {
 }
 
 /** The plan as it turned out: each task that the run made of a list comes before the task it is part of. */
-function planAsRun({ run, made }: Progress): Plan {
-  if (made.size === 0) return run.plan;
-  return { ...run.plan, tasks: run.plan.tasks.flatMap((task) => [...(made.get(task.id) ?? []), task]) };
+function planAsRun({ run, made, added }: Progress): Plan {
+  if (made.size === 0 && added.length === 0) return run.plan;
+  const tasks = run.plan.tasks.flatMap((task) => [...(made.get(task.id) ?? []), task]);
+  return { ...run.plan, tasks: [...tasks, ...added] };
 }
 
 type RunWork = { readonly problems: readonly TaskProblem[]; readonly rollback: RollbackResult | null };

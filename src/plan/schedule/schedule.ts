@@ -18,6 +18,8 @@ export type Ended = {
   readonly values?: { readonly [name: string]: string } | undefined;
   /** Its condition skipped it, or everything it needed was skipped so. */
   readonly isPassedOver?: boolean | undefined;
+  /** It was cancelled, and what needs it is not done either. */
+  readonly isCancelled?: boolean | undefined;
 };
 
 /** What the schedule decided. It is recorded before anything that follows from it starts. */
@@ -58,6 +60,12 @@ export type Schedule<T> = {
   finish(id: string, end: Ended): void;
   /** A started task waits for a person: it leaves its place to others, apart from those that share its files. */
   hold(id: string): void;
+  /** A task that was held continues; false if it is not held. */
+  reopen(id: string): boolean;
+  /** Does something follow from the failure of a task, besides that others are not done? */
+  isAwaited(id: string): boolean;
+  /** Adds tasks that need only each other and tasks that are there. */
+  add(tasks: readonly T[]): void;
   beginRound(id: string): void;
   /** The values that a task sees: those set by the tasks it comes after. */
   valuesFor(task: T): { readonly [name: string]: string };
@@ -110,6 +118,9 @@ export function openSchedule<T extends ScheduledTask>(
   const passedOver = new Set<string>(known.skipped);
   const skippedWhole = new Set<string>(known.skipped);
   const running = new Set<string>();
+  const held = new Set<string>();
+  /** Tasks that were held and continue; their files are still theirs. */
+  const reopened: T[] = [];
   // As with make, a task that names no files runs beside any other.
   const waiting = openWaitingTasks<T>({ rankOf: ({ id }) => ranks.get(id) ?? 0, isExclusive: () => false });
   const values = openValues({ byId, ranks, ended, before: new Map(known.before) });
@@ -277,11 +288,13 @@ export function openSchedule<T extends ScheduledTask>(
   function end(task: T, how: Ended): void {
     const { id, mayFail } = task;
     running.delete(id);
+    held.delete(id);
     waiting.release(task);
     ended.set(id, how);
     values.note(id, how);
     if (how.isPassedOver) passedOver.add(id);
-    if ((how.status === 'failed' && !mayFail) || findFailed(task).length > 0) tainted.add(id);
+    const isFailed = how.status === 'failed' && !mayFail;
+    if (isFailed || how.isCancelled || findFailed(task).length > 0) tainted.add(id);
     for (const { id: next } of neededBy.get(id) ?? []) {
       const left = (waitsFor.get(next) ?? 0) - 1;
       waitsFor.set(next, left);
@@ -333,7 +346,7 @@ export function openSchedule<T extends ScheduledTask>(
   function takeReady(): T[] {
     const ready: T[] = [];
     while (running.size < jobs) {
-      const task = waiting.take();
+      const task = reopened.shift() ?? waiting.take();
       if (task === null) break;
       running.add(task.id);
       ready.push(task);
@@ -372,6 +385,27 @@ export function openSchedule<T extends ScheduledTask>(
     },
     hold: (id) => {
       running.delete(id);
+      held.add(id);
+    },
+    reopen: (id) => {
+      const task = byId.get(id);
+      if (task === undefined || !held.delete(id)) return false;
+      reopened.push(task);
+      return true;
+    },
+    isAwaited: (id) =>
+      byId.get(id)?.parent != null || (neededBy.get(id) ?? []).some(({ when }) => when !== 'success'),
+    add: (more) => {
+      for (const task of more) {
+        byId.set(task.id, task);
+        ranks.set(task.id, Math.max(...ranks.values()) + 1);
+      }
+      for (const task of more) {
+        const open = task.needs.filter((need) => !ended.has(need));
+        waitsFor.set(task.id, open.length);
+        for (const need of open) neededBy.set(need, [...(neededBy.get(need) ?? []), task]);
+        if (open.length === 0) arrived.push(task);
+      }
     },
     beginRound,
     valuesFor: values.listFor,

@@ -57,6 +57,8 @@ export type RunProgress = {
 export type TaskOutcome =
   | { readonly kind: 'succeeded'; readonly left?: Left }
   | { readonly kind: 'stopped' }
+  /** A person does not want it any more. What needs it is not done either, unless it goes on without. */
+  | { readonly kind: 'cancelled'; readonly goesOn: boolean }
   | { readonly kind: 'failed' | 'blocked' | 'held'; readonly reason: string; readonly left?: Left };
 
 /** Runs a task's command, unless it succeeded before, and then performs its effects. */
@@ -232,6 +234,23 @@ export type Workers = {
   /** Runs a command there; nothing is merged meanwhile. */
   onMerged<T>(work: () => Promise<T>): Promise<T>;
   doPrompt(ports: TaskPorts, progress: RunProgress, task: Task): Promise<TaskOutcome>;
+  /** Does what people have ordered; then, until `over` is aborted, what they order while the run goes on. */
+  steer(
+    ports: TaskPorts,
+    progress: RunProgress,
+    controls: RunControls,
+    over: AbortSignal,
+  ): Promise<{ readonly ended: Promise<void> }>;
+  /** Does the run have to wait for people, though nothing runs? */
+  waitsForPeople(): boolean;
+};
+
+/** What can be changed about a run while it goes on. */
+export type RunControls = {
+  /** Continues a task that is held; false if it is not. */
+  reopen(id: string): boolean;
+  /** Adds tasks to the run. */
+  add(tasks: readonly Task[]): void;
 };
 
 /** A failed task asks for no checkpoint, but what is in none is read again with every record. */

@@ -50,7 +50,11 @@ export async function superviseDetached(epic: EpicId, command: DetachedCommand):
     ...(budget === null ? [] : [`--budget=${budget}`]),
     ...['--', ...argv],
   ];
-  const { status, stderr } = await runNode(findOwnProgram(), args, cwd, env);
+  // A scheduler in the background is not the supervisor of this session.
+  const { status, stderr } = await runNode(findOwnProgram(), args, cwd, {
+    ...env,
+    ORCH_BACKGROUND: undefined,
+  });
   if (status === 0) return;
   const lines = stderr.trim().split('\n').slice(-3);
   throw new OrchError('INTERNAL', `the worker did not start: ${lines.join(' ')}`, {

@@ -47,7 +47,8 @@ async function diffHere(context: Context, orch: Orch, call: Call): Promise<ExitS
       const files = `${count(notCompared.length, 'file')} (${names})`;
       out.inform(out.paint('dim', `not compared, because not in a snapshot: ${files}`));
     }
-    return showWithGit(context, call, sides);
+    const { from: older, to: newer, gitOptions } = sides;
+    return showWithGit(context, call, { from: older.tree, to: newer.tree, gitOptions });
   };
   return withDiffSides(input, show, orch);
 }
@@ -55,13 +56,16 @@ async function diffHere(context: Context, orch: Orch, call: Call): Promise<ExitS
 /** The exit status of a failed git; a difference exits with 0. */
 const gitDied = 128;
 
+/** Two trees or commits, and options for the git that compares them. */
+type Compared = { readonly from: string; readonly to: string; readonly gitOptions: readonly string[] };
+
 /** Gives git the terminal, so that its own colors, pager and settings apply. */
-async function showWithGit({ cwd, argv }: Context, call: Call, sides: DiffSides): Promise<number> {
+export async function showWithGit({ cwd, argv }: Context, call: Call, sides: Compared): Promise<number> {
   const isPlain = takeOwnWords(argv).includes('--no-color') || Boolean(process.env.NO_COLOR);
   const args = [
     ...['git', ...sides.gitOptions, '--literal-pathspecs', 'diff', ...(isPlain ? ['--no-color'] : [])],
     ...['stat', 'name-only'].filter((name) => call.options[name]).map((name) => `--${name}`),
-    ...[sides.from.tree, sides.to.tree, '--', ...call.paths],
+    ...[sides.from, sides.to, '--', ...call.paths],
   ];
   // Ctrl+C is for the pager: orch waits for git, as git waits for the pager.
   const off = onSignals(['SIGINT'], () => {});

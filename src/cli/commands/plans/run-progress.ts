@@ -128,7 +128,7 @@ function attemptsOf({ convoy }: Plan, { repeat, retry, convoy: own }: Task): num
 const shownLines = 10;
 
 /** The lines for an event of the run; none if there is nothing to show. */
-function showRunEvent(out: Output, plan: Plan, event: RunEvent, now: number): string[] {
+export function showRunEvent(out: Output, plan: Plan, event: RunEvent, now: number): string[] {
   switch (event.kind) {
     case 'ended':
       return showEnded(out, plan, event);

@@ -1,0 +1,333 @@
+import { resolve } from 'node:path';
+import { hasCode, OrchError } from '../../../errors.ts';
+import {
+  catchSignals,
+  checkConvoyPlan,
+  defaultWorkers,
+  type EpicId,
+  findNamed,
+  type KnownConvoy,
+  loadConvoyPlan,
+  makeOwnPlan,
+  nameForCommands,
+  type Orch,
+  type Plan,
+  previewNewRun,
+  type RunFileEvent,
+  type RunFileOutcome,
+  readConvoy,
+  resumeTask,
+  runConvoy,
+  selectByLabel,
+  showConvoy,
+} from '../../../index.ts';
+import { statusOfSignal } from '../../../system/process/signals.ts';
+import { budgetOption, epicOption, printChoice, printUnreadable } from '../../choose.ts';
+import { approveConfig } from '../../config-trust.ts';
+import { printJson } from '../../output.ts';
+import { type Context, defineCommand } from '../../run-command.ts';
+import { type Call, type Command, type OptionSpec, readText, readTexts } from '../../spec.ts';
+import { showPreview } from '../plans/run-preview.ts';
+import { showStart } from '../plans/run-progress.ts';
+import { leaveParent, startInBackground, tellParent } from './background.ts';
+import { formatConvoy } from './convoy-view.ts';
+import { openConvoyScreen } from './screen.ts';
+
+const runOptions: readonly OptionSpec[] = [
+  epicOption('the epic; by default the name of the plan'),
+  budgetOption,
+  { flags: '--workers <n>', description: 'how many agents work at once; by default as the plan says, or 4' },
+  {
+    flags: '--label <label>',
+    description: 'do only the tasks with this label; may be repeated',
+    several: true,
+  },
+  { flags: '--take-over', description: 'continue even if the run belongs to another clone' },
+  { flags: '--background', description: 'return once the convoy has started' },
+];
+
+export const commands: { readonly [name: string]: Command } = {
+  start: defineCommand({
+    summary: 'agents on the tasks of a plan, each in its own worktree',
+    description:
+      'Give each task of a plan that has a prompt to an agent in a git worktree of its own, merge what is finished into a branch, and run the gates on exactly what is merged. Your checkout and your branches are not touched; "orch convoy land" merges the result.',
+    argument: { name: 'plan', description: "the plan's file; not needed with --task" },
+    options: [
+      ...runOptions,
+      { flags: '--task <text>', description: 'a task, instead of a plan; may be repeated', several: true },
+      {
+        flags: '--agent <agent>',
+        description: 'with --task: claude (the default), codex, claim, or a command',
+      },
+      { flags: '--fresh', description: 'start over, even if a run is unfinished' },
+      { flags: '--dry-run', description: 'show what would be done, and start nothing' },
+    ],
+    examples: [
+      'orch convoy start auth.yaml --workers 4 --budget 30',
+      'orch convoy start --task "Add a login form" --task "Document the API" --budget 5',
+      'orch convoy start auth.yaml --background',
+    ],
+    run: start,
+  }),
+
+  resume: defineCommand({
+    summary: 'continue a convoy, or one of its tasks',
+    description:
+      'Continue a convoy: workers that still run are adopted, and those that died continue where they were. With a task: continue that task, which was paused.',
+    argument: {
+      name: 'convoy',
+      description: 'a convoy, one of its tasks, or the plan; the newest by default',
+    },
+    options: runOptions,
+    examples: ['orch convoy resume', 'orch convoy resume auth --budget +10', 'orch convoy resume auth/login'],
+    run: resume,
+  }),
+};
+
+/** Where the plan of a convoy is, and how commands name the convoy. */
+type Chosen = {
+  readonly plan: Plan;
+  /** The absolute path. */
+  readonly path: string;
+  readonly epic: EpicId | undefined;
+  readonly name: string;
+};
+
+async function start(context: Context, call: Call): Promise<number> {
+  const { cwd } = context;
+  const texts = readTexts(call, 'task');
+  const file = call.argument;
+  if (texts.length > 0 && file !== undefined)
+    throw new OrchError('USAGE', 'a plan and --task are given, and a convoy has one source', {
+      hint: `Start the plan, then add to it: orch convoy add "text"`,
+    });
+  if (texts.length === 0 && file === undefined)
+    throw new OrchError('USAGE', 'what should be done? Name a plan, or give tasks', {
+      hint: 'Try: orch convoy start PLAN, or: orch convoy start --task "what to do"',
+    });
+  const kind = call.options.fresh === true ? 'fresh' : 'plain';
+  if (file !== undefined) {
+    const path = resolve(cwd, file);
+    const chosen = { plan: loadConvoyPlan(path, file), path, epic: undefined, name: file };
+    return context.withOrch((orch) => workOn(context, orch, call, kind, chosen));
+  }
+  return context.withOrch(async (orch) => {
+    const isDryRun = call.options['dry-run'] === true;
+    const own = await makeOwnPlan(orch, {
+      texts,
+      epic: readText(call, 'epic'),
+      agent: readText(call, 'agent'),
+      isDryRun,
+    });
+    return workOn(context, orch, call, kind, { ...own, name: own.epic });
+  });
+}
+
+async function resume(context: Context, call: Call): Promise<number> {
+  const { cwd, out, json, settings } = context;
+  return context.withOrch(async (orch) => {
+    const named = await findNamed(orch, {
+      word: call.argument,
+      epic: readText(call, 'epic') ?? settings.epic,
+      cwd,
+    });
+    const { convoy, task } = named;
+    if (task !== null) {
+      await resumeTask(orch, convoy.epic, task);
+      if (convoy.isActive) {
+        if (json) printJson(out, { convoy: convoy.epic, task });
+        else out.print(`${task} continues.  Watch  orch convoy show ${convoy.epic} -f`);
+        return 0;
+      }
+    }
+    return workOn(context, orch, call, 'resume', choose(orch, convoy, cwd));
+  });
+}
+
+function choose(orch: Orch, convoy: KnownConvoy, cwd: string): Chosen {
+  const { path, run, epic } = convoy;
+  if (path === null)
+    throw new OrchError(
+      'PLAN_INVALID',
+      `the plan of ${epic} is gone: ${run.head.file ?? 'its file'} is not there`,
+      {
+        hint: 'Bring the file back, or name the plan: orch convoy resume PLAN',
+        data: { epicId: epic },
+      },
+    );
+  return { plan: loadConvoyPlan(path), path, epic, name: nameForCommands(convoy, orch, cwd) };
+}
+
+/** Starts or continues the convoy of a plan, for `orch run` too. */
+export async function workOnFile(
+  context: Context,
+  call: Call,
+  file: string,
+  kind: 'plain' | 'fresh' | 'resume',
+): Promise<number> {
+  const path = resolve(context.cwd, file);
+  const chosen = { plan: loadConvoyPlan(path, file), path, epic: undefined, name: file };
+  return context.withOrch((orch) => workOn(context, orch, call, kind, chosen));
+}
+
+/** Starts or continues a convoy, and stays until it has ended or has to wait for people. */
+async function workOn(
+  context: Context,
+  orch: Orch,
+  call: Call,
+  kind: 'plain' | 'fresh' | 'resume',
+  { plan: given, path, epic: ownEpic, name }: Chosen,
+): Promise<number> {
+  const { out, json, settings } = context;
+  const workers = readText(call, 'workers');
+  const jobs = workers === undefined ? undefined : readWorkers(workers);
+  const plan: Plan = jobs === undefined ? given : { ...given, convoy: { ...given.convoy, workers: jobs } };
+  const labels = readTexts(call, 'label');
+  const only = labels.length === 0 ? null : selectByLabel(plan, labels);
+  const isOutermost = settings.background === undefined;
+  if (call.options['dry-run'] === true) {
+    checkConvoyPlan(plan);
+    return showPreview(context, plan, previewNewRun(plan, plan.convoy.workers ?? defaultWorkers), 2);
+  }
+  if (isOutermost) await approveConfig(context, orch);
+  if (isOutermost && call.options.background === true)
+    return startInBackground(context, orch, context.argv, name);
+  if (!isOutermost) leaveParent();
+  const budget = readText(call, 'budget') ?? (kind === 'resume' ? null : planBudget(given));
+  const signals = catchSignals();
+  const screen = openConvoyScreen(context, orch, plan);
+  const resumeCommand = `orch convoy resume ${name}`;
+  const onEvent = (event: RunFileEvent) => {
+    switch (event.kind) {
+      case 'epic':
+        return printChoice(context, event.choice);
+      case 'elsewhere':
+        return json || event.message === null ? undefined : out.inform(event.message);
+      case 'unreadable':
+        return printUnreadable(context, event.epics);
+      case 'gates':
+        return undefined;
+      case 'stopping':
+        // Its workers go on by themselves after a signal.
+        return event.why.kind === 'signal' ? undefined : screen.onEvent(event);
+      case 'start':
+        for (const line of showStart(out, plan, event.start)) screen.inform(line);
+        screen.follow(event.start.epicId);
+        tellParent(event.start.epicId);
+        return undefined;
+      default:
+        return screen.onEvent(event);
+    }
+  };
+  try {
+    const outcome = await runConvoy(orch, {
+      ...{ plan, path, intent: { kind }, budget, signals, onEvent, resumeCommand, only },
+      effects: { replan: [], as_planned: [], done: [] },
+      takeOver: call.options['take-over'] === true,
+      requireGreen: false,
+      report: null,
+      epic: ownEpic ?? readText(call, 'epic'),
+      environmentEpic: settings.epic,
+      ownSession: settings.session,
+      byAgent: settings.byAgent,
+      isTrusted: settings.trusted,
+    }).catch((error: unknown) => {
+      throw explainActive(error, name);
+    });
+    screen.close();
+    const signal = signals.caught()?.signal;
+    // A closed terminal or Ctrl+C ends only what is shown there.
+    if (screen.isLive && (signal === 'SIGINT' || signal === 'SIGHUP') && outcome.kind === 'ended') {
+      const again = ['convoy', 'resume', name, '--background', ...(ownEpic ? ['--epic', ownEpic] : [])];
+      await startInBackground(context, orch, again, name);
+      return statusOfSignal(signal);
+    }
+    return await report(context, orch, outcome, name);
+  } finally {
+    screen.close();
+    signals.release();
+  }
+}
+
+/** Shows how the convoy ended, and what to do next. */
+async function report(
+  { out, json }: Context,
+  orch: Orch,
+  outcome: RunFileOutcome,
+  name: string,
+): Promise<number> {
+  const resumeCommand = `orch convoy resume ${name}`;
+  if (outcome.kind === 'refused') {
+    const { code, message, data } = outcome.error;
+    throw new OrchError(code, message, {
+      hint: `Continue: ${resumeCommand}. Start over: orch convoy start ${name} --fresh`,
+      data,
+    });
+  }
+  const known = await readConvoy(orch, outcome.run.epicId);
+  if (known === null) throw new Error(`${outcome.run.epicId} has no run`);
+  const convoy = await showConvoy(orch, known);
+  if (json) printJson(out, { convoy });
+  else for (const line of formatConvoy(out, convoy, orch.clock.now())) out.print(line);
+  const { result } = outcome;
+  if (result === null || result.status === 'succeeded') {
+    if (!json && convoy.counts.done !== undefined) out.inform(`  Take it  orch convoy land ${name}`);
+    return 0;
+  }
+  if (result.why.kind === 'signal') {
+    out.inform(
+      `‖ No new tasks are started; agents at work continue.  Watch  orch convoy show ${name} -f      Continue  ${resumeCommand}`,
+    );
+    return statusOfSignal(result.why.signal);
+  }
+  const data = { run: outcome.run.id, epicId: outcome.run.epicId };
+  const message = result.reason ?? 'the convoy is not done';
+  if (result.status === 'failed' || result.status === 'blocked')
+    throw new OrchError('TASK_FAILED', message, {
+      hint: `See why: orch convoy why TASK. Try it again: orch convoy retry TASK, then ${resumeCommand}`,
+      data,
+    });
+  if (result.why.kind === 'budget')
+    throw new OrchError('BUDGET_EXCEEDED', message, {
+      hint: `Continue with more: ${resumeCommand} --budget +10`,
+      data,
+    });
+  throw new OrchError('RESUME_NEEDED', message, { hint: `Continue: ${resumeCommand}`, data });
+}
+
+/** Has orders carried out that wait for a scheduler, where nothing is left to be started. */
+export async function settle(context: Context, orch: Orch, convoy: KnownConvoy): Promise<void> {
+  const { settings } = context;
+  const { plan, path, epic, name } = choose(orch, convoy, context.cwd);
+  const signals = catchSignals();
+  try {
+    await runConvoy(orch, {
+      ...{ plan, path, intent: { kind: 'resume' }, budget: null, signals, onEvent: () => {} },
+      ...{ resumeCommand: `orch convoy resume ${name}`, only: null, epic, environmentEpic: settings.epic },
+      effects: { replan: [], as_planned: [], done: [] },
+      ...{ takeOver: false, requireGreen: false, report: null, ownSession: settings.session },
+      ...{ byAgent: settings.byAgent, isTrusted: settings.trusted },
+    });
+  } finally {
+    signals.release();
+  }
+}
+
+/** The usual hint would stop the convoy that is running. */
+function explainActive(error: unknown, name: string): unknown {
+  if (!hasCode(error, 'SESSION_ACTIVE')) return error;
+  const { code, message, data, cause } = error;
+  return new OrchError(code, message, { hint: `See how it is: orch convoy show ${name}`, data, cause });
+}
+
+function planBudget({ convoy: { budget } }: Plan): string | null {
+  return budget === undefined ? null : String(budget / 1_000_000);
+}
+
+function readWorkers(text: string): number {
+  const workers = Number(text);
+  if (/^\d+$/.test(text) && workers >= 1 && workers <= 256) return workers;
+  throw new OrchError('USAGE', `--workers takes a whole number from 1 to 256, not ${text}`, {
+    hint: 'Try: --workers 4',
+  });
+}

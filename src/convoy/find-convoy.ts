@@ -1,0 +1,184 @@
+import { join, relative, resolve } from 'node:path';
+import { isRecord } from '../checks.ts';
+import { OrchError } from '../errors.ts';
+import { askGit } from '../git/run-git.ts';
+import { isEpicId, nameFile, parseEpicId, readInnerPath } from '../ids.ts';
+import { lookUp } from '../keyed.ts';
+import type { Orch } from '../orch.ts';
+import { loadConvoyPlan } from '../plan/parse-plan.ts';
+import type { Plan } from '../plan/plan.ts';
+import { isActive, type ListedRun, listRuns } from '../plan/run/known-runs.ts';
+import { type EpicView, readView } from '../record/view.ts';
+import { resolveEpic } from '../record/which/which-epic.ts';
+import type { State } from '../state/lists.ts';
+import { statIfThere } from '../system/disk.ts';
+import { findNearest } from '../text.ts';
+import type { EpicId } from '../types.ts';
+import { mergedName } from './names.ts';
+
+/* Which convoy, and which of its tasks, a person means. */
+
+/** A convoy that has begun. */
+export type KnownConvoy = {
+  readonly epic: EpicId;
+  readonly view: EpicView;
+  /** Its newest run. */
+  readonly run: ListedRun;
+  /** Does a scheduler work on it in this clone? */
+  readonly isActive: boolean;
+  /** The path of its plan's file; null if that is gone. */
+  readonly path: string | null;
+};
+
+/** Lists the convoys of this repository, those at work first, then the newest. */
+export async function listConvoys(orch: Orch): Promise<KnownConvoy[]> {
+  const epics = await listConvoyEpics(orch);
+  const known = await Promise.all(epics.map((epic) => readConvoy(orch, epic)));
+  return known
+    .filter((each) => each !== null)
+    .sort((a, b) => Number(b.isActive) - Number(a.isActive) || b.run.head.startedAt - a.run.head.startedAt);
+}
+
+/** A convoy has a branch for what it merged. */
+async function listConvoyEpics({ repository }: Orch): Promise<EpicId[]> {
+  const args = ['for-each-ref', '--format=%(refname)', `refs/heads/orch/*/${mergedName}`];
+  const { stdout } = await askGit(repository, args);
+  const names = stdout.split('\n').map((ref) => ref.split('/')[3] ?? '');
+  return names.filter(isEpicId).map(parseEpicId);
+}
+
+/** Reads a convoy by its epic; null if none has begun there. */
+export async function readConvoy(orch: Orch, epic: EpicId): Promise<KnownConvoy | null> {
+  const view = await readView(orch, epic);
+  const [run] = listRuns(view.state);
+  if (run === undefined) return null;
+  return { epic, view, run, isActive: isActive(orch, run), path: findPlanFile(orch, epic, run) };
+}
+
+/** Where the plan of a convoy is that was started without a file. */
+export function ownPlanPath({ home }: Pick<Orch, 'home'>, epic: EpicId): string {
+  return join(home, 'convoys', nameFile(epic, '.yaml'));
+}
+
+function findPlanFile(orch: Orch, epic: EpicId, { head }: ListedRun): string | null {
+  const { worktree } = orch.repository;
+  const inner = readInnerPath(head.file);
+  const path = inner !== null && worktree !== null ? join(worktree, inner) : ownPlanPath(orch, epic);
+  return statIfThere(path)?.isFile() ? path : null;
+}
+
+/** What a person named: a convoy, or one task of it. */
+export type Named = { readonly convoy: KnownConvoy; readonly task: string | null };
+
+export type NameQuestion = {
+  /** A plan's file, the name of a convoy, of a task, or `convoy/task`; the only or newest convoy by default. */
+  readonly word: string | undefined;
+  readonly epic: string | undefined;
+  readonly cwd: string;
+};
+
+/** Finds what a person means. */
+export async function findNamed(orch: Orch, { word, epic, cwd }: NameQuestion): Promise<Named> {
+  if (epic !== undefined) {
+    const convoy = await readOrRefuse(orch, parseEpicId(epic));
+    return { convoy, task: word === undefined || isFile(cwd, word) ? null : expectTask(convoy, word) };
+  }
+  if (word !== undefined && isFile(cwd, word)) {
+    const plan = loadConvoyPlan(resolve(cwd, word), word);
+    const own = (await resolveEpic(orch, { given: undefined, name: plan.name, create: true })).epic;
+    return { convoy: await readOrRefuse(orch, own), task: null };
+  }
+  const convoys = await listConvoys(orch);
+  if (word === undefined) return { convoy: chooseConvoy(convoys), task: null };
+  const named = convoys.find((each) => each.epic === word);
+  if (named) return { convoy: named, task: null };
+  const slash = word.indexOf('/');
+  const above = convoys.find((each) => each.epic === word.slice(0, slash));
+  if (slash > 0 && above) return { convoy: above, task: expectTask(above, word.slice(slash + 1)) };
+  return findTask(convoys, word);
+}
+
+function isFile(cwd: string, word: string): boolean {
+  return statIfThere(resolve(cwd, word))?.isFile() ?? false;
+}
+
+async function readOrRefuse(orch: Orch, epic: EpicId): Promise<KnownConvoy> {
+  const convoy = await readConvoy(orch, epic);
+  if (convoy !== null) return convoy;
+  throw new OrchError('EPIC_NOT_FOUND', `no convoy has begun on ${epic}`, {
+    hint: 'Start one: orch convoy start PLAN. List them: orch convoy list',
+    data: { epicId: epic },
+  });
+}
+
+function chooseConvoy(convoys: readonly KnownConvoy[]): KnownConvoy {
+  const [first, second] = convoys;
+  if (first === undefined)
+    throw new OrchError('EPIC_NOT_FOUND', 'this repository has no convoys yet', {
+      hint: 'Start one: orch convoy start PLAN',
+    });
+  if (!second?.isActive) return first;
+  const active = convoys.filter((each) => each.isActive).map(({ epic }) => epic);
+  throw new OrchError('USAGE', `which convoy? ${active.length} are at work: ${active.join(', ')}`, {
+    hint: `Name one, such as: ${active[0]}`,
+    data: { convoys: active },
+  });
+}
+
+/** The ids of a convoy's tasks, as far as they are known: those of its plan, and those recorded. */
+export function listTaskIds({ run, path }: KnownConvoy): string[] {
+  let plan: Plan | null = null;
+  try {
+    plan = path === null ? null : loadConvoyPlan(path);
+  } catch {
+    // A plan with mistakes hides no task that has begun.
+  }
+  const planned = (plan?.tasks ?? []).map(({ id }) => id);
+  return [...new Set([...planned, ...Object.keys(run.inDocument.tasks)])];
+}
+
+function expectTask(convoy: KnownConvoy, task: string): string {
+  const ids = listTaskIds(convoy);
+  if (ids.includes(task)) return task;
+  throw noTask(task, ids, convoy.epic);
+}
+
+function findTask(convoys: readonly KnownConvoy[], word: string): Named {
+  const all = convoys.map((convoy) => ({ convoy, ids: listTaskIds(convoy) }));
+  const found = all.filter(({ ids }) => ids.includes(word)).map(({ convoy }) => convoy);
+  const [first, second] = found;
+  const isClear = second === undefined || (first?.isActive && !second.isActive);
+  if (first !== undefined && isClear) return { convoy: first, task: word };
+  if (first === undefined)
+    throw noTask(word, [...convoys.map(({ epic }) => epic), ...all.flatMap(({ ids }) => ids)], null);
+  const names = found.map(({ epic }) => `${epic}/${word}`);
+  throw new OrchError('USAGE', `which ${word}? ${names.slice(0, 10).join(', ')}`, {
+    hint: `Name the convoy too, such as: ${names[0]}`,
+    data: { tasks: names },
+  });
+}
+
+function noTask(word: string, known: readonly string[], convoy: EpicId | null): OrchError {
+  const shown = JSON.stringify(word.slice(0, 80));
+  const what = convoy === null ? `no convoy or task is called ${shown}` : `${convoy} has no task ${shown}`;
+  const meant = findNearest(word, known);
+  return new OrchError('USAGE', `${what}${meant ? `; did you mean ${meant}?` : ''}`, {
+    hint: 'See what there is: orch convoy list, orch convoy show NAME',
+    data: { name: word, known: known.slice(0, 50) },
+  });
+}
+
+/** How commands name a convoy: its plan's file as seen from here, or its name. */
+export function nameForCommands({ epic, path }: Pick<KnownConvoy, 'epic' | 'path'>, orch: Orch, cwd: string) {
+  const isOwn = path === null || path === ownPlanPath(orch, epic);
+  return isOwn ? epic : relative(cwd, path);
+}
+
+/** Where a convoy began is recorded with its epic, which also says that it is one. */
+export const convoyKey = 'convoy';
+
+/** The commit a convoy began from; null if the epic is no convoy. */
+export function readBase({ current }: State): string | null {
+  const begun = lookUp(current, convoyKey)?.value;
+  return isRecord(begun) && typeof begun.base === 'string' ? begun.base : null;
+}

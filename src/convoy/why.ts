@@ -1,0 +1,167 @@
+import { lookUp } from '../keyed.ts';
+import type { Orch } from '../orch.ts';
+import { readRun } from '../plan/run/known-runs.ts';
+import { readWaiting } from '../session/agent/agent-waiting.ts';
+import type { Millis, SessionId } from '../types.ts';
+import { formatInstant, formatUsd, toMicros } from '../units.ts';
+import type { KnownConvoy } from './find-convoy.ts';
+import { type ConvoyTask, loadIfThere, showConvoy, type TaskState } from './show-convoy.ts';
+
+/* Why a task is as it is: what is seen of it, what was decided last, and what happens next. */
+
+export type Explanation = {
+  readonly task: string;
+  readonly status: TaskState;
+  /** What is seen of it now, or was last. */
+  readonly evidence: readonly string[];
+  /** What was decided last, and when; null if nothing was yet. */
+  readonly decided: { readonly what: string; readonly at: string } | null;
+  readonly next: string;
+};
+
+export type WhyFacts = {
+  readonly name: string;
+  readonly task: ConvoyTask;
+  /** Is its scheduler at work in this clone? */
+  readonly isActive: boolean;
+  /** The tasks it needs that are not done. */
+  readonly openNeeds: readonly Pick<ConvoyTask, 'id' | 'status'>[];
+  /** The tasks that cannot start before it is done. */
+  readonly neededBy: readonly string[];
+  /** How many workers may work at once, and how many do. */
+  readonly workers: { readonly most: number; readonly now: number };
+  /** What is left of the convoy's budget; null if it has none. */
+  readonly leftUsd: number | null;
+  /** When its provider's limit ends; null if that is not known, or there is none. */
+  readonly limitedUntil: Millis | null;
+};
+
+/** Reads what explains a task, and explains it. */
+export async function explainTask(orch: Orch, convoy: KnownConvoy, id: string): Promise<Explanation> {
+  const { epic, view, run, path, isActive } = convoy;
+  const info = await showConvoy(orch, convoy, true);
+  const task = info.tasks.find((each) => each.id === id);
+  if (task === undefined) throw new Error(`${epic} has no task ${id}`);
+  const plan = loadIfThere(path);
+  const statusOf = new Map(info.tasks.map((each) => [each.id, each.status]));
+  const needs = plan?.tasks.find((each) => each.id === id)?.needs ?? [];
+  const record = lookUp((await readRun(orch.git, view, run)).tasks, id);
+  const { limitUsd, spentUsd } = info.budget;
+  const waiting = task.sessionId === null ? null : readWaiting(orch.home, task.sessionId as SessionId);
+  const facts: WhyFacts = {
+    ...{ name: `${epic}/${id}`, task, isActive },
+    openNeeds: needs.flatMap((need) => {
+      const status = statusOf.get(need) ?? 'waiting';
+      return status === 'done' ? [] : [{ id: need, status }];
+    }),
+    neededBy: (plan?.tasks ?? []).filter((each) => each.needs.includes(id)).map((each) => each.id),
+    workers: { most: plan?.convoy.workers ?? 4, now: info.workers },
+    leftUsd: limitUsd === null ? null : limitUsd - spentUsd,
+    limitedUntil: waiting?.for === 'limit' && typeof waiting.until === 'number' ? waiting.until : null,
+  };
+  const what = record?.why ?? (record === undefined ? null : describeStep(task));
+  return {
+    ...{ task: id, status: task.status },
+    evidence: listEvidence(facts),
+    decided: record === undefined || what === null ? null : { what, at: formatInstant(record.at) },
+    next: explainNext(facts),
+  };
+}
+
+function describeStep({ status, attempts }: ConvoyTask): string {
+  const attempt = `attempt ${attempts}`;
+  switch (status) {
+    case 'working':
+      return `${attempt} began`;
+    case 'checking':
+    case 'merging':
+      return `${attempt} was done, and goes to the merge queue`;
+    case 'done':
+      return `${attempt} was merged`;
+    default:
+      return status.replace('_', ' ');
+  }
+}
+
+/** What is seen of a task, most telling first. */
+export function listEvidence({ task }: WhyFacts): string[] {
+  const { doing, activeAt, health, worktree, branch, costUsd, attempts, agent, model, reason, status } = task;
+  const who = agent === null ? null : `${agent}${model === null ? '' : ` with ${model}`}`;
+  const cost = costUsd > 0 ? `, ${formatUsd(toMicros(costUsd))} so far` : '';
+  return [
+    ...(status === 'needs_input' && reason !== null ? [`It asks: ${reason}`] : []),
+    ...(who === null ? [] : [`${who}, attempt ${attempts}${cost}`]),
+    ...(health === 'dead' ? ['The process of its worker is gone.'] : []),
+    ...(doing === null ? [] : [`Last seen${activeAt === null ? '' : ` at ${activeAt}`}: ${doing}`]),
+    ...(worktree === null ? [] : [`It works in ${worktree}, on ${branch}.`]),
+  ];
+}
+
+/** What happens next, and what a person can do about it. */
+export function explainNext(facts: WhyFacts): string {
+  const { name, task, isActive, openNeeds, neededBy, workers, leftUsd, limitedUntil } = facts;
+  const convoy = task.epicId.slice(0, task.epicId.indexOf('--'));
+  const begin = isActive ? '' : ` once the convoy continues: orch convoy resume ${convoy}`;
+  const blocks = neededBy.length === 0 ? '' : ` ${neededBy.slice(0, 10).join(', ')} wait for it.`;
+  switch (task.status) {
+    case 'needs_input':
+      return `It waits for your answer: orch convoy say ${name} "…"`;
+    case 'held':
+      return `It waits for you. Continue it: orch convoy resume ${name}${blocks}`;
+    case 'failed':
+      return `It is not tried again by itself. Try it again: orch convoy retry ${name}${blocks}`;
+    case 'cancelled':
+      return `Nothing. Bring it back: orch convoy retry ${name}`;
+    case 'skipped':
+      return 'Nothing: what it needs was not done, or its condition was not met.';
+    case 'done':
+      return task.commit === null
+        ? 'Nothing: it is done.'
+        : `Nothing: it is merged as ${task.commit.slice(0, 10)}.`;
+    case 'checking':
+    case 'merging':
+      return `Its work is merged, and the gates decide${begin}.`;
+    case 'working':
+      if (task.health === 'limited')
+        return limitedUntil === null
+          ? "It continues when its provider's limit ends."
+          : `It continues when its provider's limit ends, at ${formatInstant(limitedUntil)}.`;
+      if (task.health === 'dead') return `Its worker continues where it was${begin}.`;
+      return `When its agent ends, its work is committed, merged and checked by the gates${begin}.`;
+    case 'waiting':
+    case 'ready': {
+      const lost = openNeeds.filter(({ status }) =>
+        ['failed', 'cancelled', 'held', 'needs_input'].includes(status),
+      );
+      if (lost[0] !== undefined)
+        return `It waits for ${nameAll(openNeeds)}, and ${lost[0].id} ${describeLost(lost[0].status)}: orch convoy why ${lost[0].id}`;
+      if (openNeeds.length > 0)
+        return `It starts when ${nameAll(openNeeds)} ${openNeeds.length === 1 ? 'is' : 'are'} merged${begin}.`;
+      if (leftUsd !== null && leftUsd <= 0)
+        return `The budget of the convoy is used up: orch convoy budget +10 -e ${convoy}`;
+      const room =
+        workers.now >= workers.most
+          ? `as soon as one of ${workers.most} workers is free`
+          : 'as soon as there is money for it and a worker is free';
+      return isActive ? `It starts ${room}.` : `It starts${begin}.`;
+    }
+  }
+}
+
+function nameAll(tasks: readonly { readonly id: string }[]): string {
+  const names = tasks.slice(0, 10).map(({ id }) => id);
+  return tasks.length > 10 ? `${names.join(', ')} and ${tasks.length - 10} more` : names.join(' and ');
+}
+
+function describeLost(status: TaskState): string {
+  switch (status) {
+    case 'failed':
+      return 'failed';
+    case 'cancelled':
+      return 'was cancelled';
+    case 'needs_input':
+      return 'has a question';
+    default:
+      return 'is held';
+  }
+}

@@ -1,0 +1,321 @@
+import { join } from 'node:path';
+import { isOrchError, messageOf } from '../../errors.ts';
+import { nameFile, parseOid } from '../../ids.ts';
+import type { Orch } from '../../orch.ts';
+import type { RunProgress, TaskPorts } from '../../plan/task/do-task.ts';
+import { formatMessages, listUnheard, noteHeard, settleTaken } from '../../session/messages.ts';
+import { makeFolder, writeAtomically } from '../../system/disk.ts';
+import type { EpicId } from '../../types.ts';
+import { formatAge, formatUsd } from '../../units.ts';
+import { taskBranch, taskEpic } from '../names.ts';
+import { writeClaimFiles } from '../steer/claim-files.ts';
+import { type Reply, replyTo } from '../steer/orders.ts';
+import { raiseFence } from '../worktree/ref-fence.ts';
+import { startAfresh } from '../worktree/start-afresh.ts';
+import { collectWork, openTaskWorktree, type TaskWorktree } from '../worktree/task-worktree.ts';
+import { makeAgentCommand } from './agent-command.ts';
+import { type Claim, type Convoy, type Job, mostAttempts, noteStep } from './job.ts';
+import { formatPrompt } from './prompt.ts';
+import { keepFeedback, promptFile, readPrompt } from './task-texts.ts';
+import {
+  findWorkerTranscript,
+  isWorking,
+  pauseWorker,
+  readWorker,
+  startWorker,
+  type WorkerState,
+  waitForWorker,
+} from './worker.ts';
+import { chargeWorker, waitForMoney } from './worker-money.ts';
+
+/* One attempt at a task: an agent works, what it did is committed, merged and checked. */
+
+export type AttemptResult =
+  /** Its worker died; it continues, and that is no failed attempt. */
+  | { readonly kind: 'again' }
+  /** It ended before it heard what a person said, and continues with that. */
+  | { readonly kind: 'told' }
+  | { readonly kind: 'merged'; readonly worktree: TaskWorktree }
+  | { readonly kind: 'sent_back'; readonly feedback: string }
+  | { readonly kind: 'held'; readonly reason: string }
+  /** It has a question, and ended its turn. */
+  | { readonly kind: 'asks'; readonly question: string }
+  | { readonly kind: 'stopped' };
+
+type Work = {
+  readonly orch: Orch;
+  readonly convoy: Convoy;
+  readonly ports: TaskPorts;
+  readonly progress: RunProgress;
+  readonly job: Job;
+  readonly epic: EpicId;
+  /** Aborted when the run has to stop, and when a person wants something else for this task. */
+  readonly signal: AbortSignal;
+};
+
+/** Makes one attempt, or continues one that was interrupted. */
+export async function attempt(
+  orch: Orch,
+  convoy: Convoy,
+  ports: TaskPorts,
+  progress: RunProgress,
+  job: Job,
+): Promise<AttemptResult> {
+  const epic = taskEpic(convoy.epic, job.task.id);
+  const signal = AbortSignal.any([ports.signal, job.stop.signal]);
+  const work = { orch, convoy, ports, progress, job, epic, signal };
+  try {
+    const worktree = await openPlace(work);
+    if (job.claim !== null) return await workByClaim(work, worktree, job.claim);
+    const state = await workIn(work, worktree);
+    return 'kind' in state ? state : await takeWork(work, worktree, state);
+  } catch (error) {
+    // What keeps one task from going on, such as a full disk or a setup that fails, is for a person, and stops no other.
+    if (signal.aborted) return { kind: 'stopped' };
+    if (!isOrchError(error) || error.code === 'INTERNAL') throw error;
+    return { kind: 'held', reason: error.message };
+  }
+}
+
+/** Finds the worktree of a task, or makes it. */
+async function openPlace({ orch, convoy, job, signal }: Work): Promise<TaskWorktree> {
+  const { task, worker } = job;
+  const base = parseOid(job.record.base);
+  const place = { convoy: convoy.epic, task: task.id, worker, base, isNew: !job.hasBegun, signal };
+  // One after the other: git locks what all worktrees share, and several at once are no faster.
+  let worktree = await convoy.makeInTurn(() => openTaskWorktree(orch, place));
+  if (job.isNew && job.isFresh) {
+    const kept = `${worktree.branch}.${job.record.lease}`;
+    worktree = await startAfresh(worktree, await convoy.queue.tip(), kept);
+    job.feedback = null;
+  }
+  job.record = { ...job.record, base: worktree.base };
+  job.hasBegun = true;
+  return worktree;
+}
+
+/** Has a worker work there until it ends, and returns how it ended. */
+async function workIn(work: Work, worktree: TaskWorktree): Promise<WorkerState | AttemptResult> {
+  const { orch, convoy, ports, progress, job, epic, signal } = work;
+  let state = await readWorker(orch, epic);
+  if (!isWorking(state) && needsWorker(orch, work, state)) {
+    const held = await begin(work, worktree, state);
+    if (held !== null) return held;
+  }
+  job.isNew = false;
+  job.isFresh = false;
+  const onLook = async () => {
+    await chargeWorker(orch, convoy, progress, ports, job, epic);
+    await settleTaken(orch, epic, await findWorkerTranscript(orch, epic, worktree.own.path), false);
+  };
+  const limit = job.worker.timeout ?? null;
+  state = await waitForWorker(orch, epic, signal, { onLook, limit });
+  await chargeWorker(orch, convoy, progress, ports, job, epic);
+  if (isWorking(state) && signal.aborted) {
+    // A signal to the scheduler ends only the scheduling; a pause, the budget or a person stops the worker too.
+    const isOnlyScheduling = !job.stop.signal.aborted && !pausesWorkers(ports.signal.reason);
+    if (isOnlyScheduling) return { kind: 'stopped' };
+    await pauseWorker(orch, epic, job.stop.signal.aborted ? 'cancelled' : 'The convoy was paused');
+    await commitWork(work, worktree);
+    return { kind: 'stopped' };
+  }
+  await settleTaken(orch, epic, await findWorkerTranscript(orch, epic, worktree.own.path), !isWorking(state));
+  if (!isWorking(state) || limit === null) return state;
+  await pauseWorker(orch, epic, `It took longer than ${formatAge(limit)}`);
+  await commitWork(work, worktree);
+  const feedback = `It took longer than ${formatAge(limit)}, as long as worker.timeout allows.`;
+  return { kind: 'sent_back', feedback: await keepFeedback(ports, progress, job.task, feedback) };
+}
+
+/** A worker is needed for a new attempt, for one whose worker died or was paused, and to hear what was said. */
+function needsWorker({ home }: Orch, { job, epic }: Work, { condition }: WorkerState): boolean {
+  return (
+    job.isNew ||
+    condition === null ||
+    condition === 'interrupted' ||
+    condition === 'paused' ||
+    condition === 'budget_exceeded' ||
+    listUnheard(home, epic).length > 0
+  );
+}
+
+/** Decides what follows from how a worker ended: what it did is merged, or it goes on, or somebody has to help. */
+async function takeWork(work: Work, worktree: TaskWorktree, state: WorkerState): Promise<AttemptResult> {
+  const { orch, ports, progress, job, epic } = work;
+  const { task, worker } = job;
+  switch (state.condition) {
+    case 'completed':
+      break;
+    case 'budget_exceeded':
+      if (!isOwnBudget(worker.budget, state)) work.convoy.unpaid.add(task.id);
+      return { kind: 'held', reason: describeUsedUp(worker.budget, state) };
+    case 'failed': {
+      await commitWork(work, worktree);
+      const feedback = `The agent failed: ${state.reason ?? 'no reason was given'}`;
+      return { kind: 'sent_back', feedback: await keepFeedback(ports, progress, task, feedback) };
+    }
+    case 'paused':
+      return { kind: 'held', reason: state.reason ?? 'its worker was paused' };
+    case 'interrupted':
+      return { kind: 'again' };
+    default:
+      return { kind: 'held', reason: `its worker cannot be seen from here (${state.condition})` };
+  }
+  if (listUnheard(orch.home, epic).length > 0) return { kind: 'told' };
+  const [question] = state.questions;
+  if (question !== undefined) {
+    await commitWork(work, worktree);
+    return { kind: 'asks', question: question.text };
+  }
+  return mergeWork(work, worktree);
+}
+
+/** Commits and merges what was done; the gates decide. */
+async function mergeWork(work: Work, worktree: TaskWorktree): Promise<AttemptResult> {
+  const { convoy, ports, progress, job, signal } = work;
+  const { task } = job;
+  await noteStep(ports, progress, job, 'checking');
+  const finished = await commitWork(work, worktree);
+  const sendBack = async (feedback: string): Promise<AttemptResult> => ({
+    kind: 'sent_back',
+    feedback: await keepFeedback(ports, progress, task, feedback),
+  });
+  if (finished.kind === 'refused') return sendBack(finished.feedback);
+  job.record = { ...job.record, commit: finished.commit };
+  await noteStep(ports, progress, job, 'merging');
+  const merged = await convoy.queue.merge(
+    { task: task.id, name: task.name, lease: job.record.lease, commit: finished.commit },
+    signal,
+  );
+  if (merged.kind === 'stopped') return merged;
+  if (merged.kind === 'sent_back') return sendBack(merged.feedback);
+  job.record = { ...job.record, merged: merged.commit };
+  return { kind: 'merged', worktree };
+}
+
+/** Has whoever claimed the task do it, and tells them what came of it. */
+async function workByClaim(work: Work, worktree: TaskWorktree, claim: Claim): Promise<AttemptResult> {
+  const { orch, convoy, ports, progress, job, signal } = work;
+  const { task } = job;
+  const reply = async (answer: Reply) => {
+    if (claim.order !== null) await replyTo(orch, convoy.epic, claim.order, answer);
+    claim.order = null;
+  };
+  if (job.isNew) {
+    const lease = Math.max(job.record.lease, convoy.leases.get(task.id) ?? 0) + 1;
+    convoy.leases.set(task.id, lease);
+    job.record = { ...job.record, lease, agent: claim.by, since: job.record.since ?? ports.clock.now() };
+    job.isNew = false;
+    await noteStep(ports, progress, job, 'working');
+    ports.onEvent({ kind: 'begun', task, attempt: job.attempt });
+  }
+  const files = await writeClaimFiles(orch, work, task.id, describeTask(work, ''));
+  const ended = new Promise<{ readonly problem: string | null }>((resolve, reject) => {
+    claim.end = resolve;
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+  });
+  const { lease } = job.record;
+  const place = { worktree: worktree.own.path, branch: worktree.branch, lease, ...files };
+  await reply({ task: task.id, ...place, feedback: job.feedback });
+  const { problem } = await ended;
+  claim.end = null;
+  if (problem !== null) {
+    await commitWork(work, worktree);
+    job.claim = null;
+    await reply({ task: task.id, givenBack: true });
+    return { kind: 'sent_back', feedback: await keepFeedback(ports, progress, task, problem) };
+  }
+  const result = await mergeWork(work, worktree);
+  if (result.kind === 'merged') await reply({ task: task.id, merged: job.record.merged });
+  // What is wrong is told with the files of the next attempt, unless there is none.
+  if (result.kind === 'sent_back' && job.attempt >= mostAttempts(job))
+    await reply({ task: task.id, failed: result.feedback });
+  return result;
+}
+
+/** Commits what the worker left uncommitted, so that nothing depends on its worktree. */
+function commitWork({ orch, convoy, job: { task } }: Work, worktree: TaskWorktree) {
+  const trailers = `Orch-Convoy: ${convoy.epic}\nOrch-Task: ${task.id}\n`;
+  return collectWork(orch, worktree, { task: task.id, name: task.name, trailers });
+}
+
+function isOwnBudget(budget: number | undefined, { spent }: Pick<WorkerState, 'spent'>): budget is number {
+  return budget !== undefined && spent >= budget;
+}
+
+/** Whose budget it was: the task's own, or what the convoy had left for it. */
+function describeUsedUp(budget: number | undefined, { spent }: Pick<WorkerState, 'spent'>): string {
+  if (isOwnBudget(budget, { spent }))
+    return `its own budget is used up (${formatUsd(spent)} of ${formatUsd(budget)}); to continue, raise it in the plan and resume`;
+  return `what the convoy's budget had left for it is used up (${formatUsd(spent)} so far); to continue, resume with --budget +10`;
+}
+
+function pausesWorkers(why: unknown): boolean {
+  const kind = typeof why === 'object' && why !== null && 'kind' in why ? why.kind : null;
+  return kind !== 'signal' && kind !== 'taken_over';
+}
+
+/** Starts a worker, if there is money for one; what it may not exceed is settled before it starts. */
+async function begin(work: Work, worktree: TaskWorktree, state: WorkerState): Promise<AttemptResult | null> {
+  const { orch, convoy, progress, job, epic, signal } = work;
+  const { task } = job;
+  const ports = { ...work.ports, signal };
+  const allowance = await waitForMoney(orch, convoy, ports, job, state);
+  if (allowance === null) return { kind: 'stopped' };
+  if (allowance.kind === 'held') {
+    if (allowance.isConvoys) convoy.unpaid.add(task.id);
+    return { kind: 'held', reason: allowance.reason };
+  }
+  const isContinued = !job.isNew && state.condition !== null;
+  const messages = listUnheard(orch.home, epic);
+  const prompt = describeTask(work, formatMessages(messages));
+  const file = promptFile(ports, progress, task);
+  await makeFolder(orch.disk, join(orch.home, 'logs', nameFile(progress.run.id)));
+  await writeAtomically(orch, file, prompt);
+  const command = makeAgentCommand(job.worker, prompt, job.attempt, job.record.wanted?.model);
+  const { agent, model } = command;
+  const lease = Math.max(job.record.lease, convoy.leases.get(task.id) ?? 0) + 1;
+  convoy.leases.set(task.id, lease);
+  const since = job.record.since ?? ports.clock.now();
+  job.record = { ...job.record, lease, agent, model, step: 'working', commit: null, since };
+  job.record = { ...job.record, costMicros: state.spent };
+  await noteStep(ports, progress, job, 'working');
+  ports.onEvent({ kind: 'begun', task, attempt: job.attempt });
+  try {
+    await startWorker(orch, {
+      epic,
+      argv: command.argv,
+      cwd: worktree.own.path,
+      env: {
+        ...task.env,
+        ...(await raiseFence(orch, worktree.branch)),
+        ORCH_PROMPT_FILE: file,
+        ORCH_TASK: task.id,
+        ORCH_RUN: progress.run.id,
+        ORCH_ATTEMPT: String(job.attempt),
+        ...(model !== null && { ORCH_MODEL: model }),
+      },
+      allowance: allowance.amount,
+      spent: state.spent,
+      resumes: !job.isFresh && (isContinued || job.feedback !== null),
+    });
+  } catch (error) {
+    // No failed attempt: the agent did nothing yet.
+    return { kind: 'held', reason: messageOf(error) };
+  }
+  await noteHeard(orch, epic, messages);
+  return null;
+}
+
+/** What its worker is told. */
+function describeTask({ orch, convoy, job }: Work, messages: string): string {
+  const { task } = job;
+  const others = [...convoy.active].filter(([id]) => id !== task.id);
+  return formatPrompt({
+    ...{ task: task.id, name: task.name, files: task.files, branch: taskBranch(convoy.epic, task.id) },
+    text: readPrompt(orch, task),
+    others: others.map(([, { task: other }]) => ({ task: other.id, name: other.name, files: other.files })),
+    feedback: job.feedback,
+    messages,
+  });
+}

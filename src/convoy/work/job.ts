@@ -1,0 +1,169 @@
+import { lookUp } from '../../keyed.ts';
+import type { Orch } from '../../orch.ts';
+import { defaultWorkerAttempts } from '../../plan/convoy-plan.ts';
+import type { Worker } from '../../plan/convoy-shape.ts';
+import type { Task } from '../../plan/plan.ts';
+import { type RunProgress, recordTask, type TaskPorts } from '../../plan/task/do-task.ts';
+import type { WorkerRecord } from '../../state/runs.ts';
+import type { EpicId, Micros } from '../../types.ts';
+import type { MergeQueue } from '../merge/merge-queue.ts';
+import { taskEpic } from '../names.ts';
+import { readFeedback } from './task-texts.ts';
+
+/** What the tasks of a convoy share. */
+export type Convoy = {
+  readonly epic: EpicId;
+  readonly worker: Worker;
+  readonly queue: MergeQueue;
+  /** Makes worktrees one after the other. */
+  readonly makeInTurn: <T>(work: () => Promise<T>) => Promise<T>;
+  /** The tasks that agents work on now, with what each worker may still spend. */
+  readonly active: Map<string, { readonly task: Task; allowance: Micros | null }>;
+  /** What is known of each task begun here; a task that is held or failed continues from it. */
+  readonly jobs: Map<string, Job>;
+  /** The newest lease of each task begun here: a later round of a loop continues from it. */
+  readonly leases: Map<string, number>;
+  /** What finished tasks have cost. */
+  readonly finished: Micros[];
+  /** What people ordered for tasks that are not being done now. */
+  readonly wishes: Map<string, Wish>;
+  /** The prompts to do, if not all of them. */
+  readonly only: ReadonlySet<string> | null;
+  /** Tasks that wait to be claimed. */
+  readonly unclaimed: Set<string>;
+  /** Tasks that are held because the convoy's budget cannot pay for them. */
+  readonly unpaid: Set<string>;
+  /** Every task known so far, with those of lists that have begun. */
+  readonly tasks: Map<string, Task>;
+};
+
+/** What a person wants of a task. */
+export type Wish =
+  /** Leave it; what needs it `goesOn` without, or is left too. */
+  | { readonly kind: 'cancel'; readonly goesOn: boolean }
+  /** Try it again: with this model, or from the start. */
+  | { readonly kind: 'retry'; readonly model: string | null; readonly isFresh: boolean };
+
+/** A task that is being done. */
+export type Job = {
+  deaths: number;
+  /** Was it begun, in this run or before it was resumed? */
+  hasBegun: boolean;
+  readonly task: Task;
+  readonly worker: Worker;
+  readonly round: number;
+  attempt: number;
+  /** Does this attempt still have to begin? */
+  isNew: boolean;
+  /** Does the next worker begin a conversation of its own? */
+  isFresh: boolean;
+  /** Why the work was sent back. */
+  feedback: string | null;
+  record: WorkerRecord;
+  /** Ends what is done for it now, because a person wants something else. */
+  stop: AbortController;
+  /** Who does it, if nobody is started for it. */
+  claim: Claim | null;
+};
+
+/** A task that somebody claimed. */
+export type Claim = {
+  readonly by: string;
+  /** The order that waits for a reply. */
+  order: string | null;
+  /** Called when they are done; null before they have begun. */
+  end: ((how: { readonly problem: string | null }) => void) | null;
+};
+
+/** As `agent`: nobody is started for the task; a person, or an agent that works already, claims it. */
+export const toBeClaimed = 'claim';
+
+/** Finds what is known of a task, or begins to know it. */
+export async function openJob(orch: Orch, convoy: Convoy, progress: RunProgress, task: Task): Promise<Job> {
+  const round = progress.schedule.roundOf(task);
+  const open = convoy.jobs.get(task.id);
+  if (open?.round === round) return open;
+  const job = await readJob(orch, convoy, progress, task, round);
+  convoy.jobs.set(task.id, job);
+  return job;
+}
+
+async function readJob(
+  orch: Orch,
+  convoy: Convoy,
+  progress: RunProgress,
+  task: Task,
+  round: number,
+): Promise<Job> {
+  const known = convoy.jobs.has(task.id) ? undefined : lookUp(progress.run.recorded, task.id);
+  const earlier = known?.worker ?? convoy.jobs.get(task.id)?.record;
+  const isUnderWay = known?.status === 'running' || known?.status === 'pending';
+  const begun = known?.status === 'succeeded' ? undefined : known?.worker;
+  const base = begun?.base ?? (await convoy.queue.tip());
+  const isContinued = isUnderWay && begun !== undefined && begun.lease > 0;
+  return {
+    task,
+    worker: override(convoy.worker, task.convoy.worker),
+    round,
+    deaths: 0,
+    hasBegun: begun !== undefined,
+    attempt: isContinued ? Math.max(1, known?.attempts ?? 1) : 1,
+    isNew: !isContinued,
+    isFresh: false,
+    feedback: begun ? readFeedback(orch, progress, task) : null,
+    record: {
+      ...{ lease: earlier?.lease ?? 0, step: 'working', epic: taskEpic(convoy.epic, task.id), base },
+      ...{ agent: begun?.agent ?? '', model: begun?.model ?? null, commit: null, merged: null },
+      costMicros: earlier?.costMicros ?? 0,
+      ...(begun?.wanted && { wanted: begun.wanted }),
+      ...(begun?.since !== undefined && { since: begun.since }),
+    },
+    stop: new AbortController(),
+    claim: isContinued && isClaimable(convoy, task) ? { by: begun.agent, order: null, end: null } : null,
+  };
+}
+
+/** Does nobody have to be started for it? */
+export function isClaimable(convoy: Pick<Convoy, 'worker'>, { convoy: { worker } }: Task): boolean {
+  return override(convoy.worker, worker).agent === toBeClaimed;
+}
+
+/** The plan's worker, with what a task says otherwise. */
+function override(plan: Worker, task: Worker): Worker {
+  return { ...plan, ...Object.fromEntries(Object.entries(task).filter(([, value]) => value !== undefined)) };
+}
+
+/** How many attempts a task has: as the plan says, and as many more as people gave it. */
+export function mostAttempts({ worker, record }: Pick<Job, 'worker' | 'record'>): number {
+  return Math.max(worker.attempts ?? defaultWorkerAttempts, record.wanted?.attempts ?? 0);
+}
+
+/** Gives a task as many attempts again as it had, with another model if one is named. */
+export function retryJob(job: Job, { model, isFresh }: Extract<Wish, { kind: 'retry' }>): void {
+  const isBegun = job.record.lease > 0;
+  job.attempt += isBegun ? 1 : 0;
+  job.isNew = true;
+  job.isFresh = isFresh;
+  job.deaths = 0;
+  const attempts = job.attempt - 1 + (job.worker.attempts ?? defaultWorkerAttempts);
+  const wanted = { ...job.record.wanted, attempts, ...(model !== null && { model }) };
+  job.record = { ...job.record, wanted };
+}
+
+/** Records how far a task is. */
+export async function noteStep(
+  ports: TaskPorts,
+  progress: RunProgress,
+  job: Job,
+  step: WorkerRecord['step'],
+  why?: string,
+): Promise<void> {
+  job.record = { ...job.record, step };
+  const status = step === 'held' || step === 'needs_input' ? 'pending' : 'running';
+  await recordTask(ports, progress, job.task, {
+    status,
+    attempts: job.attempt,
+    worker: job.record,
+    ...(why !== undefined && { why }),
+  });
+}
