@@ -177,7 +177,8 @@ function describeRecord(record: TaskRecord | undefined, worker: WorkerState | nu
   const own = record?.worker;
   const [question] = worker?.questions ?? [];
   const isAsking = question !== undefined && record?.status !== 'failed';
-  const isDead = own?.step === 'working' && worker !== null && !isWorking(worker);
+  const isOpen = record?.status === 'running' || record?.status === 'pending';
+  const isDead = isOpen && own?.step === 'working' && worker !== null && !isWorking(worker);
   // A worker that was paused, or is out of money, waits for somebody, whether or not the scheduler has seen it.
   const isPaused = isDead && (worker.condition === 'paused' || worker.condition === 'budget_exceeded');
   const state = isAsking ? 'needs_input' : isPaused ? 'held' : stateOf(record, isBlocked);

@@ -78,6 +78,8 @@ function describeStep({ status, attempts }: ConvoyTask): string {
       return `${attempt} was done, and goes to the merge queue`;
     case 'done':
       return `${attempt} was merged`;
+    case 'needs_input':
+      return 'it asked, and waits for the answer';
     default:
       return status.replace('_', ' ');
   }

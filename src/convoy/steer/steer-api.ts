@@ -32,7 +32,12 @@ export type Said = {
   /** The question this answers. */
   readonly answers: string | null;
   /** When the worker hears it. */
-  readonly heard: 'while it works' | 'in its next turn' | 'when it begins' | 'when the convoy goes on';
+  readonly heard:
+    | 'now, if it waits'
+    | 'while it works'
+    | 'in its next turn'
+    | 'when it begins'
+    | 'when the convoy goes on';
 };
 
 /** Says something to the worker of a task: the answer, if it has a question. Nothing is lost if it is not there. */
@@ -57,7 +62,10 @@ export async function sayToTask(
     await sayTo(orch, epic, `To your question "${question.text}": ${text}`, { facts, answers: question.id });
   }
   await placeOrder(orch, convoy.epic, { kind: 'resume', task: task.id });
-  return { answers: question?.text ?? null, heard: await whenHeard(orch, { convoy, task }) };
+  const heard = await whenHeard(orch, { convoy, task });
+  // `orch ask --wait` prints the answer.
+  const isWaiting = question !== undefined && heard === 'in its next turn' && convoy.isActive;
+  return { answers: question?.text ?? null, heard: isWaiting ? 'now, if it waits' : heard };
 }
 
 async function whenHeard(orch: Orch, { convoy, task }: NamedTask): Promise<Said['heard']> {

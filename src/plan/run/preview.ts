@@ -1,6 +1,8 @@
 import type { Orch } from '../../orch.ts';
 import { inheritedEnvironment } from '../../system/process/spawn.ts';
+import { cleanLine, cutColumns } from '../../text.ts';
 import { describeAction, formatCommand } from '../action-text.ts';
+import type { GivenPrompt } from '../convoy-shape.ts';
 import {
   listOpenEffects,
   noEarlierEffects,
@@ -166,12 +168,23 @@ function describePreview(
       })),
     },
     commands: order.map((task) => {
-      const { run } = task.parts?.each?.template ?? task;
-      return run === null || done.has(task.id) ? null : formatCommand(run);
+      const { run, convoy } = task.parts?.each?.template ?? task;
+      if (done.has(task.id)) return null;
+      if (convoy.prompt !== null) return describePrompt(convoy.prompt);
+      return run === null ? null : formatCommand(run);
     }),
     inOrder: order.filter(({ isInOrder }) => isInOrder).map(({ id }) => id),
     changes,
   };
+}
+
+/** Of a prompt, the beginning. */
+const shownPrompt = 60;
+
+function describePrompt(prompt: GivenPrompt): string {
+  return typeof prompt === 'string'
+    ? `“${cutColumns(cleanLine(prompt), shownPrompt)}”`
+    : `the prompt in ${prompt.file}`;
 }
 
 function writeCondition(when: Task['when']): string {

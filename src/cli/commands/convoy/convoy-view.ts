@@ -108,7 +108,7 @@ function formatTask(out: Output, task: ConvoyTask, width: number, now: number): 
     attempts > 1 ? `attempt ${attempts}` : '',
     elapsed || took,
     costUsd > 0 ? formatDollars(costUsd) : '',
-    describeHealth(out, task, now),
+    status === 'working' ? describeHealth(out, task, now) : '',
     isAtWork && doing !== null ? out.paint('dim', doing) : '',
     reason === null || status === 'done' ? '' : out.paint('dim', reason),
   ];

@@ -191,15 +191,15 @@ function readLimit(call: Call): number | null {
 async function logs(context: Context, orch: Orch, call: Call): Promise<ExitStatus> {
   const { out, json } = context;
   const { convoy, task } = await chooseTask(context, orch, call);
-  if (task.sessionId === null)
+  const view = await readEpicView(orch, task.epicId);
+  if (Object.keys(view.state.sessions).length === 0)
     throw new OrchError('SESSION_NOT_FOUND', `${task.id} has no worker yet: it is ${task.status}`, {
       hint: `See why: orch convoy why ${convoy.epic}/${task.id}`,
     });
-  const view = await readEpicView(orch, task.epicId);
   const pieces: Buffer[] = [];
   const onText = json ? (bytes: Buffer) => pieces.push(bytes) > 0 : (bytes: Buffer) => writeTo(1, bytes);
   const follow = call.options.follow === true;
-  const session = await readSessionLog(orch, view, task.sessionId, { follow, onText });
+  const session = await readSessionLog(orch, view, task.sessionId ?? undefined, { follow, onText });
   return json ? printJson(out, { session, log: Buffer.concat(pieces).toString() }) : undefined;
 }
 

@@ -223,6 +223,7 @@ async function say(context: Context, orch: Orch, call: Call): Promise<ExitStatus
   if (json) return printJson(out, { task: named.task.id, answers, heard });
   const what = answers === null ? 'Said' : 'Answered';
   const when = {
+    'now, if it waits': `${named.task.id} hears it now if it waits for it, else in its next turn`,
     'while it works': `${named.task.id} hears it with the result of its next tool`,
     'in its next turn': `${named.task.id} hears it in its next turn`,
     'when it begins': `${named.task.id} hears it when it begins`,
