@@ -283,6 +283,7 @@ export {
   retryTask,
   sayToTask,
 } from './convoy/steer/steer-api.ts';
+export { readTaskCosts, type TaskCost } from './convoy/task-costs.ts';
 export { readTaskWork } from './convoy/task-work.ts';
 export { type Explanation, explainTask } from './convoy/why.ts';
 export { describeAction } from './plan/action-text.ts';

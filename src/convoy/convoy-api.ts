@@ -1,11 +1,9 @@
 import { join } from 'node:path';
-import { isRecord } from '../checks.ts';
 import { messageOf, OrchError } from '../errors.ts';
 import { askGit } from '../git/run-git.ts';
 import { isAncestor, moveBranch, readBranch } from '../git/worktree/merge-commits.ts';
 import { listOwnWorktrees, removeWorktree, worktreesFolder } from '../git/worktree/own-worktrees.ts';
 import { parseOid } from '../ids.ts';
-import { lookUp } from '../keyed.ts';
 import type { Orch } from '../orch.ts';
 import type { Plan } from '../plan/plan.ts';
 import type { RunInfo } from '../plan/run/progress.ts';
@@ -18,9 +16,9 @@ import {
 import type { RunningSession } from '../record/ports.ts';
 import { record } from '../record/record.ts';
 import { readView } from '../record/view.ts';
+import { readCurrent } from '../state/current.ts';
 import type { TaskRecord } from '../state/runs.ts';
 import type { EpicId, Oid } from '../types.ts';
-import { convoyKey } from './find-convoy.ts';
 import { makeTurns, openMergeQueue } from './merge/merge-queue.ts';
 import { mergedBranch, mergedName, worktreeName } from './names.ts';
 import { carryOutOrders, steer } from './steer/steering.ts';
@@ -138,10 +136,9 @@ async function removeWorktrees(orch: Orch, { epicId, tasks }: RunInfo): Promise<
 /** Records where a convoy begins, once for each run. */
 async function noteBegin(orch: Orch, target: RunningSession, run: string): Promise<void> {
   const { state } = await readView(orch, target.epic);
-  const known = lookUp(state.current, convoyKey)?.value;
-  if (isRecord(known) && known.run === run) return;
+  if (readCurrent(state, 'convoy')?.run === run) return;
   const base = await readBranch(orch.repository, mergedBranch(target.epic));
-  await record(orch, target, [{ kind: 'current_set', key: convoyKey, value: { base, run } }]);
+  await record(orch, target, [{ kind: 'current_set', key: 'convoy', value: { base, run } }]);
 }
 
 /** How many agents work at once if the plan does not say. */

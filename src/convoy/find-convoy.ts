@@ -1,16 +1,14 @@
 import { join, relative, resolve } from 'node:path';
-import { isRecord } from '../checks.ts';
 import { OrchError } from '../errors.ts';
 import { askGit } from '../git/run-git.ts';
 import { isEpicId, nameFile, parseEpicId, readInnerPath } from '../ids.ts';
-import { lookUp } from '../keyed.ts';
 import type { Orch } from '../orch.ts';
 import { loadConvoyPlan } from '../plan/parse-plan.ts';
 import type { Plan } from '../plan/plan.ts';
 import { isActive, type ListedRun, listRuns } from '../plan/run/known-runs.ts';
 import { type EpicView, readView } from '../record/view.ts';
 import { resolveEpic } from '../record/which/which-epic.ts';
-import type { State } from '../state/lists.ts';
+import { isConvoyEpic } from '../session/epic-status.ts';
 import { statIfThere } from '../system/disk.ts';
 import { findNearest } from '../text.ts';
 import type { EpicId } from '../types.ts';
@@ -28,6 +26,8 @@ export type KnownConvoy = {
   readonly isActive: boolean;
   /** The path of its plan's file; null if that is gone. */
   readonly path: string | null;
+  /** Has it begun as a convoy? Other runs have records of the same kind. */
+  readonly isConvoy: boolean;
 };
 
 /** Lists the convoys of this repository, those at work first, then the newest. */
@@ -52,7 +52,8 @@ export async function readConvoy(orch: Orch, epic: EpicId): Promise<KnownConvoy 
   const view = await readView(orch, epic);
   const [run] = listRuns(view.state);
   if (run === undefined) return null;
-  return { epic, view, run, isActive: isActive(orch, run), path: findPlanFile(orch, epic, run) };
+  const isConvoy = isConvoyEpic(view);
+  return { epic, view, run, isActive: isActive(orch, run), path: findPlanFile(orch, epic, run), isConvoy };
 }
 
 /** Where the plan of a convoy is that was started without a file. */
@@ -172,13 +173,4 @@ function noTask(word: string, known: readonly string[], convoy: EpicId | null): 
 export function nameForCommands({ epic, path }: Pick<KnownConvoy, 'epic' | 'path'>, orch: Orch, cwd: string) {
   const isOwn = path === null || path === ownPlanPath(orch, epic);
   return isOwn ? epic : relative(cwd, path);
-}
-
-/** Where a convoy began is recorded with its epic, which also says that it is one. */
-export const convoyKey = 'convoy';
-
-/** The commit a convoy began from; null if the epic is no convoy. */
-export function readBase({ current }: State): string | null {
-  const begun = lookUp(current, convoyKey)?.value;
-  return isRecord(begun) && typeof begun.base === 'string' ? begun.base : null;
 }

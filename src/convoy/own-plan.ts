@@ -9,7 +9,7 @@ import { makeFolder, readTextIfThere, writeAtomically } from '../system/disk.ts'
 import type { EpicId } from '../types.ts';
 import { type KnownConvoy, ownPlanPath, readConvoy } from './find-convoy.ts';
 import { addPrompts, formatPlan, makeTaskId, type NewTask } from './plan-text.ts';
-import { placeOrder } from './steer/orders.ts';
+import { giveOrder } from './steer/steer-api.ts';
 
 /* Convoys without a plan of the user's: orch keeps one for them. */
 
@@ -63,7 +63,7 @@ export async function addTasks(
   orch: Orch,
   convoy: KnownConvoy,
   tasks: readonly NewTask[],
-): Promise<readonly string[]> {
+): Promise<{ readonly ids: readonly string[]; readonly isTaken: boolean }> {
   const { epic, path, run } = convoy;
   if (path === null)
     throw new OrchError('PLAN_INVALID', `the plan of ${epic} is gone: ${run.head.file ?? 'its file'}`, {
@@ -72,6 +72,5 @@ export async function addTasks(
     });
   const changed = tasks.length === 0 ? null : addPrompts(readTextIfThere(path) ?? '', path, tasks);
   if (changed !== null) await writeAtomically(orch, path, changed.text);
-  await placeOrder(orch, epic, { kind: 'reload' });
-  return changed?.ids ?? [];
+  return { ids: changed?.ids ?? [], isTaken: await giveOrder(orch, convoy, { kind: 'reload' }) };
 }

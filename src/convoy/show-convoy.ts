@@ -8,10 +8,11 @@ import type { Plan, Task } from '../plan/plan.ts';
 import { countTasks, type KnownRun, readRun } from '../plan/run/known-runs.ts';
 import { readWaiting } from '../session/agent/agent-waiting.ts';
 import { describeMoney } from '../session/epic-status.ts';
+import { readCurrent } from '../state/current.ts';
 import type { TaskRecord } from '../state/runs.ts';
 import type { EpicId, Micros } from '../types.ts';
 import { formatInstant, toUsd } from '../units.ts';
-import { type KnownConvoy, readBase } from './find-convoy.ts';
+import type { KnownConvoy } from './find-convoy.ts';
 import { mergedBranch, taskBranch, taskEpic, worktreeName } from './names.ts';
 import { readEvidence } from './work/evidence.ts';
 import { isWorking, readWorker, type WorkerState } from './work/worker.ts';
@@ -50,6 +51,8 @@ export type ConvoyTask = {
   readonly sessionId: string | null;
   readonly labels: readonly string[];
   readonly costUsd: number;
+  /** How much of it went into attempts that were not accepted. */
+  readonly rejectedUsd: number;
   readonly startedAt: string | null;
   readonly endedAt: string | null;
   readonly reason: string | null;
@@ -98,7 +101,7 @@ export async function summarizeConvoy(orch: Orch, convoy: KnownConvoy): Promise<
   return {
     ...{ id, name: head.plan, epicId: epic, plan: path },
     status: isActive ? 'running' : endedStatus(head.status, counts),
-    base: readBase(view.state),
+    base: readCurrent(view.state, 'convoy')?.base ?? null,
     merged: await readBranch(orch.repository, mergedBranch(epic)),
     budget: describeMoney(view.state),
     startedAt: formatInstant(head.startedAt),
@@ -189,8 +192,9 @@ function describeRecord(record: TaskRecord | undefined, worker: WorkerState | nu
     status: state,
     attempts: record?.attempts ?? 0,
     ...{ agent: own?.agent ? own.agent : null, model: own?.model ?? null },
-    sessionId: worker?.session ?? null,
+    sessionId: worker?.session ?? own?.session ?? null,
     costUsd: toUsd(spent),
+    rejectedUsd: toUsd(own?.rejectedMicros ?? 0),
     startedAt: own?.since === undefined ? null : formatInstant(own.since),
     endedAt: ended && record ? formatInstant(record.at) : null,
     reason: question?.text ?? idle ?? record?.why ?? null,

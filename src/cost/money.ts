@@ -48,8 +48,16 @@ export function moneyOf(model: string, usage: Usage): Micros {
 /** Sums usage by model. A later session may correct the guesses and hand-recorded costs of an earlier one. */
 export function sumByModel(readings: readonly Reading[]): Map<string, Usage> {
   const sums = new Map<string, Usage>();
-  for (const { model, usage } of readings) sums.set(model, addUsage(sums.get(model) ?? noUsage, usage));
+  for (const { model: name, usage } of readings) {
+    const model = modelOf(name);
+    sums.set(model, addUsage(sums.get(model) ?? noUsage, usage));
+  }
   return sums;
+}
+
+/** A session that pays for others has their meters under their names: `sess-7hq2m4/claude-opus-5`. */
+function modelOf(name: string): string {
+  return name.replace(/^(?:sess-[a-z0-9]+\/)+/, '');
 }
 
 /** What the epic has spent, guesses included; budgets compare with this. A writer's corrections lower only its own. */

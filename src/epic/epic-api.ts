@@ -1,11 +1,11 @@
 import { epicNotFound } from '../checkpoint/list.ts';
 import { readBase } from '../checkpoint/read-base.ts';
 import { OrchError } from '../errors.ts';
-import { parseEpicId } from '../ids.ts';
+import { convoyOfEpic, parseEpicId } from '../ids.ts';
 import type { Orch } from '../orch.ts';
 import { epicExists, readView } from '../record/view.ts';
 import { readAllViews, type UnreadableEpic } from '../record/which/which-epic.ts';
-import { describeEpic, describeMoney, type EpicStatus } from '../session/epic-status.ts';
+import { describeEpic, describeMoney, type EpicStatus, isConvoyEpic } from '../session/epic-status.ts';
 import type { EpicId } from '../types.ts';
 import { formatInstant } from '../units.ts';
 import { using, type Where } from '../where.ts';
@@ -34,8 +34,11 @@ export async function listEpics(
   return using(where, async (orch) => {
     const { views, unreadable } = await readAllViews(orch);
     views.sort((a, b) => b.state.clock - a.state.clock);
+    const convoys = new Set<string>(views.filter(isConvoyEpic).map(({ epic }) => epic));
+    // The epics of a convoy's tasks are shown with the convoy.
+    const own = views.filter(({ epic }) => options.all || !convoys.has(convoyOfEpic(epic) ?? ''));
     const found: EpicInfo[] = [];
-    for (const view of views) {
+    for (const view of own) {
       const held = await epics.readHoldings(orch, view);
       const state = held.archived ? ('archived' as const) : ('active' as const);
       if (held.archived && !options.all) continue;

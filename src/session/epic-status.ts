@@ -61,6 +61,11 @@ export function describeUnpriced({ ledger }: State, prices: Prices): Unpriced[] 
   });
 }
 
+/** Is it the epic of a convoy? Those of its tasks are shown with it. */
+export function isConvoyEpic({ state }: Pick<EpicView, 'state'>): boolean {
+  return readCurrent(state, 'convoy') !== null;
+}
+
 /** Finds the session a call means if it names none: a running one, else the newest. */
 export function mainSession(view: EpicView, home: string): KnownSession | null {
   // A session in which something has happened comes before one that still waits for its first prompt.

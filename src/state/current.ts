@@ -97,6 +97,8 @@ export type Current = {
   agent: CurrentAgent;
   /** The code that was last restored into a working tree. */
   restored: RestoredCode;
+  /** The epic is a convoy's: where its newest run began, and which run that is. */
+  convoy: { readonly base: string | null; readonly run: string };
 };
 
 type Fields = { readonly [key: string]: Json };
@@ -149,6 +151,7 @@ const checks: { readonly [K in keyof Current]: Check<Current[K]> } = {
   ),
   restored: (value): value is Json & RestoredCode => isRestoredCode(value),
   agent: checkFields(({ name, session }) => typeof name === 'string' && typeof session === 'string'),
+  convoy: checkFields(({ base, run }) => (base === null || (isText(base) && isOid(base))) && isText(run)),
 };
 
 /** The value of a key of `current`; null if it is missing or this orch does not understand it. */

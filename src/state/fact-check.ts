@@ -67,6 +67,8 @@ const isWorker = withFields<WorkerRecord>({
   commit: orNull(text),
   merged: orNull(text),
   costMicros: amount,
+  rejectedMicros: optional(amount),
+  session: optional(text),
   wanted: optional(
     withFields<NonNullable<WorkerRecord['wanted']>>({ model: optional(text), attempts: optional(amount) }),
   ),

@@ -165,6 +165,10 @@ export const workerRecord = z.object({
   /** The commit on the merged branch that has it. */
   merged: textOrNull,
   costMicros: amount,
+  /** How much of it went into attempts that were not accepted. */
+  rejectedMicros: z.optional(amount),
+  /** The session of its newest worker. */
+  session: z.optional(text),
   /** What a person asked for: another model, or so many attempts in all. */
   wanted: z.optional(z.object({ model: z.optional(text), attempts: z.optional(amount) })),
   /** When its first worker was started. */

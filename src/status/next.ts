@@ -3,6 +3,7 @@ import { readInnerPath } from '../ids.ts';
 import { isUnfinished, listNewestRuns } from '../plan/run/known-runs.ts';
 import type { EpicView } from '../record/view.ts';
 import type { EpicStatus } from '../session/epic-status.ts';
+import { readCurrent } from '../state/current.ts';
 import { realPath } from '../system/disk.ts';
 import { quoteForShell } from '../text.ts';
 
@@ -18,6 +19,7 @@ export function suggestNext(
   if (status === undefined || isRunning || status === 'running' || status === 'initializing') return null;
   const more = status === 'budget_exceeded' ? ' --budget +10' : '';
   const run = listNewestRuns(state).find(isUnfinished);
+  if (run && readCurrent(state, 'convoy') !== null) return `orch convoy resume ${epic}${more}`;
   if (run) {
     // A program that made its own plan resumes it when it is called again.
     const file = readInnerPath(run.head.file);

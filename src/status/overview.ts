@@ -14,6 +14,7 @@ import { listAtWork } from '../session/at-work.ts';
 import {
   describeEpic,
   type EpicStatus,
+  isConvoyEpic,
   listElsewhere,
   mainSession,
   nameMachine,
@@ -50,6 +51,8 @@ export type EpicOverview = {
   readonly takenOverBy: number | null;
   /** The newest checkpoint, if its code could not be saved, and why. */
   readonly withoutCode: { readonly seq: number; readonly reason: string } | null;
+  /** Is it a convoy's? */
+  readonly isConvoy: boolean;
   /** The command that continues it, if it waits for a person. */
   readonly next: string | null;
 };
@@ -74,7 +77,7 @@ export type OverviewOptions = {
 export async function readOverview(options: OverviewOptions = {}, where: Where = {}): Promise<Overview> {
   return using(where, async (orch) => {
     const { views: found, unreadable } = await readAllViews(orch);
-    const names = new Set<string>(found.map(({ epic }) => epic));
+    const names = new Set<string>(found.filter(isConvoyEpic).map(({ epic }) => epic));
     // The epics of a convoy's tasks are shown with the convoy.
     const own = found.filter(({ epic }) => !names.has(convoyOfEpic(epic) ?? ''));
     const views = options.all ? found : own.filter(({ state }) => !isArchived(state));
@@ -114,6 +117,7 @@ function describeOverview(
     elsewhere: listElsewhere(view, home).map(({ value }) => value.number),
     takenOverBy: (main && findTakeover(main, view.state)?.number) ?? null,
     withoutCode: snapshotFailed === undefined ? null : { seq, reason: snapshotFailed },
+    isConvoy: isConvoyEpic(view),
     next: suggestNext(view, status, { cwd: cwd ?? worktree ?? '.', worktree }),
   };
 }

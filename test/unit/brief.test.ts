@@ -291,7 +291,7 @@ describe('a brief', () => {
       ['11:00', { ...head, plan: 'docs', kind: 'run', run: 'r3', status: 'succeeded' }],
     );
     expect(brief(state).markdown).toContain(
-      '\n**Unfinished runs:** release (`r2`) resume needed; 1 task not done: test failed; 1 effect not acknowledged: mail blocked (403)\n',
+      '\n**Runs:** release (`r2`) resume needed; 1 task not done: test failed; 1 effect not acknowledged: mail blocked (403)\n',
     );
     expect(brief(state).markdown).not.toMatch(/r1|r3|docs/);
   });

@@ -67,7 +67,11 @@ describe('what a worker may spend', () => {
 
   it('holds a task that what is left cannot pay for, as tasks have cost so far', () => {
     const means = { left: 3, outstanding: [], taskLeft: 10, finished: [4, 5, 6] };
-    expect(decideAllowance(means)).toEqual({ kind: 'held', why: 'convoy', needs: 5 });
+    expect(decideAllowance(means)).toEqual({
+      kind: 'held',
+      why: 'convoy',
+      likely: { amount: 5, from: { kind: 'finished', tasks: 3 } },
+    });
     expect(decideAllowance({ ...means, left: 5 })).toEqual({ kind: 'granted', amount: 5 });
     expect(decideAllowance({ ...means, taskLeft: 0 })).toMatchObject({ kind: 'held', why: 'task' });
     expect(decideAllowance({ ...means, left: null, taskLeft: null })).toEqual({

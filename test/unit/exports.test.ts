@@ -121,6 +121,7 @@ it('the library exports exactly this', () => {
     'readStatus',
     'readStatusLine',
     'readTask',
+    'readTaskCosts',
     'readTaskWork',
     'recordBlocker',
     'recordCost',

@@ -61,7 +61,7 @@ const kinds = [
   ['left', 'Left', 'open task', 'list', [1, 0.5], ({ state }) => gatherLeft(state, 15)],
   ['tried', 'Tried, failed', 'failed attempt', 'list', [4, 0.5], gatherTried],
   // A run's effects reach the outside world: whether they happened matters as much as what is left.
-  ['runs', 'Unfinished runs', 'unfinished run', 'list', [3, 0.5], ({ state }) => gatherRuns(state, 5)],
+  ['runs', 'Runs', 'run', 'list', [3, 0.5], ({ state, epicId }) => gatherRuns(state, 5, epicId)],
   ['said', 'Last said', 'last message', 'list', [3.5, 2], gatherMessages],
   ['done', 'Done', 'done task', 'line', [6, 0.5], ({ state }) => gatherDone(state, 8)],
   ['ended', 'State', 'figure', 'line', [5, 0.2], gatherState],

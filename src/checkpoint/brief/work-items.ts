@@ -3,6 +3,7 @@ import { readCurrent } from '../../state/current.ts';
 import { mostOpen } from '../../state/fold.ts';
 import type { GateResult, IssueUpdate, State } from '../../state/lists.ts';
 import { type RunPart, runOf } from '../../state/runs.ts';
+import type { EpicId } from '../../types.ts';
 import { count } from '../../units.ts';
 import { type DraftItem, formatFirst, type Gathered, type KeyedEntry, sortNewest } from './brief-items.ts';
 import { codeText, plainText } from './brief-text.ts';
@@ -110,20 +111,23 @@ function describeTests(state: State): (() => DraftItem)[] {
   ];
 }
 
-/** Unfinished runs: the newest of each plan, with what it still has to do. */
-export function gatherRuns({ runs }: State, most: number): Gathered {
+/** The newest run of each plan that is unfinished, with what it still has to do; of a convoy also one that is done. */
+export function gatherRuns(state: State, most: number, epic: EpicId | null = null): Gathered {
+  const { runs } = state;
+  const convoy = readCurrent(state, 'convoy')?.run;
   const plans = new Set<string>();
   const unfinished = sortNewest(runs).filter(({ key, value }) => {
     const plan = value.head?.plan ?? runOf(key);
     const isNewest = !plans.has(plan) && !plans.has(runOf(key));
     plans.add(plan).add(runOf(key));
-    return isNewest && isUnfinished(value);
+    return isNewest && (isUnfinished(value) || runOf(key) === convoy);
   });
   return formatFirst(unfinished, most, ({ key, value }) => {
     const plan = value.head === null ? '' : `${plainText(value.head.plan, 80)} `;
     const status = value.head?.status.replace('_', ' ') ?? 'unfinished';
     const parts = [
       `${plan}(${codeText(runOf(key), 64)}) ${status}`,
+      ...(runOf(key) === convoy ? describeConvoy(value, epic) : []),
       ...describeTasks(value),
       ...describeEffects(value),
     ];
@@ -132,7 +136,10 @@ export function gatherRuns({ runs }: State, most: number): Gathered {
 }
 
 const openTasks = ({ tasks }: RunPart) =>
-  Object.entries(tasks).filter(([, { status }]) => status === 'running' || status === 'failed');
+  Object.entries(tasks).filter(
+    ([, { status, worker }]) =>
+      status === 'running' || status === 'failed' || (status === 'pending' && worker),
+  );
 const openEffects = ({ effects }: RunPart) =>
   Object.entries(effects).filter(([, { status }]) => status !== 'acknowledged');
 
@@ -143,8 +150,23 @@ function isUnfinished(part: RunPart): boolean {
 
 function describeTasks(part: RunPart): string[] {
   const open = openTasks(part).sort(byKey);
-  const said = open.slice(0, 5).map(([id, { status }]) => `${plainText(id, 40)} ${status}`);
+  const said = open.slice(0, 5).map(([id, task]) => `${plainText(id, 40)} ${describeTask(task)}`);
   return said.length === 0 ? [] : [`${countOpen(open, 'task')} not done: ${said.join(', ')}`];
+}
+
+/** What agents do is said with why it waits. */
+function describeTask({ status, worker, why }: RunPart['tasks'][string]): string {
+  if (worker === undefined) return status;
+  const step = status === 'failed' ? status : worker.step.replace('_', ' ');
+  const isWaiting = why !== undefined && status !== 'running';
+  return isWaiting ? `${step} (${plainText(why, 120)})` : step;
+}
+
+/** Where the work of its agents is. */
+function describeConvoy({ head }: RunPart, epic: EpicId | null): string[] {
+  const size = head?.tasks === undefined ? [] : [`a convoy of ${count(head.tasks, 'task')}`];
+  if (epic === null) return size;
+  return [...size, `what is merged is on branch ${codeText(`orch/${epic}/merged`, 96)}`];
 }
 
 function describeEffects(part: RunPart): string[] {

@@ -12,7 +12,8 @@ import {
 } from '../../checks.ts';
 import { nameFile } from '../../ids.ts';
 import type { SessionPorts } from '../../record/ports.ts';
-import { listFolder, makeFolder, removeIfThere } from '../../system/disk.ts';
+import { sleep } from '../../system/clock.ts';
+import { listFolder, makeFolder, removeIfThere, statIfThere } from '../../system/disk.ts';
 import { readJson, writeJson } from '../../system/json-file.ts';
 import type { EpicId } from '../../types.ts';
 
@@ -124,4 +125,22 @@ export function takeReply({ disk, home }: OrderPorts, epic: EpicId, id: string):
   const reply = readJson(path, isRecord);
   if (reply !== null) removeIfThere(disk, path);
   return reply;
+}
+
+/**
+ * Waits until a scheduler has taken an order; false if it does not, because none is at work any more. The order stays:
+ * the next one takes it.
+ */
+export async function waitUntilTaken(
+  { home }: OrderPorts,
+  epic: EpicId,
+  id: string,
+  isActive: () => boolean,
+): Promise<boolean> {
+  const path = join(folderOf(home, epic), nameFile(id, '.json'));
+  while (statIfThere(path) !== null) {
+    if (!isActive()) return statIfThere(path) === null;
+    await sleep(25);
+  }
+  return true;
 }

@@ -1,6 +1,7 @@
 import { OrchError } from '../../errors.ts';
 import { readLive } from '../../journal/live.ts';
 import type { Orch } from '../../orch.ts';
+import { isActive } from '../../plan/run/known-runs.ts';
 import { answerFacts } from '../../record/fact-builders.ts';
 import { readView } from '../../record/view.ts';
 import { sayTo } from '../../session/messages.ts';
@@ -9,7 +10,7 @@ import type { EpicId } from '../../types.ts';
 import type { KnownConvoy } from '../find-convoy.ts';
 import { type ConvoyTask, showConvoy, type TaskState } from '../show-convoy.ts';
 import { isWorking, pauseWorker, readWorker } from '../work/worker.ts';
-import { placeOrder } from './orders.ts';
+import { type Order, placeOrder, waitUntilTaken } from './orders.ts';
 
 /* What people do with the tasks of a convoy while it goes on. */
 
@@ -24,6 +25,12 @@ export async function readTask(orch: Orch, convoy: KnownConvoy, id: string): Pro
   throw new OrchError('USAGE', `${convoy.epic} has no task ${JSON.stringify(id.slice(0, 80))}`, {
     hint: `See its tasks: orch convoy show ${convoy.epic}`,
   });
+}
+
+/** Gives an order; false if no scheduler is at work, so that the next one takes it. */
+export async function giveOrder(orch: Orch, { epic, run }: KnownConvoy, order: Order): Promise<boolean> {
+  const id = await placeOrder(orch, epic, order);
+  return waitUntilTaken(orch, epic, id, () => isActive(orch, run));
 }
 
 const over: readonly TaskState[] = ['done', 'cancelled', 'skipped'];
@@ -61,7 +68,7 @@ export async function sayToTask(
     const facts = answerFacts(orch.random, state, question.id, text, { at: orch.clock.now(), byAgent });
     await sayTo(orch, epic, `To your question "${question.text}": ${text}`, { facts, answers: question.id });
   }
-  await placeOrder(orch, convoy.epic, { kind: 'resume', task: task.id });
+  await giveOrder(orch, convoy, { kind: 'resume', task: task.id });
   const heard = await whenHeard(orch, { convoy, task });
   // `orch ask --wait` prints the answer.
   const isWaiting = question !== undefined && heard === 'in its next turn' && convoy.isActive;
@@ -75,12 +82,12 @@ async function whenHeard(orch: Orch, { convoy, task }: NamedTask): Promise<Said[
   return worker.session === null ? 'when it begins' : 'in its next turn';
 }
 
-/** Orders that a task is tried again. */
+/** Orders that a task is tried again; false if no scheduler is at work. */
 export async function retryTask(
   orch: Orch,
   { convoy, task }: NamedTask,
   { model, isFresh }: { readonly model: string | null; readonly isFresh: boolean },
-): Promise<void> {
+): Promise<boolean> {
   const again: readonly TaskState[] = ['failed', 'held', 'cancelled', 'needs_input'];
   if (!again.includes(task.status))
     throw new OrchError('USAGE', `${task.id} cannot be tried again now: it is ${task.status}`, {
@@ -90,7 +97,7 @@ export async function retryTask(
           : `See how it is: orch convoy why ${convoy.epic}/${task.id}`,
       data: { task: task.id, status: task.status },
     });
-  await placeOrder(orch, convoy.epic, { kind: 'retry', task: task.id, model, isFresh });
+  return giveOrder(orch, convoy, { kind: 'retry', task: task.id, model, isFresh });
 }
 
 /** Pauses the worker of a task. Everything is saved, and it continues in the same conversation. */
@@ -103,13 +110,13 @@ export async function pauseTask(orch: Orch, { convoy, task }: NamedTask, reason:
 }
 
 /** Orders that a paused task goes on; the scheduler does it, or the next one. */
-export async function resumeTask(orch: Orch, convoy: EpicId, task: string): Promise<void> {
-  await placeOrder(orch, convoy, { kind: 'resume', task });
+export async function resumeTask(orch: Orch, convoy: KnownConvoy, task: string): Promise<boolean> {
+  return giveOrder(orch, convoy, { kind: 'resume', task });
 }
 
 /** Orders that tasks which wait for money are looked at again, because there is more. */
-export async function resumeUnpaid(orch: Orch, convoy: EpicId): Promise<void> {
-  await placeOrder(orch, convoy, { kind: 'money' });
+export async function resumeUnpaid(orch: Orch, convoy: KnownConvoy): Promise<boolean> {
+  return giveOrder(orch, convoy, { kind: 'money' });
 }
 
 /** Pauses a convoy: no task is started, and its workers are paused. Returns how many were at work. */
@@ -129,15 +136,16 @@ export async function cancelTasks(
   convoy: KnownConvoy,
   tasks: readonly ConvoyTask[],
   goesOn: boolean,
-): Promise<readonly string[]> {
+): Promise<{ readonly tasks: readonly string[]; readonly isTaken: boolean }> {
   const open = tasks.filter(({ status }) => !over.includes(status)).map(({ id }) => id);
   if (open.length === 0)
     throw new OrchError('USAGE', 'there is nothing to cancel: it is done, cancelled or skipped already', {
       hint: `See how it is: orch convoy show ${convoy.epic}`,
     });
-  await placeOrder(orch, convoy.epic, { kind: 'cancel', tasks: open, goesOn });
-  if (!convoy.isActive) await pauseWorkers(orch, tasks, 'cancelled');
-  return open;
+  const isTaken = await giveOrder(orch, convoy, { kind: 'cancel', tasks: open, goesOn });
+  // The scheduler stops them too; what it does is not known before they have stopped.
+  await pauseWorkers(orch, tasks, 'cancelled');
+  return { tasks: open, isTaken };
 }
 
 /** Pauses every worker that is at work; returns how many there were. */

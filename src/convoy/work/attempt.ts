@@ -111,6 +111,7 @@ async function workIn(work: Work, worktree: TaskWorktree): Promise<WorkerState |
   const limit = job.worker.timeout ?? null;
   state = await waitForWorker(orch, epic, signal, { onLook, limit });
   await chargeWorker(orch, convoy, progress, ports, job, epic);
+  if (state.session !== null) job.record = { ...job.record, session: state.session };
   if (isWorking(state) && signal.aborted) {
     // A signal to the scheduler ends only the scheduling; a pause, the budget or a person stops the worker too.
     const isOnlyScheduling = !job.stop.signal.aborted && !pausesWorkers(ports.signal.reason);

@@ -84,6 +84,7 @@ async function tryUntilDone(
         return finish(orch, convoy, ports, progress, job, result);
       case 'sent_back': {
         const { feedback } = result;
+        job.record = { ...job.record, rejectedMicros: job.record.costMicros };
         if (job.attempt >= mostAttempts(job)) return fail(ports, progress, job, feedback);
         ports.onEvent({ kind: 'retry', task, attempt: job.attempt, reason: firstLine(feedback) });
         job.feedback = feedback;

@@ -115,6 +115,7 @@ async function readJob(
       ...{ lease: earlier?.lease ?? 0, step: 'working', epic: taskEpic(convoy.epic, task.id), base },
       ...{ agent: begun?.agent ?? '', model: begun?.model ?? null, commit: null, merged: null },
       costMicros: earlier?.costMicros ?? 0,
+      ...(earlier?.rejectedMicros !== undefined && { rejectedMicros: earlier.rejectedMicros }),
       ...(begun?.wanted && { wanted: begun.wanted }),
       ...(begun?.since !== undefined && { since: begun.since }),
     },

@@ -20,8 +20,8 @@ import { epicOption } from '../../choose.ts';
 import { printJson, writeTo } from '../../output.ts';
 import { type Context, defineCommand, inRepository } from '../../run-command.ts';
 import { type Call, type Command, type ExitStatus, readText, readTexts } from '../../spec.ts';
+import { formatConvoy, formatList, formatWhy } from '../../views/convoy-view.ts';
 import { showWithGit } from '../daily/diff.ts';
-import { formatConvoy, formatList, formatWhy } from './convoy-view.ts';
 import { followConvoy } from './screen.ts';
 
 const convoyArgument = {
@@ -175,7 +175,8 @@ async function show(context: Context, orch: Orch, call: Call): Promise<ExitStatu
   const convoy =
     isFiltered || limit !== null ? { ...whole, tasks, unlisted: matching.length - tasks.length } : whole;
   if (json) return printJson(out, { convoy });
-  for (const line of formatConvoy(out, convoy, orch.clock.now())) out.print(line);
+  const wantsAll = call.options.all === true || isFiltered || limit !== null;
+  for (const line of formatConvoy(out, convoy, orch.clock.now(), wantsAll)) out.print(line);
   return undefined;
 }
 

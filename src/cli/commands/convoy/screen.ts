@@ -3,8 +3,8 @@ import { sleepUnlessAborted } from '../../../system/clock.ts';
 import { writeTo } from '../../output.ts';
 import type { Context } from '../../run-command.ts';
 import { openTextBlock, type TextBlock } from '../../session/live-line.ts';
+import { formatConvoy, formatLive, formatTasks } from '../../views/convoy-view.ts';
 import { showPlace, showRunEvent } from '../plans/run-progress.ts';
-import { formatConvoy, formatLive, formatTaskLine } from './convoy-view.ts';
 
 /** Shows a convoy while it runs: a line for what has happened and, on a terminal, a block that says how it is now. */
 export type ConvoyScreen = {
@@ -97,7 +97,7 @@ export async function followConvoy(
       for (const task of convoy.tasks) {
         const state = `${task.status} ${task.attempts}`;
         if (seen.get(task.id) !== state && task.status !== 'waiting' && task.status !== 'ready')
-          out.print(formatTaskLine(out, task, convoy.tasks, now));
+          for (const line of formatTasks(out, [task], epic, now)) out.print(line);
         seen.set(task.id, state);
       }
     await sleepUnlessAborted(drawEvery, signal);

@@ -27,10 +27,10 @@ import { approveConfig } from '../../config-trust.ts';
 import { printJson } from '../../output.ts';
 import { type Context, defineCommand } from '../../run-command.ts';
 import { type Call, type Command, type OptionSpec, readText, readTexts } from '../../spec.ts';
+import { formatConvoy } from '../../views/convoy-view.ts';
 import { showPreview } from '../plans/run-preview.ts';
 import { showStart } from '../plans/run-progress.ts';
 import { leaveParent, startInBackground, tellParent } from './background.ts';
-import { formatConvoy } from './convoy-view.ts';
 import { openConvoyScreen } from './screen.ts';
 
 const runOptions: readonly OptionSpec[] = [
@@ -133,8 +133,7 @@ async function resume(context: Context, call: Call): Promise<number> {
     });
     const { convoy, task } = named;
     if (task !== null) {
-      await resumeTask(orch, convoy.epic, task);
-      if (convoy.isActive) {
+      if (await resumeTask(orch, convoy, task)) {
         if (json) printJson(out, { convoy: convoy.epic, task });
         else out.print(`${task} continues.  Watch  orch convoy show ${convoy.epic} -f`);
         return 0;

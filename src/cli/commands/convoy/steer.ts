@@ -84,8 +84,8 @@ export const commands: { readonly [name: string]: Command } = {
     run: inRepository(async (context, orch, call) => {
       const named = await chooseTask(context, orch, call);
       const model = readText(call, 'model') ?? null;
-      await retryTask(orch, named, { model, isFresh: call.options.fresh === true });
-      return tell(context, named.convoy, { task: named.task.id }, `${named.task.id} is tried again`);
+      const isTaken = await retryTask(orch, named, { model, isFresh: call.options.fresh === true });
+      return tell(context, named.convoy, isTaken, { task: named.task.id }, `${named.task.id} is tried again`);
     }),
   }),
 
@@ -143,14 +143,13 @@ export const commands: { readonly [name: string]: Command } = {
 /** Says what happens now; a convoy without a scheduler does it when it continues. */
 function tell(
   { out, json }: Context,
-  convoy: { readonly epic: string; readonly isActive: boolean },
+  convoy: { readonly epic: string },
+  isTaken: boolean,
   document: { readonly [key: string]: unknown },
   text: string,
 ): ExitStatus {
-  if (json) return printJson(out, { convoy: convoy.epic, isActive: convoy.isActive, ...document });
-  out.print(
-    convoy.isActive ? `${text}.` : `${text} once the convoy continues: orch convoy resume ${convoy.epic}`,
-  );
+  if (json) return printJson(out, { convoy: convoy.epic, isTaken, ...document });
+  out.print(isTaken ? `${text}.` : `${text} once the convoy continues: orch convoy resume ${convoy.epic}`);
   return undefined;
 }
 
@@ -190,21 +189,21 @@ async function cancel(context: Context, orch: Orch, call: Call): Promise<ExitSta
       out.print(`${named.task} would be cancelled.`);
       return undefined;
     }
-    await cancelTasks(
+    const { isTaken } = await cancelTasks(
       orch,
       convoy,
       all.filter(({ id }) => id === named.task),
       goesOn,
     );
-    return tell(context, convoy, { cancelled: [named.task] }, `${named.task} is cancelled`);
+    return tell(context, convoy, isTaken, { cancelled: [named.task] }, `${named.task} is cancelled`);
   }
   const over = ['done', 'cancelled', 'skipped', 'failed'];
   const open = all.filter(({ status }) => !over.includes(status));
   const what = `${convoy.epic}: ${count(open.length, 'task')} not done; what they did so far is kept on their branches`;
   const answer = await confirmFirst(context, call, [what], 'Cancel them?');
   if (answer !== null) return answer;
-  const cancelled = await cancelTasks(orch, convoy, open, goesOn);
-  if (!convoy.isActive) await settle(context, orch, convoy);
+  const { tasks: cancelled, isTaken } = await cancelTasks(orch, convoy, open, goesOn);
+  if (!isTaken) await settle(context, orch, convoy);
   if (json) return printJson(out, { convoy: convoy.epic, cancelled });
   out.print(
     `– ${convoy.epic}: ${count(cancelled.length, 'task')} cancelled. What is merged stays: orch convoy land ${convoy.epic}`,
@@ -236,13 +235,13 @@ async function say(context: Context, orch: Orch, call: Call): Promise<ExitStatus
 async function add(context: Context, orch: Orch, call: Call): Promise<ExitStatus> {
   const convoy = await chooseConvoy(context, orch, call, undefined);
   const needs = readTexts(call, 'needs');
-  const ids = await addTasks(
+  const { ids, isTaken } = await addTasks(
     orch,
     convoy,
     call.rest.map((text) => ({ text, needs })),
   );
   const text = ids.length === 0 ? 'The plan is read again' : `Added: ${ids.join(', ')}`;
-  return tell(context, convoy, { added: ids }, text);
+  return tell(context, convoy, isTaken, { added: ids }, text);
 }
 
 async function budget(context: Context, orch: Orch, call: Call): Promise<ExitStatus> {
@@ -250,8 +249,7 @@ async function budget(context: Context, orch: Orch, call: Call): Promise<ExitSta
   const convoy = await chooseConvoy(context, orch, call, undefined);
   const place = await choosePlace(context, orch, convoy.epic);
   const recorded = await setBudgetIn(orch, place, call.argument ?? '', context.settings.byAgent);
-  await resumeUnpaid(orch, convoy.epic);
-  const next = convoy.isActive ? '' : `.  Continue  orch convoy resume ${convoy.epic}`;
+  const next = (await resumeUnpaid(orch, convoy)) ? '' : `.  Continue  orch convoy resume ${convoy.epic}`;
   return showRecorded(context, recorded, `budget of ${convoy.epic}: ${showMoney(recorded.budget)}${next}`);
 }
 
@@ -273,8 +271,8 @@ async function attach(context: Context, orch: Orch, call: Call): Promise<ExitSta
     const command = await startCommand(argv, { cwd: attached.cwd, env, onOutput: null });
     const { status, signal } = await command.exited;
     if (attached.continues) {
-      await resumeTask(orch, convoy.epic, named.task.id);
-      tell(context, convoy, { task: named.task.id }, `${named.task.id} continues`);
+      const isTaken = await resumeTask(orch, convoy, named.task.id);
+      tell(context, convoy, isTaken, { task: named.task.id }, `${named.task.id} continues`);
     }
     return signal === null ? (status ?? 0) : statusOfSignal(signal);
   } finally {

@@ -1,19 +1,19 @@
 import { OrchError } from '../../../errors.ts';
-import { type CostReport, readCostReport } from '../../../index.ts';
+import { type CostReport, readCostReport, readTaskCosts, type TaskCost } from '../../../index.ts';
 import { chooseEpic, epicOption } from '../../choose.ts';
 import { type Output, right, showTable } from '../../output.ts';
 import { answer, defineCommand, inRepository } from '../../run-command.ts';
 import { readText } from '../../spec.ts';
 import { formatDollars, formatModel } from '../../views/money-view.ts';
 
-type By = 'day' | 'session' | 'model';
+type By = 'day' | 'session' | 'model' | 'task';
 
 export const command = defineCommand({
   summary: 'where the money went, by day, session or model',
   description: 'Show where the money went, over the whole history.',
   options: [
     epicOption(),
-    { flags: '--by <what>', description: 'day, session or model', initial: 'day' },
+    { flags: '--by <what>', description: 'day, session, model or, of a convoy, task', initial: 'day' },
     { flags: '--since <time>', description: 'fri, yesterday, 2h, 3d, 2026-11-16' },
   ],
   examples: ['orch cost report', 'orch cost report --by session --since fri'],
@@ -22,13 +22,21 @@ export const command = defineCommand({
     const since = readText(call, 'since');
     const epic = await chooseEpic(context, orch, readText(call, 'epic'), false);
     const report = await readCostReport(epic, since === undefined ? {} : { since }, orch);
-    answer(context, report, () => show(context.out, report, by));
+    const byTask = await readTaskCosts(epic, orch);
+    if (by === 'task' && byTask === null)
+      throw new OrchError('USAGE', `${epic} is no convoy, so nothing is known by task`, {
+        hint: 'Try --by session',
+      });
+    const document = byTask === null ? report : { ...report, byTask };
+    answer(context, document, () =>
+      by === 'task' ? showTasks(context.out, report, byTask ?? []) : show(context.out, report, by),
+    );
   }),
 });
 
 function parseBy(text: string): By {
-  if (text === 'day' || text === 'session' || text === 'model') return text;
-  throw new OrchError('USAGE', `--by can be day, session or model, not ${JSON.stringify(text)}`, {
+  if (text === 'day' || text === 'session' || text === 'model' || text === 'task') return text;
+  throw new OrchError('USAGE', `--by can be day, session, model or task, not ${JSON.stringify(text)}`, {
     hint: 'Try --by day',
   });
 }
@@ -36,7 +44,7 @@ function parseBy(text: string): By {
 const barWidth = 24;
 
 /** One row with a bar for each day, session or model, and their sum. */
-function show(out: Output, report: CostReport, by: By): string {
+function show(out: Output, report: CostReport, by: Exclude<By, 'task'>): string {
   const rows: { readonly name: string; readonly costUsd: number }[] =
     by === 'day'
       ? report.byDay.map(({ day, costUsd }) => ({ name: formatDay(day), costUsd }))
@@ -59,6 +67,24 @@ function show(out: Output, report: CostReport, by: By): string {
     .join(' · ');
   const below = [...(by === 'model' || models === '' ? [] : [models]), ...listEstimated(report)];
   return [table, ...below.map((line) => out.paint('dim', line))].join('\n');
+}
+
+/** One row for each task, with what was spent on attempts that were not accepted. */
+function showTasks(out: Output, report: CostReport, tasks: readonly TaskCost[]): string {
+  const rows = tasks.map(({ id, status, attempts, costUsd, rejectedUsd }) => [
+    id,
+    costUsd.toFixed(2),
+    rejectedUsd > 0 ? rejectedUsd.toFixed(2) : '',
+    String(attempts),
+    status.replace('_', ' '),
+  ]);
+  const sum = ['', `= ${report.totalUsd.toFixed(2)}`, '', '', describeRest(report)];
+  return showTable(
+    out,
+    ['TASK', 'USD', 'NOT ACCEPTED', 'ATTEMPTS', ''],
+    [...rows, sum],
+    [{}, right, right, right, {}],
+  );
 }
 
 /** Lists the amounts that are not tokens at a known price: `estimated by the agent: mine 1.20`. */

@@ -1,4 +1,4 @@
-import { type CostStatus, readCost } from '../../../index.ts';
+import { type CostStatus, readCost, readTaskCosts, type TaskCost } from '../../../index.ts';
 import type { EpicId, Millis } from '../../../types.ts';
 import { count } from '../../../units.ts';
 import { chooseEpic, epicOption } from '../../choose.ts';
@@ -17,7 +17,9 @@ export const command = defineCommand({
     const epic = await chooseEpic(context, orch, readText(call, 'epic'), false);
     const found = await readCost(epic, orch);
     const { out, json } = context;
-    answer(context, found, () => show(out, epic, found, orch.clock.now()));
+    const byTask = await readTaskCosts(epic, orch);
+    const document = byTask === null ? found : { ...found, byTask };
+    answer(context, document, () => show(out, epic, found, byTask ?? [], orch.clock.now()));
     if (found.raised && !json)
       out.inform(`${showRaised(found.raised)} To apply it: ${formatAcceptCommand(found.raised)}`);
   }),
@@ -30,7 +32,13 @@ function formatTimeLeft(until: string, now: Millis): string {
   return hours < 48 ? `${Math.round(hours)} h` : `${Math.round(hours / 24)} days`;
 }
 
-function show(out: Output, epic: EpicId, status: CostStatus, now: Millis): string {
+function show(
+  out: Output,
+  epic: EpicId,
+  status: CostStatus,
+  byTask: readonly TaskCost[],
+  now: Millis,
+): string {
   const { budget, bySession, byModel, burnPerHourUsd, lastsUntil, unpriced } = status;
   const rate = burnPerHourUsd === null ? 'unknown yet' : `${formatDollars(burnPerHourUsd)} per hour`;
   const lasts =
@@ -52,11 +60,20 @@ function show(out: Output, epic: EpicId, status: CostStatus, now: Millis): strin
     ['rate', rate],
     ['lasts', lasts],
     ['sessions', list(sessions)],
+    ['tasks', list(listTasks(byTask))],
     ['models', list(byModel.map(showModel))],
     ['unpriced', list(unpriced.map(showUnpriced))],
   ];
   const paintValue = (value: string) => (value === spent ? paintMoney(out, budget, value) : value);
   return `${out.paint('bold', epic)}\n${showFacts(out, facts, paintValue)}`;
+}
+
+/** `login $0.84 (3 attempts, $0.30 not accepted)` */
+function listTasks(tasks: readonly TaskCost[]): string[] {
+  const shown = tasks.filter(({ costUsd }) => costUsd > 0).slice(0, 5);
+  const rejected = tasks.reduce((sum, { rejectedUsd }) => sum + rejectedUsd, 0);
+  const lost = rejected > 0 ? [`${formatDollars(rejected)} of it in attempts that were not accepted`] : [];
+  return [...shown.map(({ id, costUsd }) => `${flatten(id)} ${formatDollars(costUsd)}`), ...lost];
 }
 
 function explainEstimate(estimatedUsd: number, unpriced: CostStatus['unpriced']): string {

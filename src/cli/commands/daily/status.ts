@@ -1,11 +1,17 @@
 import {
+  type ConvoyInfo,
   type EpicOverview,
   type EpicStatus,
+  type KnownConvoy,
   mostUnpushed,
+  type Orch,
   type Overview,
+  readConvoy,
   readOverview,
   reportLogPath,
   type SessionState,
+  showConvoy,
+  type TaskState,
 } from '../../../index.ts';
 import { columnsOf, cutColumns } from '../../../text.ts';
 import type { Millis } from '../../../types.ts';
@@ -14,6 +20,7 @@ import { printUnreadable } from '../../choose.ts';
 import { type Column, flatten, type Output, printJson, showTable } from '../../output.ts';
 import { defineCommand, inRepository } from '../../run-command.ts';
 import { paintGates } from '../../views/checkpoint-view.ts';
+import { formatConvoy } from '../../views/convoy-view.ts';
 import { paintMoney, showAmounts, showMoney } from '../../views/money-view.ts';
 import { formatCondition, paintCondition } from '../../views/session-view.ts';
 import { describeTime, formatWhen } from '../../views/time-view.ts';
@@ -28,11 +35,15 @@ export const command = defineCommand({
     const overview = await readOverview({ all: call.options.all === true, cwd }, orch);
     const { epics, unreadable, faults } = overview;
     const now = orch.clock.now();
+    const convoys = await summarizeConvoys(orch, overview);
     if (json) {
-      const statuses = epics.map(({ status }) => status);
+      const statuses = epics.map(({ status }) => {
+        const convoy = convoys.find(({ epicId }) => epicId === status.epicId);
+        return convoy === undefined ? status : { ...status, convoy };
+      });
       return printJson(out, { epics: statuses, faults, ...(unreadable.length > 0 && { unreadable }) });
     }
-    if (epics.length + unreadable.length > 0) out.print(show(out, overview, now));
+    if (epics.length + unreadable.length > 0) out.print(show(out, overview, convoys, now));
     else if (overview.hidden > 0) out.inform(showHidden(out, overview.hidden));
     else
       out.inform(
@@ -43,7 +54,25 @@ export const command = defineCommand({
   }),
 });
 
-function show(out: Output, overview: Overview, now: Millis): string {
+/** Describes the convoys among the epics, with the tasks that wait for somebody. */
+async function summarizeConvoys(orch: Orch, { epics }: Overview): Promise<ConvoyInfo[]> {
+  const found: ConvoyInfo[] = [];
+  for (const { status, isConvoy } of epics) {
+    const known = isConvoy ? await readConvoy(orch, status.epicId) : null;
+    if (known !== null) found.push(await describeConvoy(orch, known));
+  }
+  return found;
+}
+
+async function describeConvoy(orch: Orch, known: KnownConvoy): Promise<ConvoyInfo> {
+  const convoy = await showConvoy(orch, known);
+  const tasks = convoy.tasks.filter(({ status }) => needPeople.includes(status));
+  return { ...convoy, tasks, unlisted: 0 };
+}
+
+const needPeople: readonly TaskState[] = ['needs_input', 'held', 'failed'];
+
+function show(out: Output, overview: Overview, convoys: readonly ConvoyInfo[], now: Millis): string {
   const { epics, hidden } = overview;
   const statuses = epics.map(({ status }) => status);
   return [
@@ -51,6 +80,7 @@ function show(out: Output, overview: Overview, now: Millis): string {
     ...suggest(out, epics),
     ...showWaiting(out, statuses, now),
     ...showQuestions(out, statuses),
+    ...convoys.flatMap((convoy) => showConvoyLines(out, convoy, now)),
     ...showWithoutCode(out, epics),
     ...showUnpushed(out, statuses),
     ...(hidden > 0 ? [showHidden(out, hidden)] : []),
@@ -210,6 +240,17 @@ function suggest(out: Output, epics: readonly EpicOverview[]): string[] {
   const first = waiting.find(isInterrupted) ?? waiting[0];
   return first === undefined ? [] : [out.paint('dim', `Next: ${first.next}`)];
 }
+
+/** A convoy at work, and what waits for somebody in any: a few lines each. */
+function showConvoyLines(out: Output, convoy: ConvoyInfo, now: Millis): string[] {
+  const isQuiet = convoy.tasks.length === 0 && convoy.status !== 'running';
+  if (isQuiet) return [];
+  const tasks = convoy.tasks.slice(0, mostTasks);
+  return formatConvoy(out, { ...convoy, tasks, unlisted: convoy.tasks.length - tasks.length }, now);
+}
+
+/** How many tasks of a convoy are shown among all epics. */
+const mostTasks = 5;
 
 /** Shows the questions agents have left for the user while they work on. */
 function showQuestions(out: Output, epics: readonly EpicStatus[]): string[] {

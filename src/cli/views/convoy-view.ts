@@ -5,11 +5,11 @@ import {
   type Explanation,
   type TaskState,
   taskStates,
-} from '../../../index.ts';
-import { columnsOf } from '../../../text.ts';
-import type { Output } from '../../output.ts';
-import { formatDollars } from '../../views/money-view.ts';
-import { formatClock, formatWhen } from '../../views/time-view.ts';
+} from '../../index.ts';
+import { columnsOf } from '../../text.ts';
+import type { Output } from '../output.ts';
+import { formatDollars } from './money-view.ts';
+import { formatClock, formatWhen } from './time-view.ts';
 
 /* A convoy in lines: what needs a person first, then what works, then the rest. */
 
@@ -28,7 +28,7 @@ const marks: { readonly [S in TaskState]: string } = {
 };
 
 const words: { readonly [S in TaskState]: string } = {
-  needs_input: 'asks you',
+  needs_input: 'asks',
   held: 'held',
   failed: 'failed',
   working: 'working',
@@ -78,51 +78,77 @@ export function sortTasks(tasks: readonly ConvoyTask[]): ConvoyTask[] {
   return [...tasks].sort((a, b) => rank(a) - rank(b) || a.number - b.number);
 }
 
+/** How many tasks that need nothing are listed, unless all are asked for. */
+const mostQuiet = 10;
+const quiet: readonly TaskState[] = ['ready', 'waiting', 'done', 'cancelled', 'skipped'];
+
 /** The lines of a convoy: a summary, then a line for each task. */
-export function formatConvoy(out: Output, convoy: ConvoyInfo, now: number): string[] {
-  const width = widestId(convoy.tasks);
-  const more = convoy.unlisted;
+export function formatConvoy(out: Output, convoy: ConvoyInfo, now: number, wantsAll = false): string[] {
+  const sorted = sortTasks(convoy.tasks);
+  const still = sorted.filter(({ status }) => quiet.includes(status));
+  const left = wantsAll ? [] : still.slice(mostQuiet);
+  const shown = sorted.filter((task) => !left.includes(task));
+  const more = convoy.unlisted + left.length;
   return [
     formatSummary(out, convoy),
-    ...sortTasks(convoy.tasks).map((task) => ` ${formatTask(out, task, width, now)}`),
+    ...formatTasks(out, shown, convoy.epicId, now),
     ...(more > 0 ? [out.paint('dim', ` … and ${more} more: orch convoy show ${convoy.epicId} --all`)] : []),
   ];
 }
 
-function widestId(tasks: readonly ConvoyTask[]): number {
-  return Math.min(
-    24,
-    tasks.reduce((most, { id }) => Math.max(most, columnsOf(id)), 0),
-  );
-}
-
-function formatTask(out: Output, task: ConvoyTask, width: number, now: number): string {
-  const { id, status, agent, model, attempts, costUsd, reason, startedAt, endedAt, doing } = task;
-  const isAtWork = status === 'working' || status === 'checking' || status === 'merging';
-  const elapsed = startedAt === null || !isAtWork ? '' : formatClock(now - Date.parse(startedAt));
-  const took =
-    startedAt === null || endedAt === null ? '' : formatClock(Date.parse(endedAt) - Date.parse(startedAt));
-  const parts = [
-    `${paintMark(out, status)}  ${id.padEnd(width)}  ${words[status]}`,
-    agent === null ? '' : `${agent}${model === null ? '' : ` ${model}`}`,
-    attempts > 1 ? `attempt ${attempts}` : '',
-    elapsed || took,
-    costUsd > 0 ? formatDollars(costUsd) : '',
-    status === 'working' ? describeHealth(out, task, now) : '',
-    isAtWork && doing !== null ? out.paint('dim', doing) : '',
-    reason === null || status === 'done' ? '' : out.paint('dim', reason),
-  ];
-  return parts.filter((part) => part !== '').join('  ');
-}
-
-/** The line of one task among others. */
-export function formatTaskLine(
+/** A line for each task, in columns: who works on it, for how long, what it cost, and what it does or waits for. */
+export function formatTasks(
   out: Output,
-  task: ConvoyTask,
-  among: readonly ConvoyTask[],
+  tasks: readonly ConvoyTask[],
+  convoy: string,
   now: number,
-): string {
-  return formatTask(out, task, widestId(among), now);
+): string[] {
+  const rows = tasks.map((task) => [
+    task.id,
+    task.agent === null ? '' : `${task.agent}${task.model === null ? '' : ` ${task.model}`}`,
+    describeTime(task, now),
+    task.costUsd > 0 ? formatDollars(task.costUsd) : '',
+  ]);
+  const widths = [0, 1, 2, 3].map((at) =>
+    Math.min(32, Math.max(0, ...rows.map((cells) => columnsOf(cells[at] ?? '')))),
+  );
+  return tasks.map((task, row) => {
+    const cells = (rows[row] ?? []).map((cell, at) => {
+      const room = ' '.repeat(Math.max(0, (widths[at] ?? 0) - columnsOf(cell)));
+      return at < 2 ? `${cell}${room}` : `${room}${cell}`;
+    });
+    const known = cells.filter((_, at) => (widths[at] ?? 0) > 0);
+    return ` ${paintMark(out, task.status)}  ${known.join('  ')}  ${describeTask(out, task, convoy, now)}`;
+  });
+}
+
+function describeTime({ status, startedAt, endedAt }: ConvoyTask, now: number): string {
+  if (startedAt === null) return '';
+  const isOver = endedAt !== null && quiet.includes(status);
+  return formatClock((isOver ? Date.parse(endedAt) : now) - Date.parse(startedAt));
+}
+
+/** What a task does or waits for, and what a person can do about it. */
+function describeTask(out: Output, task: ConvoyTask, convoy: string, now: number): string {
+  const { id, status, attempts, reason, doing } = task;
+  const tries = attempts > 1 ? `attempt ${attempts}  ` : '';
+  const dim = (text: string | null) => out.paint('dim', text ?? '');
+  switch (status) {
+    case 'working': {
+      const health = describeHealth(out, task, now);
+      return `${tries}${[health, dim(doing ?? 'working')].filter((part) => part !== '').join('  ')}`;
+    }
+    case 'needs_input':
+      return `asks: “${reason}”  ${dim(`orch convoy say ${convoy}/${id} "…"`)}`;
+    case 'held':
+    case 'failed':
+      return `${tries}${words[status]}: ${dim(reason)}`;
+    case 'cancelled':
+    case 'skipped':
+      return reason === null || reason === status ? words[status] : `${words[status]}: ${dim(reason)}`;
+    default:
+      return `${tries}${words[status]}`;
+  }
 }
 
 function describeHealth(out: Output, { health, activeAt }: ConvoyTask, now: number): string {
@@ -135,15 +161,16 @@ function describeHealth(out: Output, { health, activeAt }: ConvoyTask, now: numb
       return out.paint('red', 'its process is gone');
     case 'working':
     case null:
-      return activeAt === null || health === null ? '' : out.paint('dim', describeQuiet(activeAt, now));
+      return activeAt === null || health === null ? '' : dimQuiet(out, activeAt, now);
   }
 }
 
 /** How long a worker must show nothing before that is worth a word. */
 const quietTime = 120_000;
 
-function describeQuiet(activeAt: string, now: number): string {
-  return now - Date.parse(activeAt) > quietTime ? `last seen ${formatWhen(activeAt, now)}` : '';
+function dimQuiet(out: Output, activeAt: string, now: number): string {
+  const isQuiet = now - Date.parse(activeAt) > quietTime;
+  return isQuiet ? out.paint('dim', `last seen ${formatWhen(activeAt, now)}`) : '';
 }
 
 /** Why a task is as it is. */
@@ -159,14 +186,10 @@ export function formatWhy(out: Output, name: string, why: Explanation): string[]
 
 /** The lines that follow a convoy on a terminal: what matters, as far as there is room. */
 export function formatLive(out: Output, convoy: ConvoyInfo, now: number, rows: number): string[] {
-  const quiet: readonly TaskState[] = ['done', 'waiting', 'ready', 'skipped', 'cancelled'];
-  const shown = sortTasks(convoy.tasks).filter(({ status }) => !quiet.includes(status));
-  const width = widestId(shown);
+  const busy = sortTasks(convoy.tasks).filter(({ status }) => !quiet.includes(status));
   const room = Math.max(1, rows);
-  const left = shown.length - room;
-  const lines = shown.slice(0, room).map((task) => ` ${formatTask(out, task, width, now)}`);
-  const more = left > 0 ? [out.paint('dim', ` … and ${left} more`)] : [];
-  return [...lines, ...more, formatSummary(out, convoy)];
+  const more = busy.length > room ? [out.paint('dim', ` … and ${busy.length - room} more`)] : [];
+  return [...formatTasks(out, busy.slice(0, room), convoy.epicId, now), ...more, formatSummary(out, convoy)];
 }
 
 /** A line for each convoy. */
