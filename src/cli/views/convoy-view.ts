@@ -122,10 +122,9 @@ export function formatTasks(
   });
 }
 
-function describeTime({ status, startedAt, endedAt }: ConvoyTask, now: number): string {
+function describeTime({ startedAt, endedAt }: ConvoyTask, now: number): string {
   if (startedAt === null) return '';
-  const isOver = endedAt !== null && quiet.includes(status);
-  return formatClock((isOver ? Date.parse(endedAt) : now) - Date.parse(startedAt));
+  return formatClock((endedAt === null ? now : Date.parse(endedAt)) - Date.parse(startedAt));
 }
 
 /** What a task does or waits for, and what a person can do about it. */

@@ -3,7 +3,7 @@ import { isOrchError, messageOf } from '../../errors.ts';
 import { nameFile, parseOid } from '../../ids.ts';
 import type { Orch } from '../../orch.ts';
 import type { RunProgress, TaskPorts } from '../../plan/task/do-task.ts';
-import { formatMessages, listUnheard, noteHeard, settleTaken } from '../../session/messages.ts';
+import { formatMessages, listUnheard, type Message, noteHeard, settleTaken } from '../../session/messages.ts';
 import { makeFolder, writeAtomically } from '../../system/disk.ts';
 import type { EpicId } from '../../types.ts';
 import { formatAge, formatUsd } from '../../units.ts';
@@ -104,8 +104,13 @@ async function workIn(work: Work, worktree: TaskWorktree): Promise<WorkerState |
   }
   job.isNew = false;
   job.isFresh = false;
+  let asked: string | null = null;
   const onLook = async () => {
     await chargeWorker(orch, convoy, progress, ports, job, epic);
+    const [question] = (await readWorker(orch, epic)).questions;
+    if (question !== undefined && question.id !== asked)
+      ports.onEvent({ kind: 'said', task: job.task, text: describeQuestion(convoy, job, question.text) });
+    asked = question?.id ?? null;
     await settleTaken(orch, epic, await findWorkerTranscript(orch, epic, worktree.own.path), false);
   };
   const limit = job.worker.timeout ?? null;
@@ -270,10 +275,12 @@ async function begin(work: Work, worktree: TaskWorktree, state: WorkerState): Pr
   const isContinued = !job.isNew && state.condition !== null;
   const messages = listUnheard(orch.home, epic);
   const prompt = describeTask(work, formatMessages(messages));
+  const hasTask = isContinued && (await findWorkerTranscript(orch, epic, worktree.own.path)) !== null;
+  const said = hasTask && job.feedback === null ? continueWith(messages) : prompt;
   const file = promptFile(ports, progress, task);
   await makeFolder(orch.disk, join(orch.home, 'logs', nameFile(progress.run.id)));
   await writeAtomically(orch, file, prompt);
-  const command = makeAgentCommand(job.worker, prompt, job.attempt, job.record.wanted?.model);
+  const command = makeAgentCommand(job.worker, said, job.attempt, job.record.wanted?.model);
   const { agent, model } = command;
   const lease = Math.max(job.record.lease, convoy.leases.get(task.id) ?? 0) + 1;
   convoy.leases.set(task.id, lease);
@@ -306,6 +313,16 @@ async function begin(work: Work, worktree: TaskWorktree, state: WorkerState): Pr
   }
   await noteHeard(orch, epic, messages);
   return null;
+}
+
+/** A resumed conversation has the task already. An agent without one finds everything in its file. */
+function continueWith(messages: readonly Message[]): string {
+  if (messages.length === 0) return 'You were interrupted. Continue with your task where you were.\n';
+  return `${formatMessages(messages)}\n\nContinue with your task.\n`;
+}
+
+function describeQuestion({ epic }: Convoy, { task }: Job, text: string): string {
+  return `${task.id} asks: “${text}”  orch convoy say ${epic}/${task.id} "…"`;
 }
 
 /** What its worker is told. */

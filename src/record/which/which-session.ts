@@ -1,5 +1,7 @@
+import { sep } from 'node:path';
 import { epicNotFound } from '../../checkpoint/list.ts';
 import { OrchError } from '../../errors.ts';
+import { worktreesFolder } from '../../git/worktree/own-worktrees.ts';
 import { parseEpicId } from '../../ids.ts';
 import { checkLive, type LiveRecord, listLive, readLive, type StopRequest } from '../../journal/live.ts';
 import { journalFolder, readJournalHeader } from '../../journal/read.ts';
@@ -117,7 +119,10 @@ function listRunning({ home, repository }: ResolvePorts, epic: EpicId | null): L
   const all = listLive(home).filter((live) => checkLive(live) === 'alive');
   const meant = epic === null ? all : all.filter((live) => live.epic === epic);
   const here = meant.filter(({ worktree }) => worktree === repository.worktree);
-  return here.length > 0 ? here : meant;
+  if (here.length > 0 || epic !== null) return here.length > 0 ? here : meant;
+  // Agents in worktrees of orch's own are only meant where they work, or by name.
+  const own = `${worktreesFolder(repository)}${sep}`;
+  return meant.filter(({ worktree }) => !worktree?.startsWith(own));
 }
 
 function ambiguous(all: readonly LiveRecord[], hint: string): OrchError {
