@@ -29,7 +29,7 @@ export async function makeOwnPlan(orch: Orch, request: OwnPlanRequest): Promise<
   const { texts, agent, isDryRun } = request;
   const epic = request.epic === undefined ? await chooseName(orch, request) : parseEpicId(request.epic);
   const path = ownPlanPath(orch, epic);
-  const text = formatPlan(epic, texts, agent);
+  const text = formatPlan(epic, texts, agent).trim();
   const plan = parsePlan(text, path);
   const known = readTextIfThere(path);
   if (known !== null && known !== text && (await isOpen(orch, epic)))
@@ -39,7 +39,7 @@ export async function makeOwnPlan(orch: Orch, request: OwnPlanRequest): Promise<
     });
   if (!isDryRun && known !== text) {
     await makeFolder(orch.disk, dirname(path));
-    await writeAtomically(orch, path, text);
+    await writeAtomically(orch, path, `${text}\n`);
   }
   return { epic, path, plan };
 }
@@ -54,7 +54,7 @@ async function chooseName(orch: Orch, { texts, agent }: OwnPlanRequest): Promise
   const first = parseEpicId(makeTaskId(texts[0] ?? '', new Set()));
   // The convoy that these texts have started is continued, not done twice.
   const before = readTextIfThere(ownPlanPath(orch, first));
-  if (before === formatPlan(first, texts, agent) && (await isOpen(orch, first))) return first;
+  if (before === formatPlan(first, texts, agent).trim() && (await isOpen(orch, first))) return first;
   return parseEpicId(makeTaskId(texts[0] ?? '', new Set<string>(await listAllEpics(orch))));
 }
 
