@@ -3,7 +3,6 @@ import {
   countChanges,
   findMergeOf,
   isAncestor,
-  moveBranch,
   readCommit,
   writeMergeCommit,
 } from '../../git/worktree/merge-commits.ts';
@@ -13,7 +12,7 @@ import type { EpicId, Oid } from '../../types.ts';
 import { mergedBranch } from '../names.ts';
 import { describeConflict, describeRed } from './feedback.ts';
 import { type GateChoice, openMergeGates } from './merge-gates.ts';
-import { openTip, refuseCheckedOut } from './merged-branch.ts';
+import { openMergedBranch, refuseCheckedOut } from './merged-branch.ts';
 import { nextMergeStep, type Verdict } from './next-merge-step.ts';
 import { openMergePlace } from './try-merge.ts';
 
@@ -76,7 +75,7 @@ export async function openMergeQueue(
   const worktree = openWorktree(own);
   const branch = mergedBranch(convoy);
   const inTurn = makeTurns();
-  const tip = openTip(orch, branch);
+  const { read: tip, move } = openMergedBranch(orch, branch);
   const place = await openMergePlace(orch, worktree);
   const gates = await openMergeGates(orch, place, choice, await tip());
 
@@ -189,7 +188,7 @@ export async function openMergeQueue(
     landing = count;
     try {
       const tasks = links.map(({ entry }) => entry.task).join(', ');
-      await moveBranch(orch.repository, branch, last.commit, from, `convoy: merge ${tasks}`);
+      await move(from, last.commit, `convoy: merge ${tasks}`);
     } finally {
       landing = 0;
     }

@@ -1,24 +1,28 @@
 import { OrchError } from '../../errors.ts';
-import { findCheckout, readBranch } from '../../git/worktree/merge-commits.ts';
+import { findCheckout, moveBranch, readBranch } from '../../git/worktree/merge-commits.ts';
 import type { Orch } from '../../orch.ts';
 import type { Oid } from '../../types.ts';
 
-/** The tip of the merged branch, read anew each time. */
-export function openTip({ repository }: Orch, branch: string): () => Promise<Oid> {
+/** A convoy's merged branch. It is read anew each time, because anyone may move or delete it. */
+export function openMergedBranch({ repository }: Orch, branch: string) {
   let last: Oid | null = null;
-  return async () => {
-    const found = await readBranch(repository, branch);
-    if (found !== null) {
-      last = found;
-      return found;
-    }
-    throw new OrchError('GIT_FAILED', `the branch ${branch} is gone`, {
-      hint:
-        last === null
-          ? `Create it at the commit it was at: git branch ${branch} COMMIT`
-          : `Bring it back: git branch ${branch} ${last.slice(0, 10)}`,
-      data: { branch, last },
-    });
+  return {
+    read: async (): Promise<Oid> => {
+      const found = await readBranch(repository, branch);
+      if (found !== null) {
+        last = found;
+        return found;
+      }
+      throw new OrchError('GIT_FAILED', `the branch ${branch} is gone`, {
+        hint: `Bring it back: git branch ${branch} ${last === null ? 'COMMIT' : last.slice(0, 10)}`,
+        data: { branch, last },
+      });
+    },
+    /** Moves it from exactly one commit to another. */
+    move: async (from: Oid, to: Oid, why: string): Promise<void> => {
+      await moveBranch(repository, branch, to, from, why);
+      last = to;
+    },
   };
 }
 
