@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { findCollisions, nothingCompared, type Work } from '../../src/convoy/collisions/find-collisions.ts';
 import { watchCollisions } from '../../src/convoy/collisions/watch-collisions.ts';
 import { taskEpic } from '../../src/convoy/names.ts';
+import { mergePairs, type Pair } from '../../src/git/worktree/merge-tree.ts';
 import { parseEpicId, parseOid } from '../../src/ids.ts';
 import { openOrch } from '../../src/orch.ts';
 import { afterTest } from '../support/cleanup.ts';
@@ -140,6 +141,10 @@ describe('works that are not finished collide', () => {
       [a, gone, b].flatMap((each) => each ?? []),
     );
     expect(found.map(({ one, other }) => [one, other])).toEqual([['a', 'b']]);
+    const pairs = [[a, gone] as const, [a, b] as const].map(
+      ([one, other]): Pair => [one?.commit ?? base, other?.commit ?? base],
+    );
+    expect(await mergePairs(orch.repository, pairs, {})).toMatchObject([null, { kind: 'conflict' }]);
   });
 });
 

@@ -132,6 +132,24 @@ describe('the merge queue', () => {
     expect(readMerged(repository, 'auth')).not.toHaveProperty('b.txt');
   });
 
+  it('a signal for all of them stops all, however many wait', async () => {
+    const repository = makeGated(`test ! -e a.txt || { ${untilGo}; }`);
+    const { merge } = await openTestQueue(repository, { batch: 2 });
+    const warnings: string[] = [];
+    const note = ({ message }: Error) => warnings.push(message);
+    process.on('warning', note);
+    const stop = new AbortController();
+    const base = repository.listRuns().length;
+    const commit = commitOn(repository, 'orch/auth/a', { 'a.txt': 'a' });
+    const requests = Array.from({ length: 20 }, (_, n) => merge(`a${n}`, commit, stop.signal));
+    await waitUntil(() => repository.listRuns().length > base);
+    stop.abort();
+    expect(new Set((await Promise.all(requests)).map(({ kind }) => kind))).toEqual(new Set(['stopped']));
+    process.off('warning', note);
+    expect(warnings).toEqual([]);
+    expect(listTips(repository)).toHaveLength(1);
+  });
+
   it('a task that is cancelled when the branch has moved is merged', async () => {
     const repository = makeGated('true');
     const { merge } = await openTestQueue(repository);

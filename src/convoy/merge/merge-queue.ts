@@ -115,6 +115,11 @@ export async function openMergeQueue(
     void isTested.then(() => entry.settle({ kind: 'stopped' }));
   };
 
+  const leaveAll = (signal: AbortSignal) => {
+    for (const entry of waiting.filter((each) => each.signal === signal)) leave(entry);
+  };
+  const followed = new WeakSet<AbortSignal>();
+
   /** Merges the next task onto the end of the chain. */
   const add = async (): Promise<void> => {
     const index = chain.length;
@@ -240,26 +245,17 @@ export async function openMergeQueue(
 
   return {
     merge: (request, signal) =>
-      new Promise((resolve, reject) => {
+      new Promise((settle, fail) => {
         if (signal.aborted) {
-          resolve({ kind: 'stopped' });
+          settle({ kind: 'stopped' });
           return;
         }
-        const onAbort = () => leave(entry);
-        const close = () => signal.removeEventListener('abort', onAbort);
-        const entry: Entry = {
-          ...{ ...request, signal },
-          settle: (result) => {
-            close();
-            resolve(result);
-          },
-          fail: (error) => {
-            close();
-            reject(error);
-          },
-        };
-        signal.addEventListener('abort', onAbort);
-        waiting.push(entry);
+        // Tasks share signals, and node warns of more than ten listeners.
+        if (!followed.has(signal)) {
+          followed.add(signal);
+          signal.addEventListener('abort', () => leaveAll(signal));
+        }
+        waiting.push({ ...request, signal, settle, fail });
         work();
       }),
     onMerged: (task) =>

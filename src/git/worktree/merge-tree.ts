@@ -38,11 +38,14 @@ export async function mergeCommits(
   return read.merge;
 }
 
+/** What is thrown away need not be on disk. */
+const unsynced = ['-c', 'core.fsync=none'];
+
 export type Pair = readonly [ours: Oid, theirs: Oid];
 
 /**
- * Merges many pairs of commits with one process; null where it could not be done. Git before 2.39 takes only one pair, and
- * a commit that is damaged ends the process: then each pair gets a process of its own.
+ * Merges many pairs of commits on trial, with one process; null where it could not be done. Git before 2.39 takes only one
+ * pair, and a commit that is gone ends the process: then each pair gets a process of its own.
  */
 export async function mergePairs(
   worktree: Repository,
@@ -50,7 +53,7 @@ export async function mergePairs(
   environment: Environment,
 ): Promise<(MergedTree | null)[]> {
   if (pairs.length === 0) return [];
-  const args = [...pinned, 'merge-tree', '--stdin', ...printed];
+  const args = [...pinned, ...unsynced, 'merge-tree', '--stdin', ...printed];
   const input = pairs.map(([ours, theirs]) => `${ours} ${theirs}\n`).join('');
   const result = await askGit(worktree, args, { input, environment });
   const all = result.status === 0 ? readMerges(result.stdout, pairs) : null;
