@@ -67,6 +67,8 @@ describe('works that are not finished collide', () => {
     expect(found.map(({ commits, ...each }) => ({ ...each, commits: [...commits].sort() }))).toEqual(
       files === null ? [] : [{ one: 'a', other: 'b', files, commits: commits.sort() }],
     );
+    const turned = await findCollisions(orch, works.toReversed());
+    expect(turned.map((each) => each.files)).toEqual(files === null ? [] : [files]);
     expect(repository.git('count-objects', '-v')).toBe(before);
   });
 

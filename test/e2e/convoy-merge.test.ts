@@ -242,6 +242,13 @@ describe('a merge goes back, and no side is picked, for', () => {
     expect(feedback).not.toMatch(/\)CONFLICT/);
   });
 
+  it('a driver that another task has just brought in', async () => {
+    const { merge } = await openTestQueue(makeRepositoryWithCommit(), { gates: 'none' });
+    await merge('attributes', { '.gitattributes': 'README merge=union\n' });
+    await merge('one', { README: 'a\n' });
+    expect(feedbackOf(await merge('other', { README: 'b\n' }))).toContain('names a merge driver');
+  });
+
   it("conflicts that the user's merge.default would hide", async () => {
     const repository = makeRepositoryWithCommit();
     repository.git('config', 'merge.default', 'union');
