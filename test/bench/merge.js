@@ -51,10 +51,9 @@ async function measureMerges({ openOrch, openMergeQueue, openMergedWorktree, par
     git(folder, 'update-ref', 'refs/heads/orch/bench/merged', base);
     return openMergeQueue(orch, { convoy, worktree, gates: 'none' });
   };
-  const { signal } = new AbortController();
   const merge = async (queue, task) => {
     const request = { task: `task-${task}`, name: 'a task', lease: 1, commit: commits[task] };
-    const result = await queue.merge(request, signal);
+    const result = await queue.merge(request, new AbortController().signal);
     if (result.kind !== 'merged') throw new Error(JSON.stringify(result));
   };
   const times = await measure(
