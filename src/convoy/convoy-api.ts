@@ -47,8 +47,8 @@ export async function runConvoy(
       await startMergedBranch(orch, epic, Object.keys(run.recorded).length === 0);
       await noteBegin(orch, target, run.id);
       const worktree = await openMergedWorktree(orch, epic);
-      const gates = plan.convoy.merge?.gates ?? 'auto';
-      const queue = await openMergeQueue(orch, { convoy: epic, worktree, gates });
+      const { gates = 'auto', batch } = plan.convoy.merge ?? {};
+      const queue = await openMergeQueue(orch, { convoy: epic, worktree, gates, batch });
       if (queue.redAtBase.length > 0)
         orch.report(`red before the convoy began, so held against no task: ${queue.redAtBase.join(', ')}`);
       const shared: Convoy = {

@@ -5,10 +5,10 @@ import {
   findCheckout,
   findMergeBase,
   isAncestor,
-  mergeCommits,
   moveBranch,
   readBranch,
 } from '../git/worktree/merge-commits.ts';
+import { mergeCommits } from '../git/worktree/merge-tree.ts';
 import { commitForUser, refuseDuringOperation } from '../git/worktree/user-commit.ts';
 import { parseOid } from '../ids.ts';
 import type { Orch } from '../orch.ts';

@@ -34,8 +34,15 @@ export function makeConvoyTask({ prompt, labels, complexity, worker }: GivenConv
   };
 }
 
-export function makeConvoyPlan({ workers, budget, worker, merge, review }: GivenConvoyPlan): ConvoyPlan {
-  return { workers, budget, worker, merge, review };
+export function makeConvoyPlan({
+  workers,
+  budget,
+  worker,
+  merge,
+  review,
+  collisions,
+}: GivenConvoyPlan): ConvoyPlan {
+  return { workers, budget, worker, merge, review, collisions };
 }
 
 /**

@@ -128,6 +128,9 @@ const review = section({
   required: z.optional(whole(0, 100)),
 });
 
+/** What happens when two workers change the same places: both are told, or the later one waits too. */
+export const collisionChoices = ['warn', 'hold'] as const;
+
 /** The keys of a task in a convoy, besides those of every task. */
 export const convoyTaskShape = {
   prompt: z.optional(prompt),
@@ -143,6 +146,7 @@ export const convoyPlanShape = {
   worker: z.optional(worker),
   merge: z.optional(merge),
   review: z.optional(review),
+  collisions: z.optional(oneOf(collisionChoices)),
 };
 
 const convoyTask = entry(convoyTaskShape);

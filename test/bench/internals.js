@@ -7,6 +7,9 @@ const wanted = `
 export { formatDocument } from './checkpoint/document/document.ts';
 export { formatMessage, parseMessage } from './checkpoint/document/message.ts';
 export { documentName } from './checkpoint/document/names-in-git.ts';
+export { findCollisions, nothingCompared } from './convoy/collisions/find-collisions.ts';
+export { openMergeQueue } from './convoy/merge/merge-queue.ts';
+export { openMergedWorktree } from './convoy/worktree/task-worktree.ts';
 export { takeSnapshot } from './git/snapshot/snapshot.ts';
 export { makeCheckpointId, parseEpicId, parseSessionId } from './ids.ts';
 export { meterTranscripts } from './agents/transcript/transcript-meter.ts';

@@ -1,5 +1,11 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { type GateChoice, type MergeResult, openMergeQueue } from '../../src/convoy/merge/merge-queue.ts';
+import { openMergedWorktree } from '../../src/convoy/worktree/task-worktree.ts';
+import { parseEpicId, parseOid } from '../../src/ids.ts';
+import { openOrch } from '../../src/orch.ts';
+import type { Oid } from '../../src/types.ts';
+import { afterTest } from './cleanup.ts';
 import { type Ran, runOrch } from './orch.ts';
 import { makeRepositoryWithCommit, type TestRepository } from './repository.ts';
 
@@ -79,4 +85,69 @@ export function readMerged(repository: TestRepository, convoy: string): Record<s
   const branch = `orch/${convoy}/merged`;
   const paths = repository.git('ls-tree', '-r', '--name-only', branch).split('\n');
   return Object.fromEntries(paths.map((path) => [path, repository.git('show', `${branch}:${path}`)]));
+}
+
+/** Changes files of a repository: their new content, null if they are deleted. */
+export type Changes = { readonly [path: string]: string | null };
+
+/** Makes a commit with changes on a branch of its own, from a commit; the checkout stays as it is. */
+export function commitOn(
+  { git, folder }: TestRepository,
+  branch: string,
+  changes: Changes,
+  from = 'main',
+): Oid {
+  git('checkout', '--quiet', '-B', branch, from);
+  for (const [path, content] of Object.entries(changes)) {
+    const file = join(folder, path);
+    if (content === null) rmSync(file, { recursive: true });
+    else {
+      mkdirSync(dirname(file), { recursive: true });
+      writeFileSync(file, content);
+    }
+  }
+  git('add', '--all', '--', ...Object.keys(changes));
+  git('commit', '--quiet', '--message', branch);
+  const commit = parseOid(git('rev-parse', 'HEAD'));
+  git('checkout', '--quiet', 'main');
+  return commit;
+}
+
+/** The merge queue of a convoy `auth`, without workers: each task is a commit with changes from main. */
+export async function openTestQueue(
+  repository: TestRepository,
+  options: { readonly gates?: GateChoice; readonly batch?: number } = {},
+) {
+  const reports: string[] = [];
+  const orch = await openOrch({
+    ...{ cwd: repository.folder, engine: 'native', trusted: true },
+    onReport: (what) => reports.push(what),
+  });
+  afterTest(() => orch.close());
+  const convoy = parseEpicId('auth');
+  repository.git('branch', 'orch/auth/merged');
+  const worktree = await openMergedWorktree(orch, convoy);
+  const queue = await openMergeQueue(orch, { convoy, worktree, gates: 'auto', ...options });
+  const merge = (task: string, changes: Changes | Oid, signal = new AbortController().signal) => {
+    const commit = typeof changes === 'string' ? changes : commitOn(repository, `orch/auth/${task}`, changes);
+    return queue.merge({ task, name: task, lease: 1, commit }, signal);
+  };
+  return { orch, queue, worktree, reports, merge };
+}
+
+/** How each request to merge ended, by task. */
+export async function settleAll(
+  requests: Record<string, Promise<MergeResult>>,
+): Promise<Record<string, MergeResult>> {
+  const all = Object.entries(requests).map(async ([task, result]) => [task, await result] as const);
+  return Object.fromEntries(await Promise.all(all));
+}
+
+/** Every commit the merged branch has pointed to, the oldest first. */
+export function listTips({ folder }: TestRepository): string[] {
+  const log = readFileSync(join(folder, '.git', 'logs', 'refs', 'heads', 'orch', 'auth', 'merged'), 'utf8');
+  return log
+    .trim()
+    .split('\n')
+    .map((line) => line.split(' ')[1] ?? '');
 }

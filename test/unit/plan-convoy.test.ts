@@ -17,6 +17,7 @@ worker:
   timeout: 2h
 merge: { into: null, batch: 4, gates: auto }
 review: { by: [codex], required: 1 }
+collisions: hold
 tasks:
   - id: login
     prompt: |
@@ -60,6 +61,7 @@ describe('a plan with prompts', () => {
       },
       merge: { into: null, batch: 4, gates: 'auto' },
       review: { by: ['codex'], required: 1 },
+      collisions: 'hold',
     });
     expect(login?.convoy).toEqual({
       prompt: 'Add the login form.\nAt most 5 attempts per 15 minutes.\n',

@@ -1,30 +1,24 @@
-import { OrchError } from '../../errors.ts';
-import type { Gate, GateOutcome } from '../../gates/gate.ts';
-import { listGates } from '../../gates/run-baseline.ts';
-import { runGates } from '../../gates/run-gates.ts';
+import type { GateOutcome } from '../../gates/gate.ts';
 import {
   countChanges,
-  findCheckout,
-  findMergeDrivers,
   findMergeOf,
   isAncestor,
-  listChangedByBoth,
-  mergeCommits,
-  moveBranch,
-  readBranch,
   readCommit,
   writeMergeCommit,
 } from '../../git/worktree/merge-commits.ts';
-import { type OwnWorktree, openWorktree, switchWorktree } from '../../git/worktree/own-worktrees.ts';
+import { type OwnWorktree, openWorktree } from '../../git/worktree/own-worktrees.ts';
 import type { Orch } from '../../orch.ts';
-import { inheritedEnvironment } from '../../system/process/spawn.ts';
 import type { EpicId, Oid } from '../../types.ts';
 import { mergedBranch } from '../names.ts';
+import { describeConflict, describeRed } from './feedback.ts';
+import { type GateChoice, openMergeGates } from './merge-gates.ts';
+import { openMergedBranch, refuseCheckedOut } from './merged-branch.ts';
+import { nextMergeStep, type Verdict } from './next-merge-step.ts';
+import { openMergePlace } from './try-merge.ts';
 
-/* Finished work is merged one after another, the oldest first. The gates run on exactly the tree that is merged. */
+/* Finished work is merged in its order, the oldest first, several at once. The gates run on exactly the tree that is merged. */
 
-/** Which gates have to pass: those of the repository, some of them, or none. */
-export type GateChoice = 'auto' | 'none' | readonly string[];
+export type { GateChoice };
 
 export type MergeRequest = {
   readonly task: string;
@@ -40,118 +34,242 @@ export type MergeResult =
   | { readonly kind: 'stopped' };
 
 export type MergeQueue = {
+  /** Merges a task's work in its turn; once the signal aborts it leaves the queue, unless the branch has moved. */
   merge(request: MergeRequest, signal: AbortSignal): Promise<MergeResult>;
   /** Does something else in the files of what is merged, in turn. */
   onMerged<T>(work: () => Promise<T>): Promise<T>;
   tip(): Promise<Oid>;
 };
 
+/** A task in the queue. */
+type Entry = MergeRequest & {
+  readonly signal: AbortSignal;
+  readonly settle: (result: MergeResult) => void;
+  readonly fail: (error: unknown) => void;
+};
+
+/** A candidate: a task merged onto the candidate before, or onto the tip. */
+type Link = {
+  readonly entry: Entry;
+  readonly from: Oid;
+  readonly commit: Oid;
+  verdict: Verdict;
+  red: readonly GateOutcome[];
+};
+
+/** How many tasks are tried at once if the plan does not say. */
+const defaultBatch = 4;
+
+type QueueOptions = {
+  readonly convoy: EpicId;
+  readonly worktree: OwnWorktree;
+  readonly gates: GateChoice;
+  readonly batch?: number | undefined;
+};
+
 /** Opens the queue of a convoy. Gates that were red at its base are reported and count against no task. */
 export async function openMergeQueue(
   orch: Orch,
-  {
-    convoy,
-    worktree: own,
-    gates: choice,
-  }: { readonly convoy: EpicId; readonly worktree: OwnWorktree; readonly gates: GateChoice },
+  { convoy, worktree: own, gates: choice, batch = defaultBatch }: QueueOptions,
 ): Promise<MergeQueue & { readonly redAtBase: readonly string[] }> {
   const worktree = openWorktree(own);
   const branch = mergedBranch(convoy);
   const inTurn = makeTurns();
-  const tip = async () => {
-    const found = await readBranch(orch.repository, branch);
-    if (found === null)
-      throw new OrchError('GIT_FAILED', `the branch ${branch} is gone`, {
-        hint: `Bring it back with git reflog and: git branch ${branch} COMMIT`,
-        data: { branch },
-      });
-    return found;
-  };
-  const chooseGates = async () => {
-    if (choice === 'none') return [];
-    const found = listGates(await orch.readConfig(), own.path);
-    return choice === 'auto' ? found : found.filter(({ name }) => choice.includes(name));
-  };
-  const run = async (gates: readonly Gate[], signal: AbortSignal) =>
-    runGates(gates, {
-      cwd: own.path,
-      env: inheritedEnvironment(),
-      clock: orch.clock,
-      redact: orch.redact,
-      signal,
-    });
+  const { read: tip, move } = openMergedBranch(orch, branch);
+  const place = await openMergePlace(orch, worktree);
+  const gates = await openMergeGates(orch, place, choice, await tip());
 
-  await switchWorktree(orch, worktree, await tip());
-  const atBase = await run(await chooseGates(), new AbortController().signal);
-  const redAtBase = atBase.filter(isRed).map(({ name }) => name);
+  /** Oldest first; the chain is those at the front, one merged onto another. */
+  const waiting: Entry[] = [];
+  let chain: Link[] = [];
+  let from = await tip();
+  let isBlocked = false;
+  /** What went wrong with several at once is tried with one. */
+  let isAlone = false;
+  let landing = 0;
+  /** Did gates run in the files since they were last those of the tip? */
+  let wasTested = true;
+  let testing: {
+    readonly count: number;
+    readonly stop: AbortController;
+    readonly end: Promise<void>;
+  } | null = null;
 
-  async function mergeNow(
-    { task, name, lease, commit }: MergeRequest,
-    signal: AbortSignal,
-  ): Promise<MergeResult> {
-    if (signal.aborted) return { kind: 'stopped' };
-    const from = await tip();
-    // It was merged before a crash kept that from being recorded.
-    if (await isAncestor(worktree, commit, from)) {
-      const merge = await findMergeOf(worktree, commit, from);
-      if (merge !== null) return { kind: 'merged', commit: merge, files: 0 };
-      return { kind: 'sent_back', feedback: `Your branch has nothing that is not on ${branch} already.` };
+  const settle = (index: number, result: MergeResult) => {
+    const [entry] = waiting.splice(index, 1);
+    if (index < chain.length) cutChain(index);
+    entry?.settle(result);
+  };
+  const cutChain = (length: number) => {
+    chain = chain.slice(0, length);
+    isBlocked = false;
+    if (testing !== null && length < testing.count) testing.stop.abort();
+  };
+  /** A task leaves at once; only what runs on a candidate with its work is waited for. */
+  const leave = (entry: Entry) => {
+    const index = waiting.indexOf(entry);
+    if (index < 0 || index < landing) return;
+    const isTested = testing !== null && index < testing.count ? testing.end : Promise.resolve();
+    waiting.splice(index, 1);
+    if (index <= chain.length) cutChain(index);
+    void isTested.then(() => entry.settle({ kind: 'stopped' }));
+  };
+
+  const leaveAll = (signal: AbortSignal) => {
+    for (const entry of waiting.filter((each) => each.signal === signal)) leave(entry);
+  };
+  const followed = new WeakSet<AbortSignal>();
+
+  /** Merges the next task onto the end of the chain. */
+  const add = async (): Promise<void> => {
+    const index = chain.length;
+    const entry = waiting[index];
+    if (entry === undefined) return;
+    if (index === 0) {
+      from = await tip();
+      await refuseCheckedOut(orch, branch);
     }
-    await refuseCheckedOut(orch, branch);
-    await switchWorktree(orch, worktree, from);
-    const driven = await findMergeDrivers(worktree, await listChangedByBoth(worktree, from, commit));
-    const merged = await mergeCommits(worktree, from, commit);
-    if (merged.kind === 'conflict' || driven.length > 0) {
-      const files = merged.kind === 'conflict' ? merged.files : driven;
-      return {
-        kind: 'sent_back',
-        feedback: describeConflict(branch, files, merged.kind === 'conflict' ? merged.messages : ''),
-      };
+    const onto = chain.at(-1)?.commit ?? from;
+    const isStillNext = () => waiting[index] === entry && chain.length === index;
+    if (await isAncestor(worktree, entry.commit, onto)) {
+      const isOnBranch = onto === from || (await isAncestor(worktree, entry.commit, from));
+      // It was merged before a crash kept that from being recorded.
+      const merge = isOnBranch ? await findMergeOf(worktree, entry.commit, from) : null;
+      if (!isStillNext()) return;
+      if (!isOnBranch) isBlocked = true;
+      else if (merge !== null) settle(index, { kind: 'merged', commit: merge, files: 0 });
+      else
+        settle(index, {
+          kind: 'sent_back',
+          feedback: `Your branch has nothing that is not on ${branch} already.`,
+        });
+      return;
     }
+    let tried = await place.tryMerge(onto, entry.commit);
+    // A conflict with work that may not land is none yet.
+    const isWithChain = tried.kind === 'refused' && onto !== from;
+    if (isWithChain) tried = await place.tryMerge(from, entry.commit);
+    if (!isStillNext()) return;
+    if (tried.kind === 'refused') {
+      settle(index, { kind: 'sent_back', feedback: describeConflict(branch, tried) });
+      return;
+    }
+    if (isWithChain) {
+      isBlocked = true;
+      return;
+    }
+    const { task, name, lease } = entry;
     const trailers = `Orch-Convoy: ${convoy}\nOrch-Task: ${task}\nOrch-Lease: ${lease}\n`;
-    const candidate = await writeMergeCommit(
-      worktree,
-      merged.tree,
-      [from, commit],
-      `${task}: ${name}\n\n${trailers}`,
-    );
-    await switchWorktree(orch, worktree, candidate);
-    const gates = await chooseGates();
-    let red = (await run(gates, signal)).filter(isRed).filter((gate) => !redAtBase.includes(gate.name));
-    // Once more: a test that fails now and then is no fault of the task.
-    if (red.length > 0 && !signal.aborted) red = (await run(gates.filter(named(red)), signal)).filter(isRed);
-    if (signal.aborted) return { kind: 'stopped' };
-    if (red.length > 0) return { kind: 'sent_back', feedback: describeRed(red) };
-    await moveBranch(orch.repository, branch, candidate, from, `convoy: merge ${task}`);
-    return {
-      kind: 'merged',
-      commit: candidate,
-      files: (await countChanges(worktree, from, candidate)).files,
-    };
-  }
+    const parents = [onto, entry.commit];
+    const commit = await writeMergeCommit(worktree, tried.tree, parents, `${task}: ${name}\n\n${trailers}`);
+    if (isStillNext()) chain.push({ entry, from: onto, commit, verdict: 'unknown', red: [] });
+  };
+
+  const test = async (count: number, isAgain: boolean): Promise<void> => {
+    const link = chain[count - 1];
+    if (link === undefined) return;
+    const stop = new AbortController();
+    wasTested = true;
+    const run = gates.run(link.commit, isAgain ? link.red : null, stop.signal);
+    testing = { count, stop, end: run.then(nothing, nothing) };
+    try {
+      const red = await run;
+      if (stop.signal.aborted) return;
+      link.red = red;
+      link.verdict = red.length === 0 ? 'green' : isAgain ? 'red' : 'red once';
+    } finally {
+      testing = null;
+    }
+  };
+
+  const land = async (count: number): Promise<void> => {
+    const links = chain.slice(0, count);
+    const last = links.at(-1);
+    if (last === undefined) return;
+    const counts = await Promise.all(links.map((link) => countChanges(worktree, link.from, link.commit)));
+    await refuseCheckedOut(orch, branch);
+    // One of them may have been cancelled meanwhile.
+    if (links.some((link, index) => chain[index] !== link)) return;
+    landing = count;
+    try {
+      const tasks = links.map(({ entry }) => entry.task).join(', ');
+      await move(from, last.commit, `convoy: merge ${tasks}`);
+    } finally {
+      landing = 0;
+    }
+    from = last.commit;
+    chain = chain.slice(count);
+    for (const [index, { entry, commit }] of links.entries())
+      entry.settle({ kind: 'merged', commit, files: counts[index]?.files ?? 0 });
+    waiting.splice(0, count);
+    isBlocked = false;
+  };
+
+  /** Takes steps until the fate of all that are tried together is known. */
+  const takeSteps = async (): Promise<void> => {
+    do {
+      const step = nextMergeStep({
+        waiting: waiting.length,
+        chain: chain.map(({ verdict }) => verdict),
+        isBlocked,
+        batch: isAlone ? 1 : batch,
+      });
+      try {
+        if (step.kind === 'idle') return;
+        if (step.kind === 'add') await add();
+        if (step.kind === 'test') await test(step.count, step.isAgain);
+        if (step.kind === 'land') await land(step.count);
+        if (step.kind === 'send back')
+          settle(0, { kind: 'sent_back', feedback: describeRed(chain[0]?.red ?? []) });
+        if (step.kind === 'land' || step.kind === 'send back') isAlone = false;
+      } catch (error) {
+        const isOne = chain.length + (step.kind === 'add' ? 1 : 0) <= 1;
+        cutChain(0);
+        for (const entry of waiting.filter(({ signal }) => signal.aborted)) leave(entry);
+        if (isOne) waiting.shift()?.fail(error);
+        isAlone = !isOne;
+      }
+    } while (chain.length > 0);
+  };
+
+  let isWorking = false;
+  const work = () => {
+    if (isWorking || waiting.length === 0) return;
+    isWorking = true;
+    // Between two batches it is the turn of others.
+    void inTurn(takeSteps).then(() => {
+      isWorking = false;
+      work();
+    });
+  };
 
   return {
-    merge: (request, signal) => inTurn(() => mergeNow(request, signal)),
-    onMerged: (work) =>
+    merge: (request, signal) =>
+      new Promise((settle, fail) => {
+        if (signal.aborted) {
+          settle({ kind: 'stopped' });
+          return;
+        }
+        // Tasks share signals, and node warns of more than ten listeners.
+        if (!followed.has(signal)) {
+          followed.add(signal);
+          signal.addEventListener('abort', () => leaveAll(signal));
+        }
+        waiting.push({ ...request, signal, settle, fail });
+        work();
+      }),
+    onMerged: (task) =>
       inTurn(async () => {
         const now = await tip();
-        // What was tried last may have been refused.
-        if ((await readCommit(worktree)) !== now) await switchWorktree(orch, worktree, now);
-        return work();
+        // What was tried last may have been refused, and what gates changed is not merged.
+        if (wasTested || (await readCommit(worktree)) !== now) await place.show(now);
+        wasTested = false;
+        place.disturb();
+        return task();
       }),
     tip,
-    redAtBase,
+    redAtBase: gates.redAtBase,
   };
-}
-
-/** Moving a branch under the files of another worktree would make these look changed. */
-export async function refuseCheckedOut({ repository }: Orch, branch: string): Promise<void> {
-  const where = await findCheckout(repository, branch);
-  if (where === null) return;
-  throw new OrchError('GIT_FAILED', `the branch ${branch} is checked out in ${where}`, {
-    hint: 'Switch to another branch there, then run the same command again',
-    data: { branch, folder: where },
-  });
 }
 
 /** Returns a function that does one thing after the other, in the order it is called. */
@@ -159,37 +277,9 @@ export function makeTurns(): <T>(work: () => Promise<T>) => Promise<T> {
   let last: Promise<unknown> = Promise.resolve();
   return (work) => {
     const mine = last.then(work, work);
-    last = mine.catch(() => {}); // whoever called it gets the error
+    last = mine.catch(nothing); // whoever called it gets the error
     return mine;
   };
 }
 
-function isRed({ status }: GateOutcome): boolean {
-  return status === 'failed' || status === 'timed_out';
-}
-
-function named(outcomes: readonly GateOutcome[]) {
-  const names = outcomes.map(({ name }) => name);
-  return ({ name }: Gate) => names.includes(name);
-}
-
-function describeConflict(branch: string, files: readonly string[], messages: string): string {
-  const more = files.length > 30 ? ` and ${files.length - 30} more` : '';
-  return [
-    `It conflicts with what others have merged into ${branch} meanwhile, in ${files.slice(0, 30).join(', ')}${more}.`,
-    ...(messages === '' ? [] : ['', messages.slice(0, 2_000)]),
-    '',
-    `Merge that branch into yours (git merge ${branch}), resolve the conflicts so that neither side loses anything, and commit.`,
-  ].join('\n');
-}
-
-/** How much of a gate's output a worker gets. */
-const shownOutput = 3_000;
-
-function describeRed(red: readonly GateOutcome[]): string {
-  const parts = red.map(
-    ({ name, status, output }) =>
-      `The gate "${name}" ${status === 'timed_out' ? 'timed out' : 'fails'} on the merged tree:\n\n${output.slice(-shownOutput)}`,
-  );
-  return parts.join('\n\n');
-}
+function nothing(): void {}

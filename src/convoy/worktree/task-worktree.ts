@@ -28,7 +28,7 @@ import { listFolder, statIfThere, writeAtomically } from '../../system/disk.ts';
 import { run } from '../../system/process/capture.ts';
 import { inheritedEnvironment } from '../../system/process/spawn.ts';
 import type { EpicId, Oid } from '../../types.ts';
-import { refuseCheckedOut } from '../merge/merge-queue.ts';
+import { refuseCheckedOut } from '../merge/merged-branch.ts';
 import { mergedBranch, mergedName, taskBranch, worktreeName } from '../names.ts';
 
 /* The worktree of each task: made beside the checkout, on a branch of its own, and removed only once its work is merged. */

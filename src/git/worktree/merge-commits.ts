@@ -2,55 +2,9 @@ import { OrchError } from '../../errors.ts';
 import { parseOid } from '../../ids.ts';
 import type { Oid } from '../../types.ts';
 import type { Repository } from '../repository.ts';
-import { askGit, gitFailed, runGit } from '../run-git.ts';
+import { askGit, runGit } from '../run-git.ts';
 
-/* Merging two commits without touching any files, in a worktree of orch: attributes are read from the folder git runs in. */
-
-export type MergedTree =
-  | { readonly kind: 'merged'; readonly tree: Oid }
-  | { readonly kind: 'conflict'; readonly files: readonly string[]; readonly messages: string };
-
-/** Renames are followed alike everywhere, whatever the user's config says. */
-const pinned = ['merge.renames=true', 'merge.directoryRenames=conflict', 'merge.renormalize=false'].flatMap(
-  (each) => ['-c', each],
-);
-
-/** Merges two commits. Nothing is resolved by choosing a side. */
-export async function mergeCommits(worktree: Repository, ours: Oid, theirs: Oid): Promise<MergedTree> {
-  const args = [...pinned, 'merge-tree', '--write-tree', '-z', '--name-only', '--messages', ours, theirs];
-  const result = await askGit(worktree, args);
-  // -z: the tree, the files in conflict, an empty entry, then messages.
-  const [tree = '', ...rest] = result.stdout.split('\0');
-  if (result.status === 0) return { kind: 'merged', tree: parseOid(tree.trim()) };
-  if (result.status !== 1) throw gitFailed(args, result);
-  const end = rest.indexOf('');
-  const files = rest.slice(0, end < 0 ? rest.length : end);
-  const messages = (end < 0 ? [] : rest.slice(end + 1)).filter((text) => text.startsWith('CONFLICT'));
-  return { kind: 'conflict', files: [...new Set(files)].sort(), messages: messages.join('').trim() };
-}
-
-/** The paths between two commits for which a merge driver is configured: a driver may drop a side without a word. */
-export async function findMergeDrivers(worktree: Repository, paths: readonly string[]): Promise<string[]> {
-  if (paths.length === 0) return [];
-  const output = await runGit(worktree, ['check-attr', '-z', '--stdin', 'merge'], `${paths.join('\0')}\0`);
-  const fields = output.split('\0');
-  const driven: string[] = [];
-  for (let index = 0; index + 2 < fields.length; index += 3) {
-    const [path = '', , value = ''] = fields.slice(index, index + 3);
-    if (!['unspecified', 'set', 'text', 'binary', 'unset'].includes(value)) driven.push(path);
-  }
-  return driven;
-}
-
-/** Lists the paths that both sides changed since they parted. */
-export async function listChangedByBoth(worktree: Repository, ours: Oid, theirs: Oid): Promise<string[]> {
-  const base = (await askGit(worktree, ['merge-base', ours, theirs])).stdout.trim();
-  if (base === '') return [];
-  const list = async (side: Oid) =>
-    new Set((await runGit(worktree, ['diff', '--name-only', '-z', base, side])).split('\0').filter(Boolean));
-  const [mine, others] = await Promise.all([list(ours), list(theirs)]);
-  return [...mine].filter((path) => others.has(path)).sort();
-}
+/* Branches and commits of convoys; `merge-tree.ts` merges them. */
 
 /** Writes a merge commit; moves nothing. */
 export async function writeMergeCommit(

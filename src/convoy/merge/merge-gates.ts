@@ -1,0 +1,76 @@
+import type { Gate, GateOutcome } from '../../gates/gate.ts';
+import { listGates } from '../../gates/run-baseline.ts';
+import { runGates } from '../../gates/run-gates.ts';
+import { workFolder } from '../../git/run-git.ts';
+import type { Orch } from '../../orch.ts';
+import { inheritedEnvironment } from '../../system/process/spawn.ts';
+import type { Oid } from '../../types.ts';
+import type { MergePlace } from './try-merge.ts';
+
+/* The gates of a convoy, in the worktree of the merged branch. */
+
+/** Which gates have to pass: those of the repository, some of them, or none. */
+export type GateChoice = 'auto' | 'none' | readonly string[];
+
+export type MergeGates = {
+  readonly redAtBase: readonly string[];
+  /** Runs the gates on exactly a commit, or again those that were red, and returns those that are red now. */
+  run(
+    commit: Oid,
+    again: readonly GateOutcome[] | null,
+    signal: AbortSignal,
+  ): Promise<readonly GateOutcome[]>;
+};
+
+/** Opens the gates of a convoy. Those that are red twice at its base are not run again. */
+export async function openMergeGates(
+  orch: Orch,
+  place: MergePlace,
+  choice: GateChoice,
+  base: Oid,
+): Promise<MergeGates> {
+  const folder = workFolder(place.worktree);
+  const choose = async (): Promise<Gate[]> => {
+    const found = listGates(await orch.readConfig(), folder);
+    const chosen = choice === 'auto' ? found : found.filter(({ name }) => choice.includes(name));
+    // What a gate passes after its fix is another tree than the one that is merged.
+    return chosen.map((gate) => ({ ...gate, fix: null }));
+  };
+  const runSome = async (commit: Oid, wanted: (gate: Gate) => boolean, signal: AbortSignal) => {
+    if (choice === 'none') return [];
+    await place.show(commit);
+    const gates = (await choose()).filter(wanted);
+    if (gates.length === 0) return [];
+    place.disturb();
+    const { clock, redact } = orch;
+    const options = { cwd: folder, env: inheritedEnvironment(), clock, redact, signal };
+    return (await runGates(gates, options)).filter(isRed);
+  };
+
+  const { signal } = new AbortController();
+  const first = await runSome(base, () => true, signal);
+  const red = first.length === 0 ? [] : await runSome(base, named(first), signal);
+  const redAtBase = red.map(({ name }) => name);
+  if (typeof choice !== 'string') {
+    const known = (await choose()).map(({ name }) => name);
+    const unknown = choice.filter((name) => !known.includes(name));
+    if (unknown.length > 0)
+      orch.report(
+        `merge.gates names gates that do not exist here: ${unknown.join(', ')}; nothing checks them`,
+      );
+  }
+  return {
+    redAtBase,
+    run: (commit, again, signal) =>
+      runSome(commit, again === null ? ({ name }) => !redAtBase.includes(name) : named(again), signal),
+  };
+}
+
+function isRed({ status }: GateOutcome): boolean {
+  return status === 'failed' || status === 'timed_out';
+}
+
+function named(outcomes: readonly GateOutcome[]) {
+  const names = outcomes.map(({ name }) => name);
+  return ({ name }: Gate) => names.includes(name);
+}
