@@ -1,8 +1,7 @@
-import { join } from 'node:path';
 import { messageOf, OrchError } from '../errors.ts';
 import { askGit } from '../git/run-git.ts';
 import { isAncestor, moveBranch, readBranch } from '../git/worktree/merge-commits.ts';
-import { listOwnWorktrees, removeWorktree, worktreesFolder } from '../git/worktree/own-worktrees.ts';
+import { listOwnWorktrees, removeWorktree } from '../git/worktree/own-worktrees.ts';
 import { parseOid } from '../ids.ts';
 import type { Orch } from '../orch.ts';
 import type { Plan } from '../plan/plan.ts';
@@ -20,7 +19,8 @@ import { makeTurns, openMergeQueue } from './merge/merge-queue.ts';
 import { mergedBranch, mergedName, worktreeName } from './names.ts';
 import { type Convoy, doPrompt } from './work/do-prompt.ts';
 import { adoptAllowances } from './work/worker-money.ts';
-import { openMergedWorktree } from './worktree/task-worktree.ts';
+import { removeFreeWorktrees } from './worktree/free-worktrees.ts';
+import { findWorktreesFolder, locateWorktree, openMergedWorktree } from './worktree/task-worktree.ts';
 
 export type ConvoyEvent = RunFileRequest['onEvent'] extends (event: infer E) => void ? E : never;
 
@@ -39,8 +39,9 @@ export async function runConvoy(
         hint: 'Give it another id, then run the same command again',
       },
     );
+  const folder = await findWorktreesFolder(orch);
   const convoy: ConvoyHook = {
-    findFolder: (epic) => join(worktreesFolder(orch.repository), worktreeName(epic, mergedName)),
+    findFolder: (epic) => locateWorktree(orch, folder, worktreeName(epic, mergedName)),
     open: async ({ run, started: { target } }) => {
       const { epic } = target;
       if (Object.keys(run.recorded).length > 0) await checkMerged(orch, epic, run.recorded);
@@ -79,6 +80,7 @@ export async function runConvoy(
   });
   if (outcome.kind === 'ended' && outcome.result?.status === 'succeeded')
     await removeWorktrees(orch, outcome.run);
+  if (outcome.kind === 'ended') await removeFreeWorktrees(orch, outcome.run.epicId);
   return outcome;
 }
 
