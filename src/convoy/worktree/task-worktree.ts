@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import type { Repository } from '../../git/repository.ts';
 import { askGit, runGit } from '../../git/run-git.ts';
+import { findCaseCollisions } from '../../git/worktree/case-collisions.ts';
 import {
   commitLeftovers,
   currentBranch,
@@ -192,6 +193,12 @@ export async function collectWork(
       feedback: `The branch ${branch} no longer contains ${base.slice(0, 10)}, from which it began. Do not reset or rebase it.`,
     };
   if (commit === base) return { kind: 'refused', feedback: 'Nothing was changed.' };
+  const [alike] = await findCaseCollisions(worktree, base, commit);
+  if (alike !== undefined)
+    return {
+      kind: 'refused',
+      feedback: `${alike.join(' and ')} differ only in upper and lower case; macOS and Windows can have only one of them. Rename or merge the new one.`,
+    };
   return { kind: 'commit', commit };
 }
 
