@@ -7,7 +7,7 @@ import { type Environment, findProgram, inheritedEnvironment } from '../../syste
 /*
  * All worktrees share branches, tags and the stash. Git asks a hook before it moves any of them, and a worker's git gets
  * hooks of orch's that refuse everything but the worker's own branch. Git asks none before it drops one of several
- * stashes, so a `git` of orch's is in front of the real one and refuses that. It stops accidents, not a hostile agent.
+ * stashes, so a `git` of orch's is in front of the real one and refuses that too. It stops accidents, not a hostile agent.
  */
 
 /** Git's hooks, apart from the one that is the fence: each calls the user's own. */
@@ -117,27 +117,46 @@ const fence = `if [ "$1" = prepared ] && [ -n "$ORCH_FENCE" ]; then
   exit $?
 fi`;
 
-/** The git in front of the real one: looks for the command behind the options, and refuses what drops stashes. */
+/**
+ * The git in front of the real one: looks for the command behind the options, and refuses what git asks no hook about, or
+ * not ours: dropping a stash, and pushing into the repository itself, for which git clears the settings of the fence.
+ */
 const guard = `orch_at=. orch_skip= orch_command= orch_action=
+is_fenced() {
+  [ "$("$ORCH_GIT" -C "$1" rev-parse --path-format=absolute --git-common-dir 2>/dev/null)" -ef "$ORCH_FENCED" ]
+}
+refuse() {
+  echo "orch: $1; commit on your branch instead" >&2
+  exit 1
+}
 for orch_word in "$@"; do
   case $orch_skip in
     -C) case $orch_word in /*) orch_at=$orch_word ;; *) orch_at=$orch_at/$orch_word ;; esac; orch_skip= ; continue ;;
     ?*) orch_skip= ; continue ;;
   esac
-  if [ -n "$orch_command" ]; then orch_action=$orch_word; break; fi
+  case $orch_command in
+    push)
+      # A plain word is a remote or a branch, even if a folder has the same name.
+      case $orch_word in
+        file://*) orch_place=\${orch_word#file://} ;;
+        /*) orch_place=$orch_word ;;
+        .|./*|..|../*) orch_place=$orch_at/$orch_word ;;
+        *) continue ;;
+      esac
+      if [ -d "$orch_place" ] && is_fenced "$orch_place"; then refuse 'a worker does not push into the repository it works in'; fi
+      continue ;;
+    ?*) orch_action=$orch_word; break ;;
+  esac
   case $orch_word in
     -C|-c|--git-dir|--work-tree|--namespace|--exec-path|--config-env|--super-prefix) orch_skip=$orch_word ;;
     -*) ;;
-    stash|reflog) orch_command=$orch_word ;;
+    stash|reflog|push) orch_command=$orch_word ;;
     *) break ;;
   esac
 done
 case "$orch_command $orch_action" in
   'stash list'|'stash show'|'stash create') ;;
   stash*|'reflog delete'|'reflog expire')
-    if [ "$("$ORCH_GIT" -C "$orch_at" rev-parse --path-format=absolute --git-common-dir)" -ef "$ORCH_FENCED" ]; then
-      echo 'orch: all worktrees share the stash and the logs of branches, so a worker does not change them; commit on your branch instead' >&2
-      exit 1
-    fi ;;
+    if is_fenced "$orch_at"; then refuse 'all worktrees share the stash and the logs of branches, so a worker does not change them'; fi ;;
 esac
 exec "$ORCH_GIT" "$@"`;
