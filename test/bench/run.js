@@ -17,6 +17,7 @@ const groups = {
   bisect: () => import('./bisect.js'),
   shards: () => import('./shards.js'),
   size: () => import('./size.js'),
+  worktree: () => import('./worktree.js'),
   lists: () => import('./lists.js'),
   compare: () => import('./compare.js'),
   hooks: () => import('./hooks.js'),

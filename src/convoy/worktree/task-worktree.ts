@@ -9,10 +9,12 @@ import {
   isAncestor,
   listEmbedded,
   listUnmerged,
+  moveBranch,
   readBranch,
 } from '../../git/worktree/merge-commits.ts';
 import {
   addWorktree,
+  fillWorktree,
   listOwnWorktrees,
   type OwnWorktree,
   openWorktree,
@@ -60,14 +62,16 @@ export async function openTaskWorktree(orch: Orch, request: OpenRequest): Promis
   const { convoy, task, base, isNew } = request;
   const name = worktreeName(convoy, task);
   const branch = taskBranch(convoy, task);
-  const { own, earlier } = await findOrMake(orch, request, name);
+  const { own, earlier, isEmpty } = await findOrMake(orch, request, name);
   const worktree = openWorktree(own);
   let setup: SetupKind | null = null;
   if (statIfThere(preparedPath(worktree)) === null) {
     // Until a worktree is on its branch no worker was in it.
     if ((await currentBranch(worktree)) !== branch) {
       await refuseCheckedOut(orch, branch);
-      await switchWorktree(orch, worktree, (await readBranch(orch.repository, branch)) ?? base);
+      const known = await readBranch(orch.repository, branch);
+      await (isEmpty ? fillWorktree : switchWorktree)(orch, worktree, known ?? base);
+      if (known === null) await moveBranch(orch.repository, branch, base, null, `convoy: begin ${task}`);
       await putOnBranch(worktree, branch);
     }
     setup = await prepareWorktree(orch, own, request, earlier);
@@ -80,15 +84,16 @@ async function findOrMake(
   orch: Orch,
   { convoy, task, base }: OpenRequest,
   name: string,
-): Promise<{ readonly own: OwnWorktree; readonly earlier: Prepared }> {
+): Promise<{ readonly own: OwnWorktree; readonly earlier: Prepared; readonly isEmpty: boolean }> {
   const reason = `orch convoy ${convoy}: ${task}`;
   const known = await findOwn(orch, name);
-  if (known !== null && !isFreeWorktree(known)) return { own: known, earlier: nothingPrepared };
+  if (known !== null && !isFreeWorktree(known))
+    return { own: known, earlier: nothingPrepared, isEmpty: false };
   const free = await takeFreeWorktree(orch, { convoy, name, reason });
-  if (free !== null) return free;
+  if (free !== null) return { ...free, isEmpty: false };
   // Its own, free and not usable: nothing in it is needed any more.
   if (known !== null) await removeWorktree(orch, known);
-  return { own: await makeNew(orch, name, base, reason), earlier: nothingPrepared };
+  return { own: await makeNew(orch, name, base, reason), earlier: nothingPrepared, isEmpty: true };
 }
 
 async function makeNew(orch: Orch, name: string, commit: Oid, reason: string): Promise<OwnWorktree> {
@@ -146,8 +151,9 @@ export async function openMergedWorktree(orch: Orch, convoy: EpicId): Promise<Ow
   return own;
 }
 
+/** Puts a worktree on a branch whose files it has; a checkout would look at each of them again. */
 async function putOnBranch(worktree: Repository, branch: string): Promise<void> {
-  await runGit(worktree, ['checkout', '--quiet', '-B', branch]);
+  await runGit(worktree, ['symbolic-ref', '-m', `orch: ${branch}`, 'HEAD', `refs/heads/${branch}`]);
 }
 
 export type Finished =

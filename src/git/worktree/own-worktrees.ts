@@ -187,11 +187,22 @@ export function removeStaleLocks({ disk }: Pick<WorktreePorts, 'disk'>, own: Own
  * else may be at work there.
  */
 export async function switchWorktree(
-  { disk }: Pick<WorktreePorts, 'disk'>,
+  ports: Pick<WorktreePorts, 'disk'>,
   worktree: Repository,
   commit: Oid,
   keep: readonly string[] = [],
 ): Promise<void> {
+  const environment = await fillWorktree(ports, worktree, commit);
+  const kept = keep.flatMap((each) => ['-e', `/${each.replace(/[\\*?[\]!# ]/g, '\\$&')}`]);
+  await runPlain(worktree, [], ['clean', '--quiet', '-ffd', ...kept], environment);
+}
+
+/** Writes the files of a commit into a worktree of orch, which may be empty. Returns the environment for a git there. */
+export async function fillWorktree(
+  { disk }: Pick<WorktreePorts, 'disk'>,
+  worktree: Repository,
+  commit: Oid,
+): Promise<Environment> {
   const path = workFolder(worktree);
   // A command that was killed may have left these.
   for (const lock of ['index.lock', 'HEAD.lock']) removeIfThere(disk, join(worktree.gitDir, lock));
@@ -202,8 +213,7 @@ export async function switchWorktree(
   const environment = { GIT_DIR: worktree.gitDir, GIT_WORK_TREE: path };
   const checkOut = ['checkout', '--quiet', '--force', '--detach', commit];
   await runPlain(worktree, plainCheckout, checkOut, environment);
-  const kept = keep.flatMap((each) => ['-e', `/${each.replace(/[\\*?[\]!# ]/g, '\\$&')}`]);
-  await runPlain(worktree, [], ['clean', '--quiet', '-ffd', ...kept], environment);
+  return environment;
 }
 
 const plainCheckout = ['submodule.recurse=false', 'core.sparseCheckout=false'].flatMap((each) => [
