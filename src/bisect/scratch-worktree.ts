@@ -10,6 +10,7 @@ import {
   removeWorktree,
   switchWorktree,
 } from '../git/worktree/own-worktrees.ts';
+import { chooseWorktreesFolder } from '../git/worktree/worktrees-folder.ts';
 import type { Orch } from '../orch.ts';
 import { copyFiles } from '../system/copy-files.ts';
 import { statIfThere } from '../system/disk.ts';
@@ -48,7 +49,8 @@ function markerOf({ name }: Pick<OwnWorktree, 'name'>): string {
 export async function openScratchWorktree(orch: Orch, request: ScratchRequest): Promise<ScratchWorktree> {
   const { commit, reason, copy, top, signal } = request;
   const name = `${prefix}${orch.random.id(6)}`;
-  const own = await addWorktree(orch, { name, commit, branch: null, reason });
+  const folder = await chooseWorktreesFolder(orch.repository, (await orch.readConfig()).worktrees);
+  const own = await addWorktree(orch, { name, commit, branch: null, reason, folder });
   try {
     const worktree: Repository = openWorktree(own);
     await explainWrites(`files could not be copied into ${own.path}`, async () => {

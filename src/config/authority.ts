@@ -45,6 +45,7 @@ export const deciders = {
     budgets: { asks: 'whether a budget raised in another clone counts here' },
   },
   orchestrationFile: 'repository',
+  worktrees: { asks: 'where the files of worktrees are written' },
   prices: { asks: 'what agents cost, and so when a budget is used up' },
   // Cleanup lists what it would remove and asks.
   retention: { failed: 'repository', snapshots: 'repository', trash: 'repository', archive: 'repository' },
@@ -55,7 +56,7 @@ export type Claim = { readonly key: string; readonly value: Json; readonly asks:
 
 /** Lists the settings that need approval. `isRemote` knows the remotes in git's own config. */
 export function findClaims(config: Config, isRemote: (name: string) => boolean = () => true): Claim[] {
-  const { redact, prices, sync, checkpoint } = config;
+  const { redact, prices, sync, checkpoint, worktrees } = config;
   const claims: (Claim | false)[] = [
     checkpoint.stopGrace > defaultConfig.checkpoint.stopGrace && {
       key: 'checkpoint.stopGrace',
@@ -66,6 +67,7 @@ export function findClaims(config: Config, isRemote: (name: string) => boolean =
     sync.remote !== defaultConfig.sync.remote &&
       !isRemote(sync.remote) && { key: 'sync.remote', value: sync.remote, ...deciders.sync.remote },
     sync.budgets === 'accept' && { key: 'sync.budgets', value: sync.budgets, ...deciders.sync.budgets },
+    worktrees !== null && { key: 'worktrees', value: worktrees, ...deciders.worktrees },
     Object.keys(prices).length > 0 && {
       key: 'prices',
       value: Object.fromEntries(Object.entries(prices).map(([model, price]) => [model, { ...price }])),
@@ -90,6 +92,7 @@ export function withoutClaims(config: Config, claims: readonly Claim[]): Config 
       ...(has('sync.remote') && { remote: sync.remote }),
       ...(has('sync.budgets') && { budgets: sync.budgets }),
     },
+    ...(has('worktrees') && { worktrees: defaultConfig.worktrees }),
     ...(has('prices') && { prices }),
   };
 }

@@ -148,6 +148,17 @@ const remote = value(
   { type: 'string' },
 );
 
+const folder = value(
+  'a path on one line, such as ../worktrees, or null',
+  (given) => {
+    if (given === null) return null;
+    const isPath = readWord(given) !== undefined && !/[\p{Control}\u2028\u2029]/u.test(String(given));
+    return isPath ? String(given) : undefined;
+  },
+  () => null,
+  { type: ['string', 'null'] },
+);
+
 const price = value(
   'dollars per million tokens, from 0 to 1000000',
   (given) => (typeof given === 'number' && given >= 0 && given <= 1_000_000 ? given : undefined),
@@ -225,6 +236,7 @@ const sections = {
     budgets: z._default(oneOf(budgetConsents), sync.budgets),
   }),
   orchestrationFile: z._default(oneOf(orchestrationFileUses), defaultConfig.orchestrationFile),
+  worktrees: z._default(folder, defaultConfig.worktrees),
   prices: z._default(prices, {}),
   retention: section({
     failed: z._default(keeping, retention.failed),

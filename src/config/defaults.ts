@@ -76,6 +76,8 @@ export type Config = {
   };
   /** write: read its plan and name the latest checkpoint in it; read: only read it; off: ignore it. */
   readonly orchestrationFile: OrchestrationFileUse;
+  /** The folder for worktrees, seen from the main checkout; null: beside it. */
+  readonly worktrees: string | null;
   /** By model; they override orch's own list. */
   readonly prices: { readonly [model: string]: ModelPrice };
   /** How long things are kept; null means forever. */
@@ -110,6 +112,7 @@ export const defaultConfig: Config = {
   redact: { presets: true, patterns: [] },
   sync: { remote: 'origin', snapshots: true, budgets: 'ask' },
   orchestrationFile: 'write',
+  worktrees: null,
   prices: {},
   retention: { failed: 7 * day, snapshots: 30 * day, trash: 30 * day, archive: 30 * day },
 };

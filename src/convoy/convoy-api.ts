@@ -1,8 +1,7 @@
-import { join } from 'node:path';
 import { messageOf, OrchError } from '../errors.ts';
 import { askGit } from '../git/run-git.ts';
 import { isAncestor, moveBranch, readBranch } from '../git/worktree/merge-commits.ts';
-import { listOwnWorktrees, removeWorktree, worktreesFolder } from '../git/worktree/own-worktrees.ts';
+import { listOwnWorktrees, openWorktree, removeWorktree } from '../git/worktree/own-worktrees.ts';
 import { parseOid } from '../ids.ts';
 import type { Orch } from '../orch.ts';
 import type { Plan } from '../plan/plan.ts';
@@ -22,10 +21,13 @@ import type { EpicId, Oid } from '../types.ts';
 import { makeTurns, openMergeQueue } from './merge/merge-queue.ts';
 import { mergedBranch, mergedName, worktreeName } from './names.ts';
 import { carryOutOrders, steer } from './steer/steering.ts';
+import { watchWorkers } from './work/collisions.ts';
 import { doPrompt } from './work/do-prompt.ts';
 import type { Convoy } from './work/job.ts';
 import { adoptAllowances } from './work/worker-money.ts';
-import { openMergedWorktree } from './worktree/task-worktree.ts';
+import { refuseCopy } from './worktree/bring-files.ts';
+import { removeFreeWorktrees, removeTaskWorktree } from './worktree/free-worktrees.ts';
+import { findWorktreesFolder, locateWorktree, openMergedWorktree } from './worktree/task-worktree.ts';
 
 export type ConvoyEvent = RunFileRequest['onEvent'] extends (event: infer E) => void ? E : never;
 
@@ -39,8 +41,9 @@ export async function runConvoy(
 ): Promise<RunFileOutcome> {
   const { plan } = request;
   checkConvoyPlan(plan);
+  const folder = await findWorktreesFolder(orch);
   const convoy: ConvoyHook = {
-    findFolder: (epic) => join(worktreesFolder(orch.repository), worktreeName(epic, mergedName)),
+    findFolder: (epic) => locateWorktree(orch, folder, worktreeName(epic, mergedName)),
     open: async ({ run, started: { target } }) => {
       const { epic } = target;
       if (Object.keys(run.recorded).length > 0) await checkMerged(orch, epic, run.recorded);
@@ -63,6 +66,9 @@ export async function runConvoy(
           wishes: new Map(),
           unclaimed: new Set(),
           unpaid: new Set(),
+          colliding: new Map(),
+          holdsCollisions: plan.convoy.collisions === 'hold',
+          user: { state: null, inTurn: makeTurns() },
           only: request.only ?? null,
           tasks: new Map(run.plan.tasks.map((task) => [task.id, task])),
         },
@@ -78,13 +84,15 @@ export async function runConvoy(
         steer: async (ports, progress, controls, over) => {
           const steered = { orch, convoy: shared, ports, progress, controls, path: request.path };
           await carryOutOrders(steered);
-          return { ended: steer(steered, over) };
+          const watched = { ...steered, worktree: openWorktree(worktree) };
+          return { ended: Promise.all([steer(steered, over), watchWorkers(watched, over)]).then(() => {}) };
         },
         waitsForPeople: () => shared.unclaimed.size > 0,
       };
     },
   };
   await readHead(orch);
+  await refuseCopy(orch.repository, listCopies(plan));
   const outcome = await runPlanFile(orch, {
     ...request,
     jobs: plan.convoy.workers ?? defaultWorkers,
@@ -92,7 +100,14 @@ export async function runConvoy(
   });
   if (outcome.kind === 'ended' && outcome.result?.status === 'succeeded')
     await removeWorktrees(orch, outcome.run);
+  if (outcome.kind === 'ended') await removeFreeWorktrees(orch, outcome.run.epicId);
   return outcome;
+}
+
+function listCopies({ convoy, tasks }: Plan): string[] {
+  const prompts = tasks.filter((task) => task.convoy.prompt !== null);
+  const own = prompts.flatMap((task) => task.convoy.worker.copy ?? convoy.worker?.copy ?? []);
+  return [...new Set(own)];
 }
 
 /** Refuses a plan that cannot be a convoy's. */
@@ -126,7 +141,11 @@ async function removeWorktrees(orch: Orch, { epicId, tasks }: RunInfo): Promise<
   const names = new Set([mergedName, ...done].map((id) => worktreeName(epicId, id)));
   for (const own of listOwnWorktrees(orch, `${epicId}/`).filter(({ name }) => names.has(name))) {
     try {
-      await removeWorktree(orch, own);
+      if (own.name === worktreeName(epicId, mergedName)) await removeWorktree(orch, own);
+      else {
+        const why = await removeTaskWorktree(orch, own);
+        if (why !== null) orch.report(`${own.path} stays: ${why}`);
+      }
     } catch (error) {
       orch.report(`${own.path} could not be removed: ${messageOf(error)}`);
     }

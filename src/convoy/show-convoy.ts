@@ -8,7 +8,7 @@ import type { Plan, Task } from '../plan/plan.ts';
 import { countTasks, type KnownRun, readRun } from '../plan/run/known-runs.ts';
 import { readWaiting } from '../session/agent/agent-waiting.ts';
 import { describeMoney } from '../session/epic-status.ts';
-import { readCurrent } from '../state/current.ts';
+import { type Collision, readCurrent } from '../state/current.ts';
 import type { TaskRecord } from '../state/runs.ts';
 import type { EpicId, Micros } from '../types.ts';
 import { formatInstant, toUsd } from '../units.ts';
@@ -16,6 +16,7 @@ import type { KnownConvoy } from './find-convoy.ts';
 import { mergedBranch, taskBranch, taskEpic, worktreeName } from './names.ts';
 import { readEvidence } from './work/evidence.ts';
 import { isWorking, readWorker, type WorkerState } from './work/worker.ts';
+import { isFreeWorktree } from './worktree/free-worktrees.ts';
 
 /* How a convoy is, and each of its tasks. */
 
@@ -60,6 +61,8 @@ export type ConvoyTask = {
   readonly doing: string | null;
   /** When that was. */
   readonly activeAt: string | null;
+  /** The tasks it conflicts with as it is now, or `merged`, and in which files. */
+  readonly collisions: readonly { readonly task: string; readonly files: readonly string[] }[];
   /** The commit on the merged branch that has its work. */
   readonly commit: string | null;
 };
@@ -121,7 +124,9 @@ export async function showConvoy(orch: Orch, convoy: KnownConvoy, wantsAll = fal
   const isWhole = wantsAll || total <= fewTasks;
   const known: Pick<KnownRun, 'tasks'> = isWhole ? await readRun(orch.git, view, run) : run.inDocument;
   const plan = isWhole ? loadIfThere(path) : null;
-  const worktrees = new Map(listOwnWorktrees(orch, `${epic}/`).map(({ name, path: at }) => [name, at]));
+  const own = listOwnWorktrees(orch, `${epic}/`).filter((each) => !isFreeWorktree(each));
+  const worktrees = new Map(own.map(({ name, path: at }) => [name, at]));
+  const collisions = readCurrent(view.state, 'collisions')?.current ?? [];
   const tasks: ConvoyTask[] = [];
   for (const task of listTasks(plan, known.tasks)) {
     const record = lookUp(known.tasks, task.id);
@@ -139,6 +144,7 @@ export async function showConvoy(orch: Orch, convoy: KnownConvoy, wantsAll = fal
       ...describeRecord(record, worker, isBegun || !task.needs.every(isReady)),
       health: describeHealth(orch, record, worker),
       ...{ worktree: at, doing: seen?.doing ?? null },
+      collisions: isBegun && !isOver ? collisionsOf(collisions, task.id) : [],
       activeAt: seen?.at == null ? null : formatInstant(seen.at),
       ...{ branch: taskBranch(epic, task.id), epicId: taskEpic(epic, task.id) },
     });
@@ -147,6 +153,12 @@ export async function showConvoy(orch: Orch, convoy: KnownConvoy, wantsAll = fal
   // What is read of all tasks says more than the counts.
   const counts = isWhole ? countBy(tasks) : summary.counts;
   return { ...summary, counts, workers, tasks, unlisted: Math.max(0, total - tasks.length) };
+}
+
+function collisionsOf(all: readonly Collision[], task: string): ConvoyTask['collisions'] {
+  return all
+    .filter(({ one, other }) => one === task || other === task)
+    .map(({ one, other, files }) => ({ task: one === task ? other : one, files }));
 }
 
 type ListedTask = Pick<Task, 'id' | 'number' | 'name' | 'needs'> & { readonly labels: readonly string[] };

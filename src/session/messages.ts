@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { epic as isEpic, optional, text, time, withFields } from '../checks.ts';
+import { epic as isEpic, oneOf, optional, text, time, withFields } from '../checks.ts';
 import { nameFile } from '../ids.ts';
 import type { SessionPorts } from '../record/ports.ts';
 import { findDestination } from '../record/which/which-session.ts';
@@ -24,9 +24,18 @@ export type Message = {
   readonly at: Millis;
   /** The question it answers. */
   readonly answers?: string;
+  /** Who says it, if not the user. */
+  readonly from?: 'orch';
 };
 
-const isMessage = withFields<Message>({ id: text, epic: isEpic, text, at: time, answers: optional(text) });
+const isMessage = withFields<Message>({
+  id: text,
+  epic: isEpic,
+  text,
+  at: time,
+  answers: optional(text),
+  from: optional(oneOf('orch')),
+});
 
 /** The folder in which the hooks of an epic's agent look for messages. */
 export function messagesFolder(home: string, epic: EpicId): string {
@@ -40,7 +49,7 @@ export async function sayTo(
   ports: SessionPorts & { readonly readSettings: () => Promise<Parameters<typeof findDestination>[2]> },
   epic: EpicId,
   said: string,
-  how: { readonly facts?: readonly Fact[]; readonly answers?: string } = {},
+  how: { readonly facts?: readonly Fact[]; readonly answers?: string; readonly from?: 'orch' } = {},
 ): Promise<Message> {
   const facts = how.facts ?? [{ kind: 'current_set', key: 'asked', value: { text: said } }];
   // The files here are not the worker's.
@@ -52,6 +61,7 @@ export async function sayTo(
     text: await ports.redact(said),
     at: ports.clock.now(),
     ...(how.answers !== undefined && { answers: how.answers }),
+    ...(how.from !== undefined && { from: how.from }),
   };
   const folder = messagesFolder(ports.home, epic);
   await makeFolder(ports.disk, folder);
@@ -124,13 +134,23 @@ async function offerMessages(ports: FilePorts, epic: EpicId): Promise<void> {
     removeIfThere(ports.disk, atEnd);
     return;
   }
-  const words = formatMessages(open);
-  const hookSpecificOutput = { hookEventName: 'PostToolUse', additionalContext: words };
-  await writeAtomically(ports, atEnd, JSON.stringify({ decision: 'block', reason: words }));
+  const hookSpecificOutput = { hookEventName: 'PostToolUse', additionalContext: formatMessages(open) };
+  const wanted = open.filter(needsTurn);
+  if (wanted.length === 0) removeIfThere(ports.disk, atEnd);
+  else {
+    const kept = { decision: 'block', reason: formatMessages(wanted) };
+    await writeAtomically(ports, atEnd, JSON.stringify(kept));
+  }
   await writeAtomically(ports, afterTool, JSON.stringify({ hookSpecificOutput }));
+}
+
+/** Is it worth another turn of the agent? What a person says is; what orch says matters only while it works. */
+export function needsTurn({ from }: Message): boolean {
+  return from === undefined;
 }
 
 /** What the agent reads. The ids show in its transcript that it has. */
 export function formatMessages(messages: readonly Message[]): string {
-  return messages.map(({ id, text: said }) => `The user says (${id}): ${said}`).join('\n\n');
+  const who = ({ from }: Message) => (from === 'orch' ? 'orch, which runs you, says' : 'The user says');
+  return messages.map((each) => `${who(each)} (${each.id}): ${each.text}`).join('\n\n');
 }

@@ -69,6 +69,14 @@ export type ChangedFile = {
   readonly state: 'committed' | 'uncommitted' | 'untracked';
 };
 
+/** Two tasks whose work conflicts, or a task and what is merged. */
+export type Collision = {
+  readonly one: string;
+  readonly other: string;
+  readonly commits: readonly [one: Oid, other: Oid];
+  readonly files: readonly string[];
+};
+
 /** The keys of `current` that orch itself writes. */
 export type Current = {
   budget: Micros | null;
@@ -99,6 +107,11 @@ export type Current = {
   restored: RestoredCode;
   /** The epic is a convoy's: where its newest run began, and which run that is. */
   convoy: { readonly base: string | null; readonly run: string };
+  /** Where the work of a convoy's tasks collides now, and what its workers were told. */
+  collisions: {
+    readonly current: readonly Collision[];
+    readonly told: { readonly [pair: string]: readonly string[] };
+  };
 };
 
 type Fields = { readonly [key: string]: Json };
@@ -113,6 +126,14 @@ function checkFields<T>(areRight: (fields: Fields) => boolean): Check<T> {
 }
 
 const isSaid = checkFields<{ readonly text: string }>(({ text }) => typeof text === 'string');
+
+const isCollision = (value: Json): boolean => {
+  if (!isRecord(value)) return false;
+  const { one, other, commits, files } = value;
+  const areTexts = (list: Json | undefined) =>
+    Array.isArray(list) && list.every((each) => typeof each === 'string');
+  return isText(one) && isText(other) && areTexts(commits) && areTexts(files);
+};
 
 const checks: { readonly [K in keyof Current]: Check<Current[K]> } = {
   budget: (value): value is number => typeof value === 'number',
@@ -151,6 +172,9 @@ const checks: { readonly [K in keyof Current]: Check<Current[K]> } = {
   ),
   restored: (value): value is Json & RestoredCode => isRestoredCode(value),
   agent: checkFields(({ name, session }) => typeof name === 'string' && typeof session === 'string'),
+  collisions: checkFields(
+    ({ current, told }) => Array.isArray(current) && current.every(isCollision) && isRecord(told),
+  ),
   convoy: checkFields(({ base, run }) => (base === null || (isText(base) && isOid(base))) && isText(run)),
 };
 

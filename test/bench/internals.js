@@ -11,12 +11,14 @@ export { findCollisions, nothingCompared } from './convoy/collisions/find-collis
 export { openMergeQueue } from './convoy/merge/merge-queue.ts';
 export { openMergedWorktree } from './convoy/worktree/task-worktree.ts';
 export { takeSnapshot } from './git/snapshot/snapshot.ts';
-export { makeCheckpointId, parseEpicId, parseSessionId } from './ids.ts';
+export { makeCheckpointId, parseEpicId, parseOid, parseSessionId } from './ids.ts';
 export { meterTranscripts } from './agents/transcript/transcript-meter.ts';
 export { openOrch } from './orch.ts';
 export { expandItems } from './plan/items.ts';
 export { parsePlan } from './plan/parse-plan.ts';
 export { nothingKnown, openSchedule } from './plan/schedule/schedule.ts';
+export { removeTaskWorktree } from './convoy/worktree/free-worktrees.ts';
+export { closeTaskWorktree, openTaskWorktree } from './convoy/worktree/task-worktree.ts';
 export { canonicalJson } from './state/canonical.ts';
 export { appendToJournal, createJournal } from './journal/append.ts';
 export { journalPath } from './journal/read.ts';

@@ -18,6 +18,7 @@ const groups = {
   merge: () => import('./merge.js'),
   shards: () => import('./shards.js'),
   size: () => import('./size.js'),
+  worktree: () => import('./worktree.js'),
   lists: () => import('./lists.js'),
   compare: () => import('./compare.js'),
   hooks: () => import('./hooks.js'),

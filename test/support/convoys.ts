@@ -23,6 +23,8 @@ export type ConvoyDocument = {
       readonly commit: string | null;
       readonly costUsd: number;
       readonly worktree: string | null;
+      readonly health: string | null;
+      readonly collisions: readonly { readonly task: string }[];
     }[];
   };
 };

@@ -8,6 +8,7 @@ const greedy: Config = {
   checkpoint: { ...defaultConfig.checkpoint, stopGrace: 3_600_000, keep: 9 },
   redact: { presets: false, patterns: ['x'] },
   sync: { remote: '../elsewhere', snapshots: true, budgets: 'accept' },
+  worktrees: '../elsewhere',
   prices: { model: { input: 0, output: 0, cacheRead: null, cacheWrite5m: null, cacheWrite1h: null } },
 };
 

@@ -58,6 +58,7 @@ context: { window: 200000, critical: log, emergency: stop }
 redact: { presets: false, patterns: ['ACME-[0-9]{8}'] }
 sync: { remote: upstream, snapshots: false, budgets: accept }
 orchestrationFile: off
+worktrees: ../trees
 prices:
   my/model: { input: 3, output: 15.5, cacheRead: 0.3 }
 retention: { failed: off, snapshots: 1d, trash: 36500d, archive: 90d }
@@ -82,6 +83,7 @@ retention: { failed: off, snapshots: 1d, trash: 36500d, archive: 90d }
       redact: { presets: false, patterns: ['ACME-[0-9]{8}'] },
       sync: { remote: 'upstream', snapshots: false, budgets: 'accept' },
       orchestrationFile: 'off',
+      worktrees: '../trees',
       prices: {
         'my/model': { input: 3, output: 15.5, cacheRead: 0.3, cacheWrite5m: null, cacheWrite1h: null },
       },
@@ -139,7 +141,8 @@ retention: { failed: off, snapshots: 1d, trash: 36500d, archive: 90d }
 
 const durations = 'a duration such as 15m (ms, s, m, h, d), from 1s to 24d, or off';
 const money = 'dollars from 0 to 999999999.999999, such as 5 or 5.50, or null';
-const top = 'epic, checkpoint, budget, gates, context, redact, sync, orchestrationFile, prices, retention';
+const top =
+  'epic, checkpoint, budget, gates, context, redact, sync, orchestrationFile, worktrees, prices, retention';
 const inCheckpoint = 'interval, on, cost, keep, snapshot, maxFileSize, stopGrace';
 const epicIds =
   'an epic id (letters, digits, ".", "_" and "-", at most 64, starting with a letter or digit), or null';

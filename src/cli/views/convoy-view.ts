@@ -135,7 +135,8 @@ function describeTask(out: Output, task: ConvoyTask, convoy: string, now: number
   switch (status) {
     case 'working': {
       const health = describeHealth(out, task, now);
-      return `${tries}${[health, dim(doing ?? 'working')].filter((part) => part !== '').join('  ')}`;
+      const parts = [health, describeCollisions(out, task), dim(doing ?? 'working')];
+      return `${tries}${parts.filter((part) => part !== '').join('  ')}`;
     }
     case 'needs_input':
       return `asks: “${reason}”  ${dim(`orch convoy say ${convoy}/${id} "…"`)}`;
@@ -148,6 +149,15 @@ function describeTask(out: Output, task: ConvoyTask, convoy: string, now: number
     default:
       return `${tries}${words[status]}`;
   }
+}
+
+/** `⚠ collides with login in src/login/handler.ts` */
+function describeCollisions(out: Output, { collisions }: ConvoyTask): string {
+  const [first, ...others] = collisions;
+  if (first === undefined) return '';
+  const more = others.length === 0 ? '' : ` and ${others.map(({ task }) => task).join(', ')}`;
+  const whom = first.task === 'merged' ? 'what is merged' : first.task;
+  return out.paint('yellow', `⚠ collides with ${whom}${more} in ${first.files[0] ?? 'its files'}`);
 }
 
 function describeHealth(out: Output, { health, activeAt }: ConvoyTask, now: number): string {

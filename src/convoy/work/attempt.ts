@@ -3,7 +3,14 @@ import { isOrchError, messageOf } from '../../errors.ts';
 import { nameFile, parseOid } from '../../ids.ts';
 import type { Orch } from '../../orch.ts';
 import type { RunProgress, TaskPorts } from '../../plan/task/do-task.ts';
-import { formatMessages, listUnheard, type Message, noteHeard, settleTaken } from '../../session/messages.ts';
+import {
+  formatMessages,
+  listUnheard,
+  type Message,
+  needsTurn,
+  noteHeard,
+  settleTaken,
+} from '../../session/messages.ts';
 import { makeFolder, writeAtomically } from '../../system/disk.ts';
 import type { EpicId } from '../../types.ts';
 import { formatAge, formatUsd } from '../../units.ts';
@@ -11,12 +18,14 @@ import { taskBranch, taskEpic } from '../names.ts';
 import { writeClaimFiles } from '../steer/claim-files.ts';
 import { type Reply, replyTo } from '../steer/orders.ts';
 import { raiseFence } from '../worktree/ref-fence.ts';
+import { slotEnvironment, takeSlot } from '../worktree/slots.ts';
 import { startAfresh } from '../worktree/start-afresh.ts';
 import { collectWork, openTaskWorktree, type TaskWorktree } from '../worktree/task-worktree.ts';
 import { makeAgentCommand } from './agent-command.ts';
 import { type Claim, type Convoy, type Job, mostAttempts, noteStep } from './job.ts';
 import { formatPrompt } from './prompt.ts';
 import { keepFeedback, promptFile, readPrompt } from './task-texts.ts';
+import { noteUserState, reportUserChanges } from './user-state.ts';
 import {
   findWorkerTranscript,
   isWorking,
@@ -78,10 +87,12 @@ export async function attempt(
 }
 
 /** Finds the worktree of a task, or makes it. */
-async function openPlace({ orch, convoy, job, signal }: Work): Promise<TaskWorktree> {
+async function openPlace({ orch, convoy, job, epic, signal }: Work): Promise<TaskWorktree> {
   const { task, worker } = job;
   const base = parseOid(job.record.base);
-  const place = { convoy: convoy.epic, task: task.id, worker, base, isNew: !job.hasBegun, signal };
+  job.slot = await takeSlot(orch, { epic });
+  const env = slotEnvironment(job.slot);
+  const place = { convoy: convoy.epic, task: task.id, worker, base, isNew: !job.hasBegun, signal, env };
   // One after the other: git locks what all worktrees share, and several at once are no faster.
   let worktree = await convoy.makeInTurn(() => openTaskWorktree(orch, place));
   if (job.isNew && job.isFresh) {
@@ -117,6 +128,7 @@ async function workIn(work: Work, worktree: TaskWorktree): Promise<WorkerState |
   state = await waitForWorker(orch, epic, signal, { onLook, limit });
   await chargeWorker(orch, convoy, progress, ports, job, epic);
   if (state.session !== null) job.record = { ...job.record, session: state.session };
+  if (!isWorking(state)) await reportUserChanges(orch, convoy, ports, progress, job);
   if (isWorking(state) && signal.aborted) {
     // A signal to the scheduler ends only the scheduling; a pause, the budget or a person stops the worker too.
     const isOnlyScheduling = !job.stop.signal.aborted && !pausesWorkers(ports.signal.reason);
@@ -141,7 +153,7 @@ function needsWorker({ home }: Orch, { job, epic }: Work, { condition }: WorkerS
     condition === 'interrupted' ||
     condition === 'paused' ||
     condition === 'budget_exceeded' ||
-    listUnheard(home, epic).length > 0
+    listUnheard(home, epic).some(needsTurn)
   );
 }
 
@@ -167,7 +179,7 @@ async function takeWork(work: Work, worktree: TaskWorktree, state: WorkerState):
     default:
       return { kind: 'held', reason: `its worker cannot be seen from here (${state.condition})` };
   }
-  if (listUnheard(orch.home, epic).length > 0) return { kind: 'told' };
+  if (listUnheard(orch.home, epic).some(needsTurn)) return { kind: 'told' };
   const [question] = state.questions;
   if (question !== undefined) {
     await commitWork(work, worktree);
@@ -289,6 +301,7 @@ async function begin(work: Work, worktree: TaskWorktree, state: WorkerState): Pr
   job.record = { ...job.record, costMicros: state.spent };
   await noteStep(ports, progress, job, 'working');
   ports.onEvent({ kind: 'begun', task, attempt: job.attempt });
+  await noteUserState(orch, convoy);
   try {
     await startWorker(orch, {
       epic,
@@ -296,6 +309,7 @@ async function begin(work: Work, worktree: TaskWorktree, state: WorkerState): Pr
       cwd: worktree.own.path,
       env: {
         ...task.env,
+        ...(job.slot && slotEnvironment(job.slot)),
         ...(await raiseFence(orch, worktree.branch)),
         ORCH_PROMPT_FILE: file,
         ORCH_TASK: task.id,

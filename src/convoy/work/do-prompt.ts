@@ -3,6 +3,8 @@ import type { Orch } from '../../orch.ts';
 import type { Task } from '../../plan/plan.ts';
 import { digestChoice } from '../../plan/run/carry-tasks.ts';
 import { type RunProgress, recordTask, type TaskOutcome, type TaskPorts } from '../../plan/task/do-task.ts';
+import { taskEpic } from '../names.ts';
+import { freeSlot } from '../worktree/slots.ts';
 import { closeTaskWorktree } from '../worktree/task-worktree.ts';
 import { type AttemptResult, attempt } from './attempt.ts';
 import {
@@ -42,6 +44,8 @@ export async function doPrompt(
   convoy.active.set(task.id, { task, allowance: convoy.active.get(task.id)?.allowance ?? null });
   try {
     const outcome = await tryUntilDone(orch, convoy, ports, progress, job);
+    // A worker that goes on without its scheduler keeps its slot.
+    if (outcome.kind !== 'stopped') freeSlot(orch, taskEpic(convoy.epic, task.id));
     report(ports, job, outcome, began);
     return outcome;
   } finally {

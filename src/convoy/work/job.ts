@@ -8,6 +8,8 @@ import type { WorkerRecord } from '../../state/runs.ts';
 import type { EpicId, Micros } from '../../types.ts';
 import type { MergeQueue } from '../merge/merge-queue.ts';
 import { taskEpic } from '../names.ts';
+import type { Slot } from '../worktree/slots.ts';
+import type { UserState } from '../worktree/watch-user.ts';
 import { readFeedback } from './task-texts.ts';
 
 /** What the tasks of a convoy share. */
@@ -33,6 +35,15 @@ export type Convoy = {
   readonly unclaimed: Set<string>;
   /** Tasks that are held because the convoy's budget cannot pay for them. */
   readonly unpaid: Set<string>;
+  /** Tasks that wait because they collide, and with which. */
+  readonly colliding: Map<string, readonly string[]>;
+  /** Does the later of two tasks that collide wait? */
+  readonly holdsCollisions: boolean;
+  /** What was last seen of what is the user's. */
+  readonly user: {
+    state: UserState | null;
+    readonly inTurn: <T>(work: () => Promise<T>) => Promise<T>;
+  };
   /** Every task known so far, with those of lists that have begun. */
   readonly tasks: Map<string, Task>;
 };
@@ -64,6 +75,8 @@ export type Job = {
   stop: AbortController;
   /** Who does it, if nobody is started for it. */
   claim: Claim | null;
+  /** What it has on this machine for itself; null before it begins. */
+  slot: Slot | null;
 };
 
 /** A task that somebody claimed. */
@@ -120,6 +133,7 @@ async function readJob(
       ...(begun?.since !== undefined && { since: begun.since }),
     },
     stop: new AbortController(),
+    slot: null,
     claim: isContinued && isClaimable(convoy, task) ? { by: begun.agent, order: null, end: null } : null,
   };
 }

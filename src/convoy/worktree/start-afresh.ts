@@ -6,7 +6,7 @@ import type { TaskWorktree } from './task-worktree.ts';
 
 /** Puts a task's worktree back to what is merged. What was done so far stays on a branch of its own. */
 export async function startAfresh(
-  { own, branch }: TaskWorktree,
+  { own, branch, setup }: TaskWorktree,
   tip: Oid,
   kept: string,
 ): Promise<TaskWorktree> {
@@ -15,5 +15,5 @@ export async function startAfresh(
   const commit = await readBranch(worktree, branch);
   if (commit !== null && commit !== tip) await runGit(worktree, ['branch', '--force', kept, commit]);
   await runGit(worktree, ['checkout', '--quiet', '--force', '-B', branch, tip]);
-  return { own, branch, base: tip };
+  return { own, branch, base: tip, setup };
 }

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
-import { explainWrites, OrchError } from '../../errors.ts';
 import type { Repository } from '../../git/repository.ts';
-import { runGit } from '../../git/run-git.ts';
+import { askGit, runGit } from '../../git/run-git.ts';
+import { findCaseCollisions } from '../../git/worktree/case-collisions.ts';
 import {
   commitLeftovers,
   currentBranch,
@@ -9,10 +9,12 @@ import {
   isAncestor,
   listEmbedded,
   listUnmerged,
+  moveBranch,
   readBranch,
 } from '../../git/worktree/merge-commits.ts';
 import {
   addWorktree,
+  fillWorktree,
   listOwnWorktrees,
   type OwnWorktree,
   openWorktree,
@@ -21,52 +23,93 @@ import {
   restoreLink,
   switchWorktree,
 } from '../../git/worktree/own-worktrees.ts';
+import { chooseWorktreesFolder } from '../../git/worktree/worktrees-folder.ts';
 import type { Orch } from '../../orch.ts';
-import type { Worker } from '../../plan/convoy-shape.ts';
-import { copyFiles } from '../../system/copy-files.ts';
-import { listFolder, statIfThere, writeAtomically } from '../../system/disk.ts';
-import { run } from '../../system/process/capture.ts';
-import { inheritedEnvironment } from '../../system/process/spawn.ts';
+import { listFolder, statIfThere } from '../../system/disk.ts';
 import type { EpicId, Oid } from '../../types.ts';
 import { refuseCheckedOut } from '../merge/merged-branch.ts';
 import { mergedBranch, mergedName, taskBranch, worktreeName } from '../names.ts';
+import { refuseFullDisk } from './disk-space.ts';
+import { closeWorktree, isFreeWorktree, takeFreeWorktree } from './free-worktrees.ts';
+import {
+  nothingPrepared,
+  type Prepared,
+  type PrepareRequest,
+  preparedPath,
+  prepareWorktree,
+  type SetupKind,
+} from './setup.ts';
+import { freeSlot } from './slots.ts';
 
 /* The worktree of each task: made beside the checkout, on a branch of its own, and removed only once its work is merged. */
 
-export type TaskWorktree = { readonly own: OwnWorktree; readonly branch: string; readonly base: Oid };
+export type TaskWorktree = {
+  readonly own: OwnWorktree;
+  readonly branch: string;
+  readonly base: Oid;
+  /** How it got what its worker needs; null if it had that already. */
+  readonly setup: SetupKind | null;
+};
+
+type OpenRequest = Omit<PrepareRequest, 'timeout' | 'shared'> & {
+  readonly base: Oid;
+  /** Does the task begin anew? Then what is left of an earlier run decides where it begins. */
+  readonly isNew: boolean;
+};
 
 /** Finds the worktree of a task, or makes it at the merged branch. */
-export async function openTaskWorktree(
-  orch: Orch,
-  request: {
-    readonly convoy: EpicId;
-    readonly task: string;
-    readonly worker: Worker;
-    readonly base: Oid;
-    /** Does the task begin anew? Then what is left of an earlier run decides where it begins. */
-    readonly isNew: boolean;
-    readonly signal: AbortSignal;
-  },
-): Promise<TaskWorktree> {
-  const { convoy, task, worker, base, isNew, signal } = request;
+export async function openTaskWorktree(orch: Orch, request: OpenRequest): Promise<TaskWorktree> {
+  const { convoy, task, base, isNew } = request;
   const name = worktreeName(convoy, task);
   const branch = taskBranch(convoy, task);
-  const reason = `orch convoy ${convoy}: ${task}`;
-  const own =
-    (await findOwn(orch, name)) ?? (await addWorktree(orch, { name, commit: base, branch: null, reason }));
+  const { own, earlier, isEmpty } = await findOrMake(orch, request, name);
   const worktree = openWorktree(own);
-  const prepared = join(worktree.gitDir, 'orch-prepared');
-  if (statIfThere(prepared) === null) {
+  let setup: SetupKind | null = null;
+  if (statIfThere(preparedPath(worktree)) === null) {
     // Until a worktree is on its branch no worker was in it.
     if ((await currentBranch(worktree)) !== branch) {
       await refuseCheckedOut(orch, branch);
-      await switchWorktree(orch, worktree, (await readBranch(orch.repository, branch)) ?? base);
+      const known = await readBranch(orch.repository, branch);
+      await (isEmpty ? fillWorktree : switchWorktree)(orch, worktree, known ?? base);
+      if (known === null) await moveBranch(orch.repository, branch, base, null, `convoy: begin ${task}`);
       await putOnBranch(worktree, branch);
     }
-    await prepareFiles(orch, own, worker, signal);
-    await writeAtomically(orch, prepared, '');
+    setup = await prepareWorktree(orch, own, request, earlier);
   }
-  return { own, branch, base: isNew ? await findStart(worktree, branch, base) : base };
+  return { own, branch, base: isNew ? await findStart(worktree, branch, base) : base, setup };
+}
+
+/** The task's own worktree, else a free one of the convoy, else a new one. */
+async function findOrMake(
+  orch: Orch,
+  { convoy, task, base }: OpenRequest,
+  name: string,
+): Promise<{ readonly own: OwnWorktree; readonly earlier: Prepared; readonly isEmpty: boolean }> {
+  const reason = `orch convoy ${convoy}: ${task}`;
+  const known = await findOwn(orch, name);
+  if (known !== null && !isFreeWorktree(known))
+    return { own: known, earlier: nothingPrepared, isEmpty: false };
+  const free = await takeFreeWorktree(orch, { convoy, name, reason });
+  if (free !== null) return { ...free, isEmpty: false };
+  // Its own, free and not usable: nothing in it is needed any more.
+  if (known !== null) await removeWorktree(orch, known);
+  return { own: await makeNew(orch, name, base, reason), earlier: nothingPrepared, isEmpty: true };
+}
+
+async function makeNew(orch: Orch, name: string, commit: Oid, reason: string): Promise<OwnWorktree> {
+  const folder = await findWorktreesFolder(orch);
+  await refuseFullDisk(orch.repository, folder, commit);
+  return addWorktree(orch, { name, commit, branch: null, reason, folder });
+}
+
+/** Where a worktree is, or would be made: one made under an earlier setting stays where it is. */
+export function locateWorktree(orch: Orch, folder: string, name: string): string {
+  return listOwnWorktrees(orch, name).find((own) => own.name === name)?.path ?? join(folder, name);
+}
+
+/** The folder for worktrees, as the config has it. */
+export async function findWorktreesFolder(orch: Orch): Promise<string> {
+  return chooseWorktreesFolder(orch.repository, (await orch.readConfig()).worktrees);
 }
 
 /** Finds a worktree of ours that still has its folder. */
@@ -99,48 +142,18 @@ export async function openMergedWorktree(orch: Orch, convoy: EpicId): Promise<Ow
   if (known !== null) return known;
   const commit = await readBranch(orch.repository, mergedBranch(convoy));
   if (commit === null) throw new Error(`${mergedBranch(convoy)} does not exist`);
-  return addWorktree(orch, { name, commit, branch: null, reason: `orch convoy ${convoy}: merges` });
+  const own = await makeNew(orch, name, commit, `orch convoy ${convoy}: merges`);
+  const { status } = await askGit(orch.repository, ['cat-file', '-e', `${commit}:.gitmodules`]);
+  if (status === 0)
+    orch.report(
+      'submodules are empty in worktrees; if workers need them, let setup: fetch them: git submodule update --init',
+    );
+  return own;
 }
 
+/** Puts a worktree on a branch whose files it has; a checkout would look at each of them again. */
 async function putOnBranch(worktree: Repository, branch: string): Promise<void> {
-  await runGit(worktree, ['checkout', '--quiet', '-B', branch]);
-}
-
-/** Brings in ignored files that the work needs, and installs what it needs. */
-async function prepareFiles(
-  orch: Orch,
-  own: OwnWorktree,
-  { copy = [], setup }: Worker,
-  signal: AbortSignal,
-): Promise<void> {
-  const top = orch.repository.worktree;
-  if (top !== null)
-    await explainWrites(`files could not be copied into ${own.path}`, async () => {
-      for (const path of copy) {
-        const from = join(top, path);
-        if (statIfThere(from) !== null) await copyFiles(from, join(own.path, path), signal);
-      }
-    });
-  if (setup === undefined) return;
-  const output: string[] = [];
-  const end = await run({
-    command: typeof setup === 'string' ? setup : [...setup],
-    cwd: own.path,
-    env: inheritedEnvironment(),
-    marker: `ORCH_SETUP=${own.name}`,
-    timeout: Number.POSITIVE_INFINITY,
-    signal,
-    onOutput: (text) => output.push(text),
-  });
-  if (end.how === 'exited' && end.status === 0) return;
-  const how = end.how === 'exited' ? `exit status ${end.status}` : end.how.replace('_', ' ');
-  throw new OrchError(
-    'TASK_FAILED',
-    `setup failed in ${own.path}: ${how}\n${output.join('').slice(-1_000)}`.trim(),
-    {
-      hint: 'This is not the fault of the worker. Fix setup: in the plan, then: orch convoy resume',
-    },
-  );
+  await runGit(worktree, ['symbolic-ref', '-m', `orch: ${branch}`, 'HEAD', `refs/heads/${branch}`]);
 }
 
 export type Finished =
@@ -186,10 +199,21 @@ export async function collectWork(
       feedback: `The branch ${branch} no longer contains ${base.slice(0, 10)}, from which it began. Do not reset or rebase it.`,
     };
   if (commit === base) return { kind: 'refused', feedback: 'Nothing was changed.' };
+  const [alike] = await findCaseCollisions(worktree, base, commit);
+  if (alike !== undefined)
+    return {
+      kind: 'refused',
+      feedback: `${alike.join(' and ')} differ only in upper and lower case; macOS and Windows can have only one of them. Rename or merge the new one.`,
+    };
   return { kind: 'commit', commit };
 }
 
-/** Removes the worktree of a task whose work is merged. Left alone if a process still works there. */
-export async function closeTaskWorktree(orch: Orch, { own }: Pick<TaskWorktree, 'own'>): Promise<void> {
-  await removeWorktree(orch, own);
+/** Gives up the worktree of a task whose work is merged, and its slot. Left alone if a process still works there. */
+export async function closeTaskWorktree(
+  orch: Orch,
+  { own }: Pick<TaskWorktree, 'own'>,
+  epic?: EpicId,
+): Promise<void> {
+  if (epic !== undefined) freeSlot(orch, epic);
+  await closeWorktree(orch, own);
 }

@@ -1,4 +1,4 @@
-import { basename, dirname, join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { readChecked, text, withFields } from '../../checks.ts';
 import { hash } from '../../digest.ts';
 import { explainWrites, OrchError, systemCode } from '../../errors.ts';
@@ -30,6 +30,7 @@ import type { Environment } from '../../system/process/spawn.ts';
 import type { Oid } from '../../types.ts';
 import { discoverRepository, type Repository } from '../repository.ts';
 import { askGit, gitFailed, workFolder } from '../run-git.ts';
+import { worktreesFolder } from './worktrees-folder.ts';
 
 /*
  * Git worktrees of orch's own, beside the user's checkout. Each is noted on disk before git makes it, so that after a
@@ -60,13 +61,9 @@ type AddRequest = {
   readonly branch: string | null;
   /** Why it is locked, as `git worktree list` shows it. */
   readonly reason: string;
+  /** The folder for worktrees. */
+  readonly folder: string;
 };
-
-/** The folder for orch's worktrees: `shop.orch` beside the main checkout `shop`. */
-export function worktreesFolder({ commonDir, worktree }: Pick<Repository, 'commonDir' | 'worktree'>): string {
-  const main = basename(commonDir) === '.git' ? dirname(commonDir) : (worktree ?? commonDir);
-  return join(dirname(main), `${basename(main)}.orch`);
-}
 
 const notesFolder = (home: string) => join(home, 'worktrees');
 
@@ -77,19 +74,15 @@ function notePath(home: string, name: string): string {
 /** Only words: what is removed is inside the folder for orch's worktrees, whatever a note says. */
 const plainName = /^[A-Za-z0-9][\w.-]*(\/[A-Za-z0-9][\w.-]*)*$/;
 
-function placeOf(repository: Repository, name: string): string {
-  return join(worktreesFolder(repository), name);
-}
-
 /** With relative paths, `git worktree add` writes an extension into the config that all worktrees share. */
 const plainAdd = ['-c', 'worktree.useRelativePaths=false'];
 
 /** Adds a locked worktree at a commit. It has no files yet; `switchWorktree` writes them. */
 export async function addWorktree(ports: WorktreePorts, request: AddRequest): Promise<OwnWorktree> {
   const { repository, disk, home } = ports;
-  const { name, commit, branch, reason } = request;
+  const { name, commit, branch, reason, folder } = request;
   if (!plainName.test(name)) throw new Error(`${name} cannot be the name of a worktree`);
-  const path = placeOf(repository, name);
+  const path = join(folder, name);
   const own: OwnWorktree = { name, path, holder: identifyThisProcess() };
   await writeJson(ports, notePath(home, name), own);
   try {
@@ -105,6 +98,9 @@ export async function addWorktree(ports: WorktreePorts, request: AddRequest): Pr
     const head = branch === null ? ['--detach'] : ['-b', branch];
     const options = ['--quiet', '--no-checkout', ...head, '--lock', '--reason', reason];
     await runPlain(repository, plainAdd, ['worktree', 'add', ...options, path, commit]);
+    // Git copies the user's sparse patterns. Without them, git writes all files.
+    const gitFolder = findGitFolder(repository, path);
+    if (gitFolder !== null) removeIfThere(disk, join(gitFolder, 'info', 'sparse-checkout'));
     return own;
   } catch (error) {
     await removeWorktree(ports, own);
@@ -131,10 +127,27 @@ export function listOwnWorktrees(
   const notes = listFolder(notesFolder(home)).map((name) => readTextIfThere(join(notesFolder(home), name)));
   return notes
     .flatMap((note) => readChecked(note, isOwnWorktree) ?? [])
-    .filter(
-      ({ name, path }) =>
-        name.startsWith(prefix) && plainName.test(name) && path === placeOf(repository, name),
-    );
+    .filter((own) => own.name.startsWith(prefix) && plainName.test(own.name) && isOurs(repository, own));
+}
+
+/**
+ * May a note be believed? Outside of the usual folder only if git knows the worktree too, or if it has no files: what is
+ * listed here may be removed.
+ */
+function isOurs(repository: Repository, { name, path }: OwnWorktree): boolean {
+  if (path === join(worktreesFolder(repository), name)) return true;
+  if (!path.endsWith(`/${name}`)) return false;
+  return findGitFolder(repository, path) !== null || listFolder(path).length === 0;
+}
+
+/** The folder in which git keeps what it knows of a worktree; null if it does not know it. */
+function findGitFolder({ commonDir }: Repository, path: string): string | null {
+  const known = join(commonDir, 'worktrees');
+  const link = join(path, '.git');
+  const name = listFolder(known).find(
+    (each) => readTextIfThere(join(known, each, 'gitdir'))?.trim() === link,
+  );
+  return name === undefined ? null : join(known, name);
 }
 
 /** Is the process gone that used it? False if that can't be seen from here. */
@@ -157,11 +170,8 @@ export function openWorktree({ path }: OwnWorktree): Repository {
 export function restoreLink({ repository, disk }: WorktreePorts, { path }: OwnWorktree): void {
   const link = join(path, '.git');
   if (lstatIfThere(link) !== null) return;
-  const known = join(repository.commonDir, 'worktrees');
-  const name = listFolder(known).find(
-    (each) => readTextIfThere(join(known, each, 'gitdir'))?.trim() === link,
-  );
-  if (name !== undefined) writeUnsynced(disk, link, `gitdir: ${join(known, name)}\n`);
+  const gitFolder = findGitFolder(repository, path);
+  if (gitFolder !== null) writeUnsynced(disk, link, `gitdir: ${gitFolder}\n`);
 }
 
 /** Removes the locks of a git that was killed, unless a process may still hold them. */
@@ -177,11 +187,22 @@ export function removeStaleLocks({ disk }: Pick<WorktreePorts, 'disk'>, own: Own
  * else may be at work there.
  */
 export async function switchWorktree(
-  { disk }: Pick<WorktreePorts, 'disk'>,
+  ports: Pick<WorktreePorts, 'disk'>,
   worktree: Repository,
   commit: Oid,
   keep: readonly string[] = [],
 ): Promise<void> {
+  const environment = await fillWorktree(ports, worktree, commit);
+  const kept = keep.flatMap((each) => ['-e', `/${each.replace(/[\\*?[\]!# ]/g, '\\$&')}`]);
+  await runPlain(worktree, [], ['clean', '--quiet', '-ffd', ...kept], environment);
+}
+
+/** Writes the files of a commit into a worktree of orch, which may be empty. Returns the environment for a git there. */
+export async function fillWorktree(
+  { disk }: Pick<WorktreePorts, 'disk'>,
+  worktree: Repository,
+  commit: Oid,
+): Promise<Environment> {
   const path = workFolder(worktree);
   // A command that was killed may have left these.
   for (const lock of ['index.lock', 'HEAD.lock']) removeIfThere(disk, join(worktree.gitDir, lock));
@@ -192,14 +213,35 @@ export async function switchWorktree(
   const environment = { GIT_DIR: worktree.gitDir, GIT_WORK_TREE: path };
   const checkOut = ['checkout', '--quiet', '--force', '--detach', commit];
   await runPlain(worktree, plainCheckout, checkOut, environment);
-  const kept = keep.flatMap((each) => ['-e', `/${each.replace(/[\\*?[\]!# ]/g, '\\$&')}`]);
-  await runPlain(worktree, [], ['clean', '--quiet', '-ffd', ...kept], environment);
+  return environment;
 }
 
 const plainCheckout = ['submodule.recurse=false', 'core.sparseCheckout=false'].flatMap((each) => [
   '-c',
   each,
 ]);
+
+/** Gives a worktree of orch another name, and the folder of that name. No process may be at work there. */
+export async function moveWorktree(
+  ports: WorktreePorts,
+  own: OwnWorktree,
+  name: string,
+  reason: string,
+): Promise<OwnWorktree> {
+  const { repository, disk, home } = ports;
+  const path = join(own.path.slice(0, -own.name.length - 1), name);
+  const moved: OwnWorktree = { name, path, holder: identifyThisProcess() };
+  if (name !== own.name) {
+    // Both are noted until git has moved it: the one without a folder is forgotten later.
+    await writeJson(ports, notePath(home, name), moved);
+    await makeFolder(disk, dirname(path));
+    await runPlain(repository, plainAdd, ['worktree', 'move', '--force', '--force', own.path, path]);
+    removeIfThere(disk, notePath(home, own.name));
+  }
+  const { gitDir } = openWorktree(moved);
+  writeUnsynced(disk, join(gitDir, 'locked'), reason);
+  return moved;
+}
 
 /** Removes a worktree of orch with all its files, unless a process works in it: then returns these. */
 export async function removeWorktree(
@@ -216,7 +258,7 @@ export async function removeWorktree(
   if (result.status !== 0 && !/is not a working tree/.test(result.stderr)) throw gitFailed(args, result);
   removeAll(disk, path);
   removeIfThere(disk, notePath(home, name));
-  removeEmptyAbove(disk, path, worktreesFolder(repository));
+  removeEmptyAbove(disk, path, name, worktreesFolder(repository));
   return [];
 }
 
@@ -231,9 +273,11 @@ function removeAll(disk: Disk, path: string): void {
   removeFolderIfThere(disk, path);
 }
 
-/** Removes the folders around a worktree, if nothing else is in them. */
-function removeEmptyAbove(disk: Disk, path: string, top: string): void {
-  for (let folder = dirname(path); folder.startsWith(top); folder = dirname(folder)) {
+/** Removes the folders around a worktree, if nothing else is in them; a folder that the user chose for them stays. */
+function removeEmptyAbove(disk: Disk, path: string, name: string, usual: string): void {
+  const top = path.slice(0, -name.length - 1);
+  const isLast = (folder: string) => folder === top && top !== usual;
+  for (let folder = dirname(path); folder.startsWith(top) && !isLast(folder); folder = dirname(folder)) {
     try {
       removeFolderIfThere(disk, folder);
     } catch (error) {

@@ -1,7 +1,6 @@
-import { sep } from 'node:path';
 import { epicNotFound } from '../../checkpoint/list.ts';
 import { OrchError } from '../../errors.ts';
-import { worktreesFolder } from '../../git/worktree/own-worktrees.ts';
+import { listOwnWorktrees } from '../../git/worktree/own-worktrees.ts';
 import { parseEpicId } from '../../ids.ts';
 import { checkLive, type LiveRecord, listLive, readLive, type StopRequest } from '../../journal/live.ts';
 import { journalFolder, readJournalHeader } from '../../journal/read.ts';
@@ -115,14 +114,17 @@ export function findRunningToEnd(
   throw ambiguous([first, ...others], hint);
 }
 
-function listRunning({ home, repository }: ResolvePorts, epic: EpicId | null): LiveRecord[] {
+function listRunning(
+  { home, repository }: Pick<ResolvePorts, 'home' | 'repository'>,
+  epic: EpicId | null,
+): LiveRecord[] {
   const all = listLive(home).filter((live) => checkLive(live) === 'alive');
   const meant = epic === null ? all : all.filter((live) => live.epic === epic);
   const here = meant.filter(({ worktree }) => worktree === repository.worktree);
   if (here.length > 0 || epic !== null) return here.length > 0 ? here : meant;
   // Agents in worktrees of orch's own are only meant where they work, or by name.
-  const own = `${worktreesFolder(repository)}${sep}`;
-  return meant.filter(({ worktree }) => !worktree?.startsWith(own));
+  const own = new Set<string | null>(listOwnWorktrees({ repository, home }, '').map(({ path }) => path));
+  return meant.filter(({ worktree }) => !own.has(worktree));
 }
 
 function ambiguous(all: readonly LiveRecord[], hint: string): OrchError {
