@@ -98,9 +98,16 @@ const fewTasks = 200;
 
 /** Describes a convoy without its tasks. */
 export async function summarizeConvoy(orch: Orch, convoy: KnownConvoy): Promise<ConvoySummary> {
-  const { epic, view, run, isActive, path } = convoy;
-  const { id, head } = run;
   const counts = await countStates(orch, convoy);
+  return summarize(orch, convoy, counts);
+}
+
+async function summarize(
+  orch: Orch,
+  { epic, view, run, isActive, path }: KnownConvoy,
+  counts: ConvoySummary['counts'],
+): Promise<ConvoySummary> {
+  const { id, head } = run;
   return {
     ...{ id, name: head.plan, epicId: epic, plan: path },
     status: isActive ? 'running' : endedStatus(head.status, counts),
@@ -116,11 +123,8 @@ export async function summarizeConvoy(orch: Orch, convoy: KnownConvoy): Promise<
 /** Describes a convoy with its tasks: of many, those that matter, or all if they are asked for. */
 export async function showConvoy(orch: Orch, convoy: KnownConvoy, wantsAll = false): Promise<ConvoyInfo> {
   const { epic, view, run, path } = convoy;
-  const summary = await summarizeConvoy(orch, convoy);
-  const total = Math.max(
-    run.head.tasks ?? 0,
-    Object.values(summary.counts).reduce((sum, each) => sum + each, 0),
-  );
+  const counted = await countStates(orch, convoy);
+  const total = sizeOf(convoy, counted);
   const isWhole = wantsAll || total <= fewTasks;
   const known: Pick<KnownRun, 'tasks'> = isWhole ? await readRun(orch.git, view, run) : run.inDocument;
   const plan = isWhole ? loadIfThere(path) : null;
@@ -151,8 +155,13 @@ export async function showConvoy(orch: Orch, convoy: KnownConvoy, wantsAll = fal
   }
   const workers = tasks.filter(({ health }) => health !== null && health !== 'dead').length;
   // What is read of all tasks says more than the counts.
-  const counts = isWhole ? countBy(tasks) : summary.counts;
-  return { ...summary, counts, workers, tasks, unlisted: Math.max(0, total - tasks.length) };
+  const counts = isWhole ? countBy(tasks) : counted;
+  return {
+    ...(await summarize(orch, convoy, counts)),
+    workers,
+    tasks,
+    unlisted: Math.max(0, total - tasks.length),
+  };
 }
 
 function collisionsOf(all: readonly Collision[], task: string): ConvoyTask['collisions'] {
@@ -240,6 +249,13 @@ function describeHealth(
   return typeof waiting.until === 'number' && waiting.until <= clock.now() ? 'waiting' : 'limited';
 }
 
+function sizeOf({ run }: KnownConvoy, counts: ConvoySummary['counts']): number {
+  return Math.max(
+    run.head.tasks ?? 0,
+    Object.values(counts).reduce((sum, each) => sum + each, 0),
+  );
+}
+
 /** The state of a task, from its record. */
 function stateOf(record: TaskRecord | undefined, isBlocked: boolean): TaskState {
   const step = record?.worker?.step;
@@ -266,7 +282,19 @@ function countBy(tasks: readonly ConvoyTask[]): ConvoySummary['counts'] {
 }
 
 /** Counts a convoy's tasks without reading them all: what is open is in the document, the rest has been counted. */
-async function countStates(orch: Orch, { view, run }: KnownConvoy): Promise<ConvoySummary['counts']> {
+async function countStates(orch: Orch, convoy: KnownConvoy): Promise<ConvoySummary['counts']> {
+  const { view, run } = convoy;
+  // Of a few tasks, each is looked at: what was cancelled is counted as skipped.
+  if ((run.head.tasks ?? 0) <= fewTasks) {
+    const { tasks } = await readRun(orch.git, view, run);
+    const counts: { [S in TaskState]?: number } = {};
+    for (const record of Object.values(tasks)) {
+      const state = stateOf(record, true);
+      counts[state] = (counts[state] ?? 0) + 1;
+    }
+    const waiting = (run.head.tasks ?? 0) - Object.keys(tasks).length;
+    return waiting > 0 ? { ...counts, waiting: (counts.waiting ?? 0) + waiting } : counts;
+  }
   const byStatus = await countTasks(orch.git, view, run);
   const counts: { [S in TaskState]?: number } = {};
   const add = (state: TaskState, amount: number) => {

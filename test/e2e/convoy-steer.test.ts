@@ -1,5 +1,5 @@
 import type { ChildProcess } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import {
   type ConvoyDocument,
@@ -284,6 +284,17 @@ slow) while [ ! -e "$RAN.go" ]; do sleep 0.05; done; echo x > slow.txt;;`,
   });
 });
 
+/** Claims the task that waits, once one does. */
+async function claim(repository: TestRepository, by: string) {
+  let claimed = '';
+  await waitUntil(() => {
+    const ran = call(repository, 'claim', '--json', '--by', by);
+    claimed = ran.stdout;
+    return ran.status === 0;
+  });
+  return JSON.parse(claimed);
+}
+
 describe('tasks that people claim', () => {
   it('C4: an older claim cannot answer for a newer one', async () => {
     const repository = makeConvoyed(
@@ -291,9 +302,8 @@ describe('tasks that people claim', () => {
       '',
     );
     const scheduler = await start(repository);
-    await waitUntil(() => statuses(repository).a === 'held');
     expect(call(repository, 'claim', 'b').status).toBe(5);
-    const first = JSON.parse(call(repository, 'claim', '--json', '--by', 'ann').stdout);
+    const first = await claim(repository, 'ann');
     expect(first).toMatchObject({ task: 'a', branch: 'orch/auth/a', feedback: null });
     expect(readFileSync(first.promptFile, 'utf8')).toContain('do it by hand');
     expect(existsSync(first.briefFile)).toBe(true);
@@ -301,8 +311,7 @@ describe('tasks that people claim', () => {
     expect(call(repository, 'claim', 'a').status).toBe(5);
     // Given back, and claimed by somebody else.
     expect(call(repository, 'done', 'a', '--problem', 'no time').stdout).toContain('given back');
-    await waitUntil(() => statuses(repository).a === 'held');
-    const second = JSON.parse(call(repository, 'claim', 'a', '--json', '--by', 'bob').stdout);
+    const second = await claim(repository, 'bob');
     expect(second.lease).toBeGreaterThan(first.lease);
     expect(second.feedback).toBe('no time');
     const late = call(repository, 'done', 'a', '--lease', String(first.lease));
@@ -313,12 +322,9 @@ describe('tasks that people claim', () => {
     expect(empty.status).toBe(3);
     const third = JSON.parse(empty.stdout).again;
     expect(third.feedback).toContain('Nothing was changed');
-    repository.write(`${third.worktree}/a.txt`.replace(`${repository.folder}/`, ''), '');
-    const { writeFileSync } = await import('node:fs');
     writeFileSync(`${third.worktree}/a.txt`, 'by hand\n');
     const done = call(repository, 'done', 'a', '--lease', String(third.lease));
     expect(done.stdout).toContain('a is merged');
-    await waitUntil(() => statuses(repository).b === 'held');
     scheduler.kill('SIGTERM');
     await waitUntil(() => hasEnded(scheduler));
     expect(readMerged(repository, 'auth')['a.txt']).toBe('by hand');
@@ -368,7 +374,7 @@ describe('a convoy without a plan', () => {
       '*) echo x > $ORCH_TASK.txt;;',
     );
     expect(call(repository, 'start', 'plan.yaml', '--label', 'ui').status).toBe(75);
-    expect(statuses(repository)).toEqual({ a: 'done', b: 'held' });
+    expect(statuses(repository)).toEqual({ a: 'done', b: 'ready' });
     expect(call(repository, 'start', 'plan.yaml', '--label', 'none').status).toBe(2);
     expect(call(repository, 'resume').status).toBe(0);
     expect(statuses(repository)).toEqual({ a: 'done', b: 'done' });

@@ -40,9 +40,13 @@ export async function chooseConvoy(
   { cwd, settings }: Context,
   orch: Orch,
   call: Call,
-  word = call.argument,
+  word: string | null = call.argument ?? null,
 ): Promise<KnownConvoy> {
-  const named = await findNamed(orch, { word, epic: readText(call, 'epic') ?? settings.epic, cwd });
+  const named = await findNamed(orch, {
+    word: word ?? undefined,
+    epic: readText(call, 'epic') ?? settings.epic,
+    cwd,
+  });
   return named.convoy;
 }
 

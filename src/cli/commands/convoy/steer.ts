@@ -233,7 +233,7 @@ async function say(context: Context, orch: Orch, call: Call): Promise<ExitStatus
 }
 
 async function add(context: Context, orch: Orch, call: Call): Promise<ExitStatus> {
-  const convoy = await chooseConvoy(context, orch, call, undefined);
+  const convoy = await chooseConvoy(context, orch, call, null);
   const needs = readTexts(call, 'needs');
   const { ids, isTaken } = await addTasks(
     orch,
@@ -246,7 +246,7 @@ async function add(context: Context, orch: Orch, call: Call): Promise<ExitStatus
 
 async function budget(context: Context, orch: Orch, call: Call): Promise<ExitStatus> {
   await approveConfig(context, orch);
-  const convoy = await chooseConvoy(context, orch, call, undefined);
+  const convoy = await chooseConvoy(context, orch, call, null);
   const place = await choosePlace(context, orch, convoy.epic);
   const recorded = await setBudgetIn(orch, place, call.argument ?? '', context.settings.byAgent);
   const next = (await resumeUnpaid(orch, convoy)) ? '' : `.  Continue  orch convoy resume ${convoy.epic}`;
