@@ -11,7 +11,7 @@ import {
 } from '../support/convoys.ts';
 import { errorOf, orchBin, runOrch, startOrch } from '../support/orch.ts';
 import type { TestRepository } from '../support/repository.ts';
-import { waitUntil } from '../support/supervised.ts';
+import { waitUntil, writeConfig } from '../support/supervised.ts';
 
 const head = 'name: auth\nworkers: 3\nworker: { agent: sh ./agent.sh, attempts: 2 }\n';
 
@@ -314,7 +314,7 @@ describe('tasks that people claim', () => {
     const second = await claim(repository, 'bob');
     expect(second.lease).toBeGreaterThan(first.lease);
     expect(second.feedback).toBe('no time');
-    const late = call(repository, 'done', 'a', '--lease', String(first.lease));
+    const late = call(repository, 'done', 'a', '--json', '--lease', String(first.lease));
     expect(late.status).toBe(5);
     expect(errorOf(late).message).toContain('given to somebody else');
     // Without a change there is nothing to accept.
@@ -406,5 +406,70 @@ describe('what a person names', () => {
     const brief = runOrch(repository, ['brief', '-e', 'auth']).stdout;
     expect(brief).toContain('orch/auth/merged');
     expect(JSON.parse(runOrch(repository, ['epic', 'list', '--json']).stdout).epics).toHaveLength(1);
+  });
+});
+
+describe('what workers do to each other and to the user', () => {
+  const line = 'hello from $ORCH_TASK';
+  const both = `a|b) sed -i "s/hello/${line}/" README; "$ORCH" record note "changed README" >/dev/null; while [ ! -e "$RAN.go" ]; do sleep 0.05; done
+if [ "$ORCH_ATTEMPT" = 2 ]; then git merge -q orch/auth/merged || { printf 'both\\n' > README; git commit -qam both; }; fi;;`;
+
+  it('collisions are seen while they run, and both hear of it', async () => {
+    const repository = makeConvoyed(
+      `${head}tasks:\n  - { id: a, prompt: change it }\n  - { id: b, prompt: change it }\n`,
+      both,
+    );
+    writeConfig(repository, 'checkpoint: { interval: 1s }\n');
+    const scheduler = await start(repository);
+    await waitUntil(() => taskOf(repository, 'a').collisions.length === 1);
+    expect(taskOf(repository, 'b').collisions).toEqual([{ task: 'a', files: ['README'] }]);
+    expect(call(repository, 'show').stdout).toContain('⚠ collides with');
+    const heard = runOrch(repository, ['brief', '-e', 'auth--a']).stdout;
+    expect(heard).toContain('conflicts with what task b is changing');
+    repository.write('../ran.go', '');
+    await waitUntil(() => hasEnded(scheduler));
+    expect(statuses(repository)).toEqual({ a: 'done', b: 'done' });
+    // A warning is no reason for another turn: one of them was sent back once, by the conflict.
+    expect(readAttempts(repository)).toHaveLength(3);
+    expect(readMerged(repository, 'auth').README).toBe('both');
+  });
+
+  it('with collisions: hold, the later one waits until the other is merged', async () => {
+    const repository = makeConvoyed(
+      `${head}collisions: hold\ntasks:\n  - { id: a, prompt: change it }\n  - { id: b, prompt: change it }\n`,
+      both,
+    );
+    writeConfig(repository, 'checkpoint: { interval: 1s }\n');
+    const scheduler = await start(repository);
+    await waitUntil(() => Object.values(statuses(repository)).includes('held'));
+    const held = show(repository).tasks.find(({ status }) => status === 'held');
+    expect(held?.reason).toContain('and waits until');
+    repository.write('../ran.go', '');
+    await waitUntil(() => hasEnded(scheduler));
+    expect(statuses(repository)).toEqual({ a: 'done', b: 'done' });
+    expect(readMerged(repository, 'auth').README).toBe('both');
+  });
+
+  it('a worker that writes into the checkout or the config is reported', () => {
+    const repository = makeConvoyed(
+      `${head}tasks:\n  - { id: a, prompt: stray }\n`,
+      'a) echo x > a.txt; echo stray > "$CHECKOUT/stray.txt"; git config worker.key 1;;',
+    );
+    const ran = runOrch(repository, ['convoy', 'start', 'plan.yaml'], {
+      env: { ...environmentOf(repository), CHECKOUT: repository.folder },
+    });
+    expect(ran.stderr).toContain('may have written outside its worktree: stray.txt');
+    expect(ran.stderr).toContain('worker.key');
+  });
+
+  it('each worker has ports of its own', () => {
+    const repository = makeConvoyed(
+      `${head}tasks:\n  - { id: a, prompt: x }\n  - { id: b, prompt: y }\n`,
+      'a|b) echo "$ORCH_SLOT $PORT" > $ORCH_TASK.txt; n=0; while [ $n -lt 100 ] && [ "$(wc -l < "$RAN")" -lt 2 ]; do n=$((n+1)); sleep 0.1; done;;',
+    );
+    expect(call(repository, 'start', 'plan.yaml').status).toBe(0);
+    const merged = readMerged(repository, 'auth');
+    expect(merged['a.txt']).toMatch(/^\d+ \d+$/);
+    expect(merged['a.txt']).not.toBe(merged['b.txt']);
   });
 });

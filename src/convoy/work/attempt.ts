@@ -23,6 +23,7 @@ import { startAfresh } from '../worktree/start-afresh.ts';
 import { collectWork, openTaskWorktree, type TaskWorktree } from '../worktree/task-worktree.ts';
 import { makeAgentCommand } from './agent-command.ts';
 import { type Claim, type Convoy, type Job, mostAttempts, noteStep } from './job.ts';
+import { makeKeeper } from './keep-progress.ts';
 import { formatPrompt } from './prompt.ts';
 import { keepFeedback, promptFile, readPrompt } from './task-texts.ts';
 import { noteUserState, reportUserChanges } from './user-state.ts';
@@ -116,9 +117,12 @@ async function workIn(work: Work, worktree: TaskWorktree): Promise<WorkerState |
   job.isNew = false;
   job.isFresh = false;
   let asked: string | null = null;
+  const keep = makeKeeper(orch, epic, worktree.own.path);
   const onLook = async () => {
     await chargeWorker(orch, convoy, progress, ports, job, epic);
-    const [question] = (await readWorker(orch, epic)).questions;
+    const { questions, session } = await readWorker(orch, epic);
+    if (session !== null) await keep(session);
+    const [question] = questions;
     if (question !== undefined && question.id !== asked)
       ports.onEvent({ kind: 'said', task: job.task, text: describeQuestion(convoy, job, question.text) });
     asked = question?.id ?? null;

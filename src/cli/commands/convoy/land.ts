@@ -1,4 +1,12 @@
-import { findNamed, type Landing, landConvoy, nameForCommands, previewLanding } from '../../../index.ts';
+import {
+  findNamed,
+  type KnownConvoy,
+  type Landing,
+  landConvoy,
+  loadConvoyPlan,
+  nameForCommands,
+  previewLanding,
+} from '../../../index.ts';
 import { count } from '../../../units.ts';
 import { epicOption } from '../../choose.ts';
 import { confirmFirst, confirmOptions } from '../../confirm.ts';
@@ -25,7 +33,8 @@ async function land(context: Context, call: Call): Promise<number> {
   return context.withOrch(async (orch) => {
     const epic = readText(call, 'epic') ?? settings.epic;
     const { convoy } = await findNamed(orch, { word: call.argument, epic, cwd });
-    const landing = await previewLanding(orch, convoy.epic, readText(call, 'into') ?? null);
+    const into = readText(call, 'into') ?? readTarget(convoy);
+    const landing = await previewLanding(orch, convoy.epic, into);
     if (landing.isLanded) {
       if (json) printJson(out, { landed: null, ...landing });
       else out.print(`${landing.into} has everything of ${landing.from} already.`);
@@ -44,6 +53,11 @@ async function land(context: Context, call: Call): Promise<number> {
     }
     return 0;
   });
+}
+
+/** The branch that the plan names. */
+function readTarget({ path }: KnownConvoy): string | null {
+  return path === null ? null : (loadConvoyPlan(path).convoy.merge?.into ?? null);
 }
 
 function describeLanding({ from, into, files, added, removed, isFastForward }: Landing): string {
