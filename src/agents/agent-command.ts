@@ -24,6 +24,8 @@ export type Addition = {
   readonly conversation: { readonly session: AgentSessionId; readonly isNew: boolean } | null;
   /** Some of the brief was written by others, so it never becomes part of a system prompt. */
   readonly brief: BriefToGive | null;
+  /** Does it work for a convoy, in which people talk to it while it works? */
+  readonly hearsMessages: boolean;
 };
 
 /** The brief as quoted text for a prompt, and as a file the agent can be pointed to. */

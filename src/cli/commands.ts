@@ -109,7 +109,7 @@ export const commands: { readonly [heading: string]: { readonly [path: string]: 
   Upkeep: {
     doctor: () => import('./commands/upkeep/doctor.ts'),
     cleanup: () => import('./commands/upkeep/cleanup.ts'),
-    demo: () => import('./commands/upkeep/demo.ts'),
+    demo: () => import('./commands/upkeep/demo/demo.ts'),
     completion: () => import('./commands/upkeep/completion.ts'),
   },
 };

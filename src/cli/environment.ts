@@ -19,11 +19,13 @@ export type Settings = Pick<OrchOptions, 'engine' | 'writer' | 'host' | 'clock'>
   readonly valuesFile: string | undefined;
   /** The session this background process supervises for the call that started it. */
   readonly background: SessionId | undefined;
+  /** The folder with what people say to the agent of an epic. */
+  readonly messages: string | undefined;
 };
 
 export function readSettings(env: Variables): Settings {
   const { ORCH_ENGINE, ORCH_WRITER, ORCH_HOST, ORCH_EPIC, ORCH_NOW } = env;
-  const { ORCH_SESSION, ORCH_TRUST, ORCH_BACKGROUND, ORCH_VALUES } = env;
+  const { ORCH_SESSION, ORCH_TRUST, ORCH_BACKGROUND, ORCH_VALUES, ORCH_MESSAGES } = env;
   return {
     engine: parseEngine(ORCH_ENGINE || 'auto'),
     ...(ORCH_WRITER && { writer: parseWriter(ORCH_WRITER) }),
@@ -35,6 +37,7 @@ export function readSettings(env: Variables): Settings {
     trusted: ORCH_TRUST === '1',
     valuesFile: ORCH_VALUES || undefined,
     background: ORCH_BACKGROUND ? parseSession(ORCH_BACKGROUND) : undefined,
+    messages: ORCH_MESSAGES || undefined,
   };
 }
 

@@ -15,13 +15,13 @@ import {
 import type { RunningSession } from '../record/ports.ts';
 import { record } from '../record/record.ts';
 import { readView } from '../record/view.ts';
-import { readCurrent } from '../state/current.ts';
+import { budgetOf, readCurrent } from '../state/current.ts';
 import type { TaskRecord } from '../state/runs.ts';
 import type { EpicId, Oid } from '../types.ts';
 import { makeTurns, openMergeQueue } from './merge/merge-queue.ts';
 import { mergedBranch, mergedName, worktreeName } from './names.ts';
 import { carryOutOrders, steer } from './steer/steering.ts';
-import { watchWorkers } from './work/collisions.ts';
+import { listFreed, watchWorkers } from './work/collisions.ts';
 import { doPrompt } from './work/do-prompt.ts';
 import type { Convoy } from './work/job.ts';
 import { adoptAllowances } from './work/worker-money.ts';
@@ -76,7 +76,9 @@ export async function runConvoy(
           status === 'succeeded' && worker ? [worker.costMicros] : [],
         ),
       };
-      await adoptAllowances(orch, shared, run);
+      const found = await adoptAllowances(orch, shared, run);
+      const budget = budgetOf((await readView(orch, epic)).state);
+      request.onEvent({ kind: 'workers', base: await queue.tip(), budget, ...found });
       return {
         cwd: worktree.path,
         onMerged: (work) => queue.onMerged(work),
@@ -87,7 +89,7 @@ export async function runConvoy(
           const watched = { ...steered, worktree: openWorktree(worktree) };
           return { ended: Promise.all([steer(steered, over), watchWorkers(watched, over)]).then(() => {}) };
         },
-        waitsForPeople: () => shared.unclaimed.size > 0,
+        hasNext: (progress) => shared.unclaimed.size > 0 || listFreed(shared, progress).length > 0,
       };
     },
   };

@@ -193,7 +193,7 @@ export function loadIfThere(path: string | null): Plan | null {
   try {
     return path === null ? null : loadConvoyPlan(path);
   } catch {
-    return null; // a plan that somebody is editing
+    return null; // a plan that is being edited
   }
 }
 
@@ -203,12 +203,14 @@ function describeRecord(record: TaskRecord | undefined, worker: WorkerState | nu
   const isAsking = question !== undefined && record?.status !== 'failed';
   const isOpen = record?.status === 'running' || record?.status === 'pending';
   const isDead = isOpen && own?.step === 'working' && worker !== null && !isWorking(worker);
-  // A worker that was paused, or is out of money, waits for somebody, whether or not the scheduler has seen it.
+  // A worker that was paused, or is out of money, waits for a person, whether or not the scheduler has seen it.
   const isPaused = isDead && (worker.condition === 'paused' || worker.condition === 'budget_exceeded');
-  const state = isAsking ? 'needs_input' : isPaused ? 'held' : stateOf(record, isBlocked);
+  const isDone = isDead && worker.condition === 'completed';
+  const seen = isPaused ? 'held' : isDone ? 'checking' : stateOf(record, isBlocked);
+  const state = isAsking ? 'needs_input' : seen;
   const ended = state === 'done' || state === 'failed' || state === 'cancelled' || state === 'skipped';
   const spent: Micros = Math.max(own?.costMicros ?? 0, worker?.spent ?? 0);
-  const idle = isDead ? `its worker is ${describeCondition(worker)}` : null;
+  const idle = isDead ? describeCondition(worker) : null;
   return {
     status: state,
     attempts: record?.attempts ?? 0,
@@ -223,16 +225,18 @@ function describeRecord(record: TaskRecord | undefined, worker: WorkerState | nu
   };
 }
 
-function describeCondition({ condition }: WorkerState): string {
+function describeCondition({ condition, reason }: WorkerState): string {
   switch (condition) {
     case null:
-      return 'not started';
+      return 'its worker has not started';
     case 'completed':
-      return 'done';
+      return 'its agent is done; its work is not merged yet';
     case 'interrupted':
-      return 'gone';
+      return 'its worker died';
+    case 'budget_exceeded':
+      return 'its budget is used up';
     default:
-      return condition.replace('_', ' ');
+      return reason ?? `its worker is ${condition}`;
   }
 }
 
@@ -242,7 +246,7 @@ function describeHealth(
   worker: WorkerState | null,
 ): ConvoyTask['health'] {
   if (worker === null || record?.status !== 'running' || record.worker?.step !== 'working') return null;
-  if (!isWorking(worker)) return 'dead';
+  if (!isWorking(worker)) return worker.condition === 'interrupted' || worker.isKilled ? 'dead' : null;
   const waiting = worker.session === null ? null : readWaiting(home, worker.session);
   if (waiting === null) return worker.questions.length > 0 ? 'waiting' : 'working';
   if (waiting.for !== 'limit') return 'waiting';

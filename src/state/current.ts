@@ -105,6 +105,8 @@ export type Current = {
   agent: CurrentAgent;
   /** The code that was last restored into a working tree. */
   restored: RestoredCode;
+  /** How the last command that was to complete its session ended. */
+  lastExit: { readonly session: string; readonly status: number | null; readonly signal: string | null };
   /** The epic is a convoy's: where its newest run began, and which run that is. */
   convoy: { readonly base: string | null; readonly run: string };
   /** Where the work of a convoy's tasks collides now, and what its workers were told. */
@@ -174,6 +176,12 @@ const checks: { readonly [K in keyof Current]: Check<Current[K]> } = {
   agent: checkFields(({ name, session }) => typeof name === 'string' && typeof session === 'string'),
   collisions: checkFields(
     ({ current, told }) => Array.isArray(current) && current.every(isCollision) && isRecord(told),
+  ),
+  lastExit: checkFields(
+    ({ session, status, signal }) =>
+      isText(session) &&
+      (status === null || typeof status === 'number') &&
+      (signal === null || isText(signal)),
   ),
   convoy: checkFields(({ base, run }) => (base === null || (isText(base) && isOid(base))) && isText(run)),
 };

@@ -5,6 +5,7 @@ import type { Orch } from '../orch.ts';
 import { readView } from '../record/view.ts';
 import { briefPath, quoteNews } from '../session/handover.ts';
 import type { Started } from '../session/lifecycle.ts';
+import { messagesFolder } from '../session/messages.ts';
 import { inheritedEnvironment } from '../system/process/spawn.ts';
 import type { EpicId } from '../types.ts';
 import { type AgentPlan, planConversation } from './conversation.ts';
@@ -30,7 +31,13 @@ export async function planAgent(
     argv,
     cwd,
     resumes,
-  }: { readonly argv: readonly string[]; readonly cwd: string; readonly resumes: boolean },
+    messages,
+  }: {
+    readonly argv: readonly string[];
+    readonly cwd: string;
+    readonly resumes: boolean;
+    readonly messages: string | undefined;
+  },
 ): Promise<AgentPlan | null> {
   return planConversation(orch.random, (await readView(orch, epic)).state, {
     argv,
@@ -38,6 +45,8 @@ export async function planAgent(
     homes: findAgentHomes(),
     resumes,
     writer: await orch.identifyWriter(),
+    // What a worker starts itself inherits the variable, and hears nothing.
+    hearsMessages: messages === messagesFolder(orch.home, epic),
   });
 }
 

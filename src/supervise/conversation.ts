@@ -38,6 +38,8 @@ export type AgentPlan = {
   readonly isAdded: boolean;
   /** Why its cost cannot be read; null where it can. */
   readonly unseen: string | null;
+  /** Does it work for a convoy, in which people talk to it while it works? */
+  readonly hearsMessages: boolean;
 };
 
 type PlanRequest = {
@@ -48,6 +50,7 @@ type PlanRequest = {
   readonly resumes: boolean;
   /** This clone: only a conversation that it recorded itself can be continued. */
   readonly writer: WriterId;
+  readonly hearsMessages: boolean;
 };
 
 /** Reads the prompt from an agent's command line; null if it has none. */
@@ -58,7 +61,7 @@ export function readPrompt(argv: readonly string[]): string | null {
 
 /** Chooses the conversation for a command; null where it is no known agent, or has no conversation. */
 export function planConversation(random: Random, state: State, request: PlanRequest): AgentPlan | null {
-  const { argv, homes, resumes } = request;
+  const { argv, homes, resumes, hearsMessages } = request;
   const agent = identifyAgent(argv);
   if (agent === null) return null;
   const command = commandOf(agent);
@@ -76,7 +79,7 @@ export function planConversation(random: Random, state: State, request: PlanRequ
     latest: () =>
       agent === 'claude' ? findLatestClaude(homes.claude, cwd) : findLatestCodex(homes.codex, cwd),
   });
-  return { agent, homes, cwd, ...choice };
+  return { agent, homes, cwd, hearsMessages, ...choice };
 }
 
 /**
@@ -90,7 +93,7 @@ function findOwnConversation(state: State, agent: AgentName, writer: WriterId): 
 }
 
 function addition(session: AgentSessionId, isNew: boolean) {
-  return { conversation: { session, isNew }, brief: null };
+  return { conversation: { session, isNew }, brief: null, hearsMessages: false };
 }
 
 function realFolder(named: string | null, cwd: string): string {
@@ -146,9 +149,9 @@ export function writeCommand(
   brief: BriefToGive | null,
 ): { readonly argv: readonly string[]; readonly given: BriefGiven } {
   const [program = '', ...args] = argv;
-  const { session, continues, isAdded } = plan;
+  const { session, continues, isAdded, hearsMessages } = plan;
   const conversation = session !== null && isAdded ? { session, isNew: !continues } : null;
-  const added = commandOf(plan.agent).add(args, { conversation, brief });
+  const added = commandOf(plan.agent).add(args, { conversation, brief, hearsMessages });
   return { argv: [program, ...added.args], given: added.given };
 }
 

@@ -4,8 +4,8 @@ import type { RunningSession, SessionPorts } from '../record/ports.ts';
 import { type Outcome, record } from '../record/record.ts';
 import { readView } from '../record/view.ts';
 import { type Ending, endSession } from '../session/lifecycle.ts';
+import type { Fact } from '../state/facts.ts';
 import { describeRemaining, type NamedProcess } from '../system/process/process-table.ts';
-
 import { statusOfSignal } from '../system/process/signals.ts';
 import type { StopReason } from './decide.ts';
 
@@ -27,10 +27,11 @@ export async function endSupervised(
   },
 ): Promise<Outcome> {
   const left = describeRemaining(stillRunning);
+  const lastFacts = completes && why.kind === 'exit' ? [exitFact(target, why.exit)] : [];
   const end = (how: Ending, reason: string | null, isRoutine?: true) =>
     left === ''
-      ? endSession(ports, target, how, reason, { isRoutine })
-      : endSession(ports, target, how, `${reason ?? 'Stopped'}${left}`);
+      ? endSession(ports, target, how, reason, { lastFacts, isRoutine })
+      : endSession(ports, target, how, `${reason ?? 'Stopped'}${left}`, { lastFacts });
   switch (why.kind) {
     case 'signal':
       return end('pause', `Stopped by ${why.signal}`, true);
@@ -54,6 +55,14 @@ export async function endSupervised(
       if (why.exit.status === 0) return end(completes ? 'complete' : 'pause', `${name} ended ok`, true);
       return end('fail', `${name} ${describeFailure(why)}`);
   }
+}
+
+/** How a worker ended, for the convoy that decides what follows. */
+function exitFact(
+  { session }: RunningSession,
+  { status, signal }: (StopReason & { kind: 'exit' })['exit'],
+): Fact {
+  return { kind: 'current_set', key: 'lastExit', value: { session, status, signal } };
 }
 
 /** `ended with status 1`: how a command failed. */

@@ -14,7 +14,6 @@ import { makeChangeReader } from '../restore/session-changes.ts';
 import { describeEpic, describeMoney, type EpicStatus } from '../session/epic-status.ts';
 import { briefPath } from '../session/handover.ts';
 import { endSession, type Started, type StartRequest, startSession } from '../session/lifecycle.ts';
-import { messagesFolder } from '../session/messages.ts';
 import type { Recovered } from '../session/recover.ts';
 import { sessionMarker } from '../session/session-processes.ts';
 import { budgetOf } from '../state/current.ts';
@@ -57,6 +56,8 @@ export type SuperviseConfig = Partial<GateOptions> & {
   readonly takeOver?: boolean;
   /** Is the work done when the command succeeds, rather than paused? */
   readonly completes?: boolean;
+  /** The folder with what people say to the agent of an epic, who hears it if the epic is this one. */
+  readonly messages?: string;
   /** At a provider's limit: wait until it resets and continue (the default), or end the session. */
   readonly onLimit?: 'wait' | 'fail';
   /** Ends the session when it is aborted, or catches a signal. */
@@ -131,10 +132,10 @@ export async function superviseSession(
   };
   return using(where, async (orch) => {
     const epic = config.epicId === undefined ? makeEpicId(orch.random) : parseEpicId(config.epicId);
-    const { command: argv, resume = false, checkpoint } = request;
+    const { command: argv, resume = false, checkpoint, messages } = request;
     // What a conversation said later than the checkpoint it should continue from cannot be taken back.
     const resumes = resume && checkpoint === undefined;
-    const plan = argv && (await planAgent(orch, epic, { argv, cwd, resumes }));
+    const plan = argv && (await planAgent(orch, epic, { argv, cwd, resumes, messages }));
     const started = await startSession(orch, await makeRequest(orch, epic, request, plan));
     try {
       return await runSession(orch, started, request, plan);
@@ -231,7 +232,7 @@ async function runCommand(
   const command = follower && {
     argv: follower.argv,
     cwd: config.cwd,
-    env: sessionEnvironment(orch.home, target, briefFile),
+    env: sessionEnvironment(target, briefFile),
     marker: sessionMarker(target.session),
     onOutput: config.onOutput ?? null,
   };
@@ -258,12 +259,11 @@ async function runCommand(
 }
 
 /** What tells the command, and every call of `orch` in it, where it belongs. */
-function sessionEnvironment(home: string, { epic, session }: RunningSession, briefFile: string) {
+function sessionEnvironment({ epic, session }: RunningSession, briefFile: string) {
   return {
     ORCH_EPIC: epic,
     ORCH_SESSION: session,
     ORCH_BRIEF_FILE: briefFile,
-    ORCH_MESSAGES: messagesFolder(home, epic),
     // It is for this process only: a call of `orch start` in the command would take over its place.
     ORCH_BACKGROUND: undefined,
   };

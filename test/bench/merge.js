@@ -52,7 +52,7 @@ async function measureMerges({ openOrch, openMergeQueue, openMergedWorktree, par
     return openMergeQueue(orch, { convoy, worktree, gates: 'none' });
   };
   const merge = async (queue, task) => {
-    const request = { task: `task-${task}`, name: 'a task', lease: 1, commit: commits[task] };
+    const request = { task: `task-${task}`, title: 'a task', lease: 1, commit: commits[task] };
     const result = await queue.merge(request, new AbortController().signal);
     if (result.kind !== 'merged') throw new Error(JSON.stringify(result));
   };

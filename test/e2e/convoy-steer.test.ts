@@ -316,7 +316,7 @@ describe('tasks that people claim', () => {
     expect(second.feedback).toBe('no time');
     const late = call(repository, 'done', 'a', '--json', '--lease', String(first.lease));
     expect(late.status).toBe(5);
-    expect(errorOf(late).message).toContain('given to somebody else');
+    expect(errorOf(late).message).toContain('given to another worker');
     // Without a change there is nothing to accept.
     const empty = call(repository, 'done', 'a', '--json', '--lease', String(second.lease));
     expect(empty.status).toBe(3);
@@ -411,8 +411,10 @@ describe('what a person names', () => {
 
 describe('what workers do to each other and to the user', () => {
   const line = 'hello from $ORCH_TASK';
-  const both = `a|b) sed -i "s/hello/${line}/" README; "$ORCH" record note "changed README" >/dev/null; while [ ! -e "$RAN.go" ]; do sleep 0.05; done
-if [ "$ORCH_ATTEMPT" = 2 ]; then git merge -q orch/auth/merged || { printf 'both\\n' > README; git commit -qam both; }; fi;;`;
+  const both = `a|b) if [ "$ORCH_ATTEMPT" = 1 ]; then
+  sed -i "s/^hello$/${line}/" README; "$ORCH" record note "changed README" >/dev/null
+  while [ ! -e "$RAN.go" ]; do sleep 0.05; done
+else git merge -q orch/auth/merged || { printf 'both\\n' > README; git commit -qam both; }; fi;;`;
 
   it('collisions are seen while they run, and both hear of it', async () => {
     const repository = makeConvoyed(
@@ -420,6 +422,8 @@ if [ "$ORCH_ATTEMPT" = 2 ]; then git merge -q orch/auth/merged || { printf 'both
       both,
     );
     writeConfig(repository, 'checkpoint: { interval: 1s }\n');
+    repository.git('add', '.orchestration');
+    repository.git('commit', '--quiet', '--message', 'config');
     const scheduler = await start(repository);
     await waitUntil(() => taskOf(repository, 'a').collisions.length === 1);
     expect(taskOf(repository, 'b').collisions).toEqual([{ task: 'a', files: ['README'] }]);
@@ -440,6 +444,8 @@ if [ "$ORCH_ATTEMPT" = 2 ]; then git merge -q orch/auth/merged || { printf 'both
       both,
     );
     writeConfig(repository, 'checkpoint: { interval: 1s }\n');
+    repository.git('add', '.orchestration');
+    repository.git('commit', '--quiet', '--message', 'config');
     const scheduler = await start(repository);
     await waitUntil(() => Object.values(statuses(repository)).includes('held'));
     const held = show(repository).tasks.find(({ status }) => status === 'held');

@@ -62,7 +62,7 @@ describe('orch import', () => {
     // It is a convoy's plan, and nothing was started.
     expect(runOrch(folder, ['convoy', 'show', 'plan.yaml', '-e', 'none'])).toMatchObject({
       status: 1,
-      stderr: expect.stringContaining('there is no convoy of plan'),
+      stderr: expect.stringContaining('no convoy has begun on none'),
     });
   });
 

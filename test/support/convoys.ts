@@ -132,7 +132,7 @@ export async function openTestQueue(
   const queue = await openMergeQueue(orch, { convoy, worktree, gates: 'auto', ...options });
   const merge = (task: string, changes: Changes | Oid, signal = new AbortController().signal) => {
     const commit = typeof changes === 'string' ? changes : commitOn(repository, `orch/auth/${task}`, changes);
-    return queue.merge({ task, name: task, lease: 1, commit }, signal);
+    return queue.merge({ task, title: task, lease: 1, commit }, signal);
   };
   return { orch, queue, worktree, reports, merge };
 }

@@ -50,10 +50,19 @@ describe("Claude Code's command line", () => {
 
   it('is added to in front, and the user’s own words stay', () => {
     const conversation = { session: id, isNew: true };
-    const [hook = '', ...words] = claude.add(['-p', 'Go'], { conversation, brief }).args;
+    const [hook = '', ...words] = claude.add(['-p', 'Go'], {
+      conversation,
+      brief,
+      hearsMessages: false,
+    }).args;
     expect(hook).toMatch(/^--settings=\{"hooks":\{"SessionStart":.*cat \\"\$ORCH_BRIEF_FILE\\"/);
     expect(words).toEqual([`--session-id=${id}`, '-p', 'Go']);
-    const { args, given } = claude.add(['--settings', 'mine.json', '-p', 'Go'], { conversation, brief });
+    expect(hook).not.toContain('ORCH_MESSAGES');
+    const [heard] = claude.add(['-p', 'Go'], { conversation, brief: null, hearsMessages: true }).args;
+    expect(heard).toMatch(/^--settings=\{"hooks":\{"PostToolUse":.*ORCH_MESSAGES.*"Stop":.*ORCH_MESSAGES/);
+    const { args, given } = claude.add(['--settings', 'mine.json', '-p', 'Go'], {
+      ...{ conversation, brief, hearsMessages: true },
+    });
     const [folder, prompt, ...rest] = args;
     expect({ folder, rest, given }).toEqual({
       folder: '--add-dir=/home/briefs',
@@ -64,7 +73,10 @@ describe("Claude Code's command line", () => {
     expect(prompt).toMatch(/^--append-system-prompt=.*\/home\/briefs\/sess-aaaa\.md/);
     expect(prompt).not.toContain('Facts');
     const own = ['--settings={}', '--append-system-prompt', 'mine', '-p', 'Go'];
-    expect(claude.add(own, { conversation: null, brief })).toEqual({ args: own, given: null });
+    expect(claude.add(own, { conversation: null, brief, hearsMessages: true })).toEqual({
+      args: own,
+      given: null,
+    });
   });
 
   it.each([
@@ -73,8 +85,12 @@ describe("Claude Code's command line", () => {
     [['-p', 'Go']],
     [['--resume', id, '-p', 'Go']],
   ])('goes on under the same id: %j', (args) => {
-    const { args: next } = claude.add(args, { conversation: { session: id, isNew: false }, brief: null });
-    expect(next.filter((word) => word !== '--resume' && !word.startsWith('--settings='))).toEqual([
+    const { args: next } = claude.add(args, {
+      conversation: { session: id, isNew: false },
+      brief: null,
+      hearsMessages: false,
+    });
+    expect(next.filter((word) => word !== '--resume')).toEqual([
       expect.stringMatching(new RegExp(`^(--resume=)?${id}$`)),
       '-p',
       'Go',
@@ -106,14 +122,14 @@ describe("Codex's command line", () => {
       ['exec', '--json', 'resume', id, '--', '> Facts\n\n-Go'],
     ],
   ])('%j gets the brief before its prompt', (args, next) => {
-    const addition = { conversation: { session: id, isNew: false }, brief };
+    const addition = { conversation: { session: id, isNew: false }, brief, hearsMessages: false };
     expect(codex.add(args, addition)).toEqual({ args: next, given: 'text' });
   });
 
   it.each([[['exec']], [['exec', '-']], [['exec', '--later-option', 'x', 'Go']], [['Go']]])(
     '%j has no sure place for it',
     (args) => {
-      const { given } = codex.add(args, { conversation: null, brief });
+      const { given } = codex.add(args, { conversation: null, brief, hearsMessages: false });
       expect(given).toBeNull();
     },
   );

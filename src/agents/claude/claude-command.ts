@@ -62,13 +62,13 @@ function findValue(words: readonly string[], ...flags: string[]): string | null 
   return null;
 }
 
-function add(args: readonly string[], { conversation, brief }: Addition) {
+function add(args: readonly string[], { conversation, brief, hearsMessages }: Addition) {
   const added = conversation ? nameConversation(args, conversation) : args;
   // Claude Code uses the last of two such options, so orch adds none if the user has one.
   const isTaken = (option: RegExp) => optionsOf(args).some((word) => option.test(word));
-  if (!isTaken(/^--settings(?:=|$)/)) {
+  if (!isTaken(/^--settings(?:=|$)/) && (brief !== null || hearsMessages)) {
     const given = brief === null ? null : ('text' as const);
-    return { args: [`--settings=${makeHooks(given !== null)}`, ...added], given };
+    return { args: [`--settings=${makeHooks(given !== null, hearsMessages)}`, ...added], given };
   }
   if (brief === null) return { args: added, given: null };
   if (isTaken(/^--append-system-prompt(?:-file)?(?:=|$)/)) return { args: added, given: null };
@@ -80,14 +80,16 @@ function add(args: readonly string[], { conversation, brief }: Addition) {
  * a file named by the environment, so the command line holds no text written by others. What the user says meanwhile
  * comes with the result of a tool, or keeps the agent from ending its turn.
  */
-function makeHooks(isBriefed: boolean): string {
+function makeHooks(isBriefed: boolean, hearsMessages: boolean): string {
   const run = (command: string) => [{ type: 'command', command, timeout: 5 }];
   const brief = [{ matcher: 'startup|resume', hooks: run('cat "$ORCH_BRIEF_FILE"') }];
   return JSON.stringify({
     hooks: {
       ...(isBriefed && { SessionStart: brief }),
-      PostToolUse: [{ matcher: '*', hooks: run(takeMessages('tool', 'stop')) }],
-      Stop: [{ hooks: run(takeMessages('stop', 'tool')) }],
+      ...(hearsMessages && {
+        PostToolUse: [{ matcher: '*', hooks: run(takeMessages('tool', 'stop')) }],
+        Stop: [{ hooks: run(takeMessages('stop', 'tool')) }],
+      }),
     },
   });
 }

@@ -134,8 +134,12 @@ function describeTask(out: Output, task: ConvoyTask, convoy: string, now: number
   const dim = (text: string | null) => out.paint('dim', text ?? '');
   switch (status) {
     case 'working': {
-      const health = describeHealth(out, task, now);
-      const parts = [health, describeCollisions(out, task), dim(doing ?? 'working')];
+      const seen = doing ?? (task.health === null ? reason : null) ?? 'working';
+      const parts = [
+        describeHealth(out, task, now),
+        describeCollisions(out, task),
+        task.health === 'dead' ? '' : dim(seen),
+      ];
       return `${tries}${parts.filter((part) => part !== '').join('  ')}`;
     }
     case 'needs_input':
@@ -143,6 +147,7 @@ function describeTask(out: Output, task: ConvoyTask, convoy: string, now: number
     case 'held':
     case 'failed':
       return `${tries}${words[status]}: ${dim(reason)}`;
+    case 'checking':
     case 'cancelled':
     case 'skipped':
       return reason === null || reason === status ? words[status] : `${words[status]}: ${dim(reason)}`;
@@ -167,7 +172,7 @@ function describeHealth(out: Output, { health, activeAt }: ConvoyTask, now: numb
     case 'limited':
       return out.paint('yellow', "at its provider's limit");
     case 'dead':
-      return out.paint('red', 'its process is gone');
+      return out.paint('red', 'its worker died');
     case 'working':
     case null:
       return activeAt === null || health === null ? '' : dimQuiet(out, activeAt, now);

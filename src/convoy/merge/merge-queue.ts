@@ -22,7 +22,8 @@ export type { GateChoice };
 
 export type MergeRequest = {
   readonly task: string;
-  readonly name: string;
+  /** What it is about. */
+  readonly title: string;
   readonly lease: number;
   readonly commit: Oid;
 };
@@ -158,10 +159,10 @@ export async function openMergeQueue(
       isBlocked = true;
       return;
     }
-    const { task, name, lease } = entry;
+    const { task, title, lease } = entry;
     const trailers = `Orch-Convoy: ${convoy}\nOrch-Task: ${task}\nOrch-Lease: ${lease}\n`;
     const parents = [onto, entry.commit];
-    const commit = await writeMergeCommit(worktree, tried.tree, parents, `${task}: ${name}\n\n${trailers}`);
+    const commit = await writeMergeCommit(worktree, tried.tree, parents, `${task}: ${title}\n\n${trailers}`);
     if (isStillNext()) chain.push({ entry, from: onto, commit, verdict: 'unknown', red: [] });
   };
 

@@ -21,7 +21,7 @@ export type Claimed = {
   readonly feedback: string | null;
 };
 
-/** Claims a task that waits for somebody, or the first one that does; null if none waits. */
+/** Claims a task, or the first one that waits to be claimed; null if none does. */
 export async function claimTask(
   orch: Orch,
   convoy: KnownConvoy,
@@ -44,7 +44,7 @@ export async function claimTask(
 /** What came of a claimed task that was said to be done. */
 export type ClaimEnd =
   | { readonly kind: 'merged'; readonly commit: string }
-  /** It was not accepted; the claim goes on, with what is wrong. */
+  /** It was not accepted; the claim stays, with what is wrong. */
   | { readonly kind: 'sent_back'; readonly again: Claimed }
   | { readonly kind: 'failed'; readonly feedback: string }
   | { readonly kind: 'given_back' };
@@ -83,7 +83,7 @@ async function order(orch: Orch, { epic, run, isActive }: KnownConvoy, wanted: O
     if (live === null || checkLive(live) !== 'alive') {
       const late = takeReply(orch, epic, id);
       if (late !== null) return late;
-      // A claim that nobody waits for would keep the task from others.
+      // A claim whose reply is not waited for would keep the task from others.
       if (wanted.kind === 'claim') removeOrder(orch, epic, id);
       throw noScheduler(epic);
     }

@@ -9,7 +9,7 @@ import { makeFolder, writeAtomically } from '../../system/disk.ts';
 import type { EpicId } from '../../types.ts';
 import { taskEpic } from '../names.ts';
 
-/** Writes what whoever claims a task needs to know into files: the prompt, and the brief of what was done before. */
+/** Writes what is needed for a claimed task into files: the prompt, and the brief of what was done before. */
 export async function writeClaimFiles(
   orch: Orch,
   { convoy, progress }: { readonly convoy: { readonly epic: EpicId }; readonly progress: RunProgress },

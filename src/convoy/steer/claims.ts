@@ -3,7 +3,7 @@ import type { RunControls } from '../../plan/task/do-task.ts';
 import type { Convoy } from '../work/job.ts';
 import { type Order, replyTo } from './orders.ts';
 
-/* Tasks that nobody is started for: a person, or an agent that works already, claims them. */
+/* Tasks for which no agent is started: a person, or an agent that works already, claims them. */
 
 type Steered = {
   readonly orch: Orch;
@@ -11,7 +11,7 @@ type Steered = {
   readonly controls: RunControls;
 };
 
-/** Gives a task that waits to be claimed to whoever asks; the reply comes once its worktree is there. */
+/** Gives out a task that waits to be claimed; the reply comes once its worktree is there. */
 export async function giveOut(
   { orch, convoy, controls }: Steered,
   id: string,
@@ -36,7 +36,7 @@ function explainNone({ jobs, active }: Convoy, task: string | null): string {
   return active.has(task) ? `an agent works on ${task}` : `${task} does not wait to be claimed`;
 }
 
-/** Takes what whoever claimed a task has done; the reply says what came of it. */
+/** Takes what was done for a claimed task; the reply says what came of it. */
 export async function finishClaim(
   { orch, convoy }: Steered,
   id: string,
@@ -47,7 +47,7 @@ export async function finishClaim(
   if (job === undefined || !claim?.end || job.record.lease !== lease) {
     const refused =
       claim?.end && job !== undefined
-        ? `${task} was given to somebody else meanwhile; what you did stays on its branch`
+        ? `${task} was given to another worker meanwhile; what you did stays on its branch`
         : `${task} is not claimed`;
     await replyTo(orch, convoy.epic, id, { refused });
     return;

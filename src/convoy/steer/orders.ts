@@ -18,12 +18,12 @@ import { readJson, writeJson } from '../../system/json-file.ts';
 import type { EpicId } from '../../types.ts';
 
 /*
- * What people order while a convoy goes on. Only its scheduler writes the convoy's epic, so an order is a file that it takes;
+ * What people order while a convoy runs. Only its scheduler writes the convoy's epic, so an order is a file that it takes;
  * it stays there until it is carried out. Without a scheduler, the next one takes it.
  */
 
 export type Order =
-  /** A task that waits for a person goes on. */
+  /** A task that waits for a person continues. */
   | { readonly kind: 'resume'; readonly task: string }
   | {
       readonly kind: 'retry';
@@ -32,13 +32,13 @@ export type Order =
       readonly isFresh: boolean;
     }
   | { readonly kind: 'cancel'; readonly tasks: readonly string[]; readonly goesOn: boolean }
-  /** The budget was raised: tasks that wait for money go on. */
+  /** The budget was raised: tasks that wait for money continue. */
   | { readonly kind: 'money' }
   /** The plan has new tasks. */
   | { readonly kind: 'reload' }
-  /** Somebody wants to do a task, or any. */
+  /** A task is claimed, or any that waits to be. */
   | { readonly kind: 'claim'; readonly task: string | null; readonly by: string }
-  /** Whoever claimed a task has done it, or cannot. */
+  /** A claimed task is done, or cannot be. */
   | {
       readonly kind: 'done';
       readonly task: string;

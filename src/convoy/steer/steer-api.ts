@@ -12,7 +12,7 @@ import { type ConvoyTask, showConvoy, type TaskState } from '../show-convoy.ts';
 import { isWorking, pauseWorker, readWorker } from '../work/worker.ts';
 import { type Order, placeOrder, waitUntilTaken } from './orders.ts';
 
-/* What people do with the tasks of a convoy while it goes on. */
+/* What people do with the tasks of a convoy while it runs. */
 
 /** A task that a person named. */
 export type NamedTask = { readonly convoy: KnownConvoy; readonly task: ConvoyTask };
@@ -44,7 +44,7 @@ export type Said = {
     | 'while it works'
     | 'in its next turn'
     | 'when it begins'
-    | 'when the convoy goes on';
+    | 'when the convoy continues';
 };
 
 /** Says something to the worker of a task: the answer, if it has a question. Nothing is lost if it is not there. */
@@ -55,7 +55,7 @@ export async function sayToTask(
   byAgent: boolean,
 ): Promise<Said> {
   if (over.includes(task.status) || task.status === 'failed')
-    throw new OrchError('USAGE', `nobody works on ${task.id} any more: it is ${task.status}`, {
+    throw new OrchError('USAGE', `${task.id} has no worker any more: it is ${task.status}`, {
       hint: `Have it tried again: orch convoy retry ${convoy.epic}/${task.id}`,
       data: { task: task.id, status: task.status },
     });
@@ -78,7 +78,7 @@ export async function sayToTask(
 async function whenHeard(orch: Orch, { convoy, task }: NamedTask): Promise<Said['heard']> {
   const worker = await readWorker(orch, task.epicId);
   if (isWorking(worker)) return task.agent === 'claude' ? 'while it works' : 'in its next turn';
-  if (!convoy.isActive) return 'when the convoy goes on';
+  if (!convoy.isActive) return 'when the convoy continues';
   return worker.session === null ? 'when it begins' : 'in its next turn';
 }
 
@@ -103,13 +103,13 @@ export async function retryTask(
 /** Pauses the worker of a task. Everything is saved, and it continues in the same conversation. */
 export async function pauseTask(orch: Orch, { convoy, task }: NamedTask, reason: string): Promise<void> {
   if (isWorking(await readWorker(orch, task.epicId))) return pauseWorker(orch, task.epicId, reason);
-  throw new OrchError('USAGE', `nobody works on ${task.id} now: it is ${task.status}`, {
+  throw new OrchError('USAGE', `${task.id} has no worker now: it is ${task.status.replace('_', ' ')}`, {
     hint: `To leave it out: orch convoy cancel ${convoy.epic}/${task.id}`,
     data: { task: task.id, status: task.status },
   });
 }
 
-/** Orders that a paused task goes on; the scheduler does it, or the next one. */
+/** Orders that a paused task continues; the scheduler does it, or the next one. */
 export async function resumeTask(orch: Orch, convoy: KnownConvoy, task: string): Promise<boolean> {
   return giveOrder(orch, convoy, { kind: 'resume', task });
 }
@@ -128,8 +128,8 @@ export async function pauseConvoy(orch: Orch, convoy: KnownConvoy, reason: strin
 }
 
 /**
- * Orders that tasks are left as they are; their workers are stopped at once. With `goesOn`, what needs them goes on
- * without. Returns those that are not over yet.
+ * Orders that tasks are left as they are; their workers are stopped at once. With `goesOn`, what needs them is
+ * done without them. Returns those that are not over yet.
  */
 export async function cancelTasks(
   orch: Orch,

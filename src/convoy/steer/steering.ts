@@ -4,12 +4,13 @@ import type { Plan } from '../../plan/plan.ts';
 import type { RunControls, RunProgress, TaskPorts } from '../../plan/task/do-task.ts';
 import { sleepUnlessAborted } from '../../system/clock.ts';
 import type { Millis } from '../../types.ts';
+import { reopenFreed } from '../work/collisions.ts';
 import { recordCancelled } from '../work/do-prompt.ts';
 import { type Convoy, openJob, retryJob } from '../work/job.ts';
 import { finishClaim, giveOut } from './claims.ts';
 import { listOrders, type PlacedOrder, removeOrder } from './orders.ts';
 
-/* Carries out what people order while a convoy goes on. */
+/* Carries out what people order while a convoy runs. */
 
 /** How often the scheduler looks for orders: a list of a folder that is nearly always empty. */
 const lookEvery: Millis = 250;
@@ -37,6 +38,7 @@ export async function carryOutOrders(steered: Steered): Promise<void> {
 export async function steer(steered: Steered, over: AbortSignal): Promise<void> {
   while (!over.aborted) {
     await sleepUnlessAborted(lookEvery, over);
+    reopenFreed(steered.convoy, steered.progress, steered.controls);
     await carryOutOrders(steered);
   }
 }

@@ -7,6 +7,7 @@ import {
   formatMessages,
   listUnheard,
   type Message,
+  messagesFolder,
   needsTurn,
   noteHeard,
   settleTaken,
@@ -25,7 +26,7 @@ import { makeAgentCommand } from './agent-command.ts';
 import { type Claim, type Convoy, type Job, mostAttempts, noteStep } from './job.ts';
 import { makeKeeper } from './keep-progress.ts';
 import { formatPrompt } from './prompt.ts';
-import { keepFeedback, promptFile, readPrompt } from './task-texts.ts';
+import { keepFeedback, promptFile, readPrompt, titleOf } from './task-texts.ts';
 import { noteUserState, reportUserChanges } from './user-state.ts';
 import {
   findWorkerTranscript,
@@ -91,11 +92,12 @@ export async function attempt(
 async function openPlace({ orch, convoy, job, epic, signal }: Work): Promise<TaskWorktree> {
   const { task, worker } = job;
   const base = parseOid(job.record.base);
-  job.slot = await takeSlot(orch, { epic });
-  const env = slotEnvironment(job.slot);
-  const place = { convoy: convoy.epic, task: task.id, worker, base, isNew: !job.hasBegun, signal, env };
-  // One after the other: git locks what all worktrees share, and several at once are no faster.
-  let worktree = await convoy.makeInTurn(() => openTaskWorktree(orch, place));
+  const place = { convoy: convoy.epic, task: task.id, worker, base, isNew: !job.hasBegun, signal };
+  // One after the other, in the order of the plan: git locks what all worktrees share, and several at once are no faster.
+  let worktree = await convoy.makeInTurn(async () => {
+    job.slot = await takeSlot(orch, { epic });
+    return openTaskWorktree(orch, { ...place, env: slotEnvironment(job.slot) });
+  });
   if (job.isNew && job.isFresh) {
     const kept = `${worktree.branch}.${job.record.lease}`;
     worktree = await startAfresh(worktree, await convoy.queue.tip(), kept);
@@ -150,9 +152,10 @@ async function workIn(work: Work, worktree: TaskWorktree): Promise<WorkerState |
 }
 
 /** A worker is needed for a new attempt, for one whose worker died or was paused, and to hear what was said. */
-function needsWorker({ home }: Orch, { job, epic }: Work, { condition }: WorkerState): boolean {
+function needsWorker({ home }: Orch, { job, epic }: Work, { condition, isKilled }: WorkerState): boolean {
   return (
     job.isNew ||
+    isKilled ||
     condition === null ||
     condition === 'interrupted' ||
     condition === 'paused' ||
@@ -161,7 +164,7 @@ function needsWorker({ home }: Orch, { job, epic }: Work, { condition }: WorkerS
   );
 }
 
-/** Decides what follows from how a worker ended: what it did is merged, or it goes on, or somebody has to help. */
+/** Decides what follows from how a worker ended: what it did is merged, or it continues, or a person has to help. */
 async function takeWork(work: Work, worktree: TaskWorktree, state: WorkerState): Promise<AttemptResult> {
   const { orch, ports, progress, job, epic } = work;
   const { task, worker } = job;
@@ -172,6 +175,7 @@ async function takeWork(work: Work, worktree: TaskWorktree, state: WorkerState):
       if (!isOwnBudget(worker.budget, state)) work.convoy.unpaid.add(task.id);
       return { kind: 'held', reason: describeUsedUp(worker.budget, state) };
     case 'failed': {
+      if (state.isKilled) return { kind: 'again' };
       await commitWork(work, worktree);
       const feedback = `The agent failed: ${state.reason ?? 'no reason was given'}`;
       return { kind: 'sent_back', feedback: await keepFeedback(ports, progress, task, feedback) };
@@ -205,8 +209,9 @@ async function mergeWork(work: Work, worktree: TaskWorktree): Promise<AttemptRes
   if (finished.kind === 'refused') return sendBack(finished.feedback);
   job.record = { ...job.record, commit: finished.commit };
   await noteStep(ports, progress, job, 'merging');
+  const { lease } = job.record;
   const merged = await convoy.queue.merge(
-    { task: task.id, name: task.name, lease: job.record.lease, commit: finished.commit },
+    { task: task.id, title: await ports.redact(titleOf(task)), ...{ lease, commit: finished.commit } },
     signal,
   );
   if (merged.kind === 'stopped') return merged;
@@ -215,7 +220,7 @@ async function mergeWork(work: Work, worktree: TaskWorktree): Promise<AttemptRes
   return { kind: 'merged', worktree };
 }
 
-/** Has whoever claimed the task do it, and tells them what came of it. */
+/** Waits for a claimed task to be done, and replies what came of it. */
 async function workByClaim(work: Work, worktree: TaskWorktree, claim: Claim): Promise<AttemptResult> {
   const { orch, convoy, ports, progress, job, signal } = work;
   const { task } = job;
@@ -256,9 +261,10 @@ async function workByClaim(work: Work, worktree: TaskWorktree, claim: Claim): Pr
 }
 
 /** Commits what the worker left uncommitted, so that nothing depends on its worktree. */
-function commitWork({ orch, convoy, job: { task } }: Work, worktree: TaskWorktree) {
+async function commitWork({ orch, convoy, job: { task } }: Work, worktree: TaskWorktree) {
   const trailers = `Orch-Convoy: ${convoy.epic}\nOrch-Task: ${task.id}\n`;
-  return collectWork(orch, worktree, { task: task.id, name: task.name, trailers });
+  const title = await orch.redact(titleOf(task));
+  return collectWork(orch, worktree, { task: task.id, title, trailers });
 }
 
 function isOwnBudget(budget: number | undefined, { spent }: Pick<WorkerState, 'spent'>): budget is number {
@@ -304,7 +310,7 @@ async function begin(work: Work, worktree: TaskWorktree, state: WorkerState): Pr
   job.record = { ...job.record, lease, agent, model, step: 'working', commit: null, since };
   job.record = { ...job.record, costMicros: state.spent };
   await noteStep(ports, progress, job, 'working');
-  ports.onEvent({ kind: 'begun', task, attempt: job.attempt });
+  ports.onEvent({ kind: 'begun', task, attempt: job.attempt, continues: isContinued });
   await noteUserState(orch, convoy);
   try {
     await startWorker(orch, {
@@ -319,6 +325,7 @@ async function begin(work: Work, worktree: TaskWorktree, state: WorkerState): Pr
         ORCH_TASK: task.id,
         ORCH_RUN: progress.run.id,
         ORCH_ATTEMPT: String(job.attempt),
+        ORCH_MESSAGES: messagesFolder(orch.home, epic),
         ...(model !== null && { ORCH_MODEL: model }),
       },
       allowance: allowance.amount,
@@ -350,7 +357,11 @@ function describeTask({ orch, convoy, job }: Work, messages: string): string {
   return formatPrompt({
     ...{ task: task.id, name: task.name, files: task.files, branch: taskBranch(convoy.epic, task.id) },
     text: readPrompt(orch, task),
-    others: others.map(([, { task: other }]) => ({ task: other.id, name: other.name, files: other.files })),
+    others: others.map(([, { task: other }]) => ({
+      task: other.id,
+      name: titleOf(other),
+      files: other.files,
+    })),
     feedback: job.feedback,
     messages,
   });

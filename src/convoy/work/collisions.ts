@@ -14,7 +14,7 @@ import {
   noCollisions,
 } from '../collisions/decide-collisions.ts';
 import { type WorkingTask, watchCollisions } from '../collisions/watch-collisions.ts';
-import { taskEpic } from '../names.ts';
+import { mergedName, taskEpic } from '../names.ts';
 import type { Convoy } from './job.ts';
 import { pauseWorker } from './worker.ts';
 
@@ -78,13 +78,27 @@ async function holdLater({ orch, convoy, controls }: Watched, { known }: Collisi
     await pauseWorker(
       orch,
       taskEpic(epic, task),
-      `it collides with ${others.join(', ')}, and waits until they are merged`,
+      `it collides with ${others.join(', ')}, and waits until ${others.length === 1 ? 'that is' : 'they are'} merged`,
     );
   }
   for (const task of [...colliding.keys()].filter((each) => !holds.has(each))) {
     colliding.delete(task);
     controls.reopen(task);
   }
+}
+
+/** The tasks that waited because of a collision with others, all of which are over by now. */
+export function listFreed({ colliding, active }: Convoy, { tasks }: Pick<RunProgress, 'tasks'>): string[] {
+  const isOver = (id: string) => {
+    const status = tasks.get(id)?.status;
+    return !active.has(id) && status !== undefined && status !== 'running' && status !== 'pending';
+  };
+  return [...colliding].flatMap(([task, others]) => (!isOver(task) && others.every(isOver) ? [task] : []));
+}
+
+/** Continues the tasks whose collision is over, unless they are still being paused. */
+export function reopenFreed(convoy: Convoy, progress: RunProgress, controls: RunControls): void {
+  for (const task of listFreed(convoy, progress)) if (controls.reopen(task)) convoy.colliding.delete(task);
 }
 
 const mostFiles = 20;
@@ -103,5 +117,5 @@ function shorten({ current, told }: KnownCollisions) {
 
 function describe(one: string, other: string, files: readonly string[]): string {
   const more = files.length > 3 ? ` and ${files.length - 3} more` : '';
-  return `${one} collides with ${other} in ${files.slice(0, 3).join(', ')}${more}`;
+  return `${one} collides with ${other === mergedName ? 'what is merged' : other} in ${files.slice(0, 3).join(', ')}${more}`;
 }

@@ -21,7 +21,7 @@ import { release } from './worker-money.ts';
 
 /* One task of a convoy, from its first worker to the merged branch. */
 
-/** Does a task until its work is merged, its attempts are used up, it has to wait, or nobody wants it any more. */
+/** Does a task until its work is merged, its attempts are used up, it has to wait, or it is cancelled. */
 export async function doPrompt(
   orch: Orch,
   convoy: Convoy,
@@ -34,7 +34,8 @@ export async function doPrompt(
     return { kind: 'held', reason: 'it was not asked for; start or resume without --label' };
   convoy.tasks.set(task.id, task);
   convoy.unpaid.delete(task.id);
-  const job = await openJob(orch, convoy, progress, task);
+  // In turn, so that tasks which start together begin in the order of the plan.
+  const job = await convoy.makeInTurn(() => openJob(orch, convoy, progress, task));
   const wish = convoy.wishes.get(task.id);
   convoy.wishes.delete(task.id);
   if (wish?.kind === 'cancel') return cancel(ports, progress, job, wish);
@@ -44,7 +45,7 @@ export async function doPrompt(
   convoy.active.set(task.id, { task, allowance: convoy.active.get(task.id)?.allowance ?? null });
   try {
     const outcome = await tryUntilDone(orch, convoy, ports, progress, job);
-    // A worker that goes on without its scheduler keeps its slot.
+    // A worker that continues without its scheduler keeps its slot.
     if (outcome.kind !== 'stopped') freeSlot(orch, taskEpic(convoy.epic, task.id));
     report(ports, job, outcome, began);
     return outcome;
@@ -102,7 +103,7 @@ async function tryUntilDone(
 
 function waitForClaim({ unclaimed }: Convoy, { task }: Job): TaskOutcome {
   unclaimed.add(task.id);
-  return { kind: 'held', reason: 'it waits for somebody: orch convoy claim' };
+  return { kind: 'held', reason: 'it waits to be claimed: orch convoy claim' };
 }
 
 /** How often a dead worker is started again: something kills it. */
@@ -167,7 +168,7 @@ export async function recordCancelled(
     status: 'skipped',
     attempts: isNew ? attempts - 1 : attempts,
     worker: job.record,
-    why: goesOn ? 'cancelled; what needs it goes on without it' : 'cancelled',
+    why: goesOn ? 'cancelled; what needs it is done without it' : 'cancelled',
   });
 }
 
@@ -190,5 +191,5 @@ function report({ clock, onEvent }: TaskPorts, job: Job, outcome: TaskOutcome, b
 }
 
 function firstLine(text: string): string {
-  return (text.trim().split('\n')[0] ?? '').slice(0, 200).replace(/:$/, '');
+  return (text.trim().split('\n')[0] ?? '').slice(0, 200).replace(/[:.]$/, '');
 }

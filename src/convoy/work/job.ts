@@ -73,13 +73,13 @@ export type Job = {
   record: WorkerRecord;
   /** Ends what is done for it now, because a person wants something else. */
   stop: AbortController;
-  /** Who does it, if nobody is started for it. */
+  /** Who does it, if no agent is started for it. */
   claim: Claim | null;
   /** What it has on this machine for itself; null before it begins. */
   slot: Slot | null;
 };
 
-/** A task that somebody claimed. */
+/** A task that was claimed. */
 export type Claim = {
   readonly by: string;
   /** The order that waits for a reply. */
@@ -88,7 +88,7 @@ export type Claim = {
   end: ((how: { readonly problem: string | null }) => void) | null;
 };
 
-/** As `agent`: nobody is started for the task; a person, or an agent that works already, claims it. */
+/** As `agent`: none is started for the task; a person, or an agent that works already, claims it. */
 export const toBeClaimed = 'claim';
 
 /** Finds what is known of a task, or begins to know it. */
@@ -138,7 +138,7 @@ async function readJob(
   };
 }
 
-/** Does nobody have to be started for it? */
+/** Is it claimed rather than given to an agent that is started for it? */
 export function isClaimable(convoy: Pick<Convoy, 'worker'>, { convoy: { worker } }: Task): boolean {
   return override(convoy.worker, worker).agent === toBeClaimed;
 }

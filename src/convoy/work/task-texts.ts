@@ -6,6 +6,7 @@ import { nameTaskFile } from '../../plan/items.ts';
 import type { Task } from '../../plan/plan.ts';
 import type { RunProgress, TaskPorts } from '../../plan/task/do-task.ts';
 import { readTextIfThere, writeAtomically } from '../../system/disk.ts';
+import { cleanLine, cutColumns } from '../../text.ts';
 
 /* What a task's worker is told, in files that survive the scheduler. */
 
@@ -18,6 +19,15 @@ export function readPrompt(orch: Orch, { convoy: { prompt } }: Task): string {
   throw new OrchError('PLAN_INVALID', `its prompt is in ${prompt.file}, and there is no such file`, {
     hint: `Write ${prompt.file}, then continue: orch convoy resume`,
   });
+}
+
+const longestTitle = 60;
+
+/** What a task is about, in a line: its name, or the beginning of its prompt. */
+export function titleOf({ id, name, convoy: { prompt } }: Task): string {
+  if (name !== id || typeof prompt !== 'string') return name;
+  const [line = ''] = prompt.trim().split('\n');
+  return cutColumns(cleanLine(line).replace(/\.$/, ''), longestTitle) || name;
 }
 
 /** The file in which any agent finds its prompt. */

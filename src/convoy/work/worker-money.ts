@@ -15,20 +15,26 @@ import { chargeFacts, isWorking, readWorker, type WorkerState } from './worker.t
 
 /* What workers may spend, and what they have spent, on one budget. */
 
-/** Counts what the workers that still run may spend, before any other is started. */
+/**
+ * Counts what the workers that still run may spend, before any other is started. Returns how many there are, and how many
+ * died.
+ */
 export async function adoptAllowances(
   orch: Orch,
   { epic, active }: Convoy,
   { plan, recorded }: RunProgress['run'],
-): Promise<void> {
+): Promise<{ readonly working: number; readonly died: number }> {
+  let died = 0;
   for (const task of plan.tasks) {
     if (lookUp(recorded, task.id)?.status !== 'running') continue;
     const own = taskEpic(epic, task.id);
     const worker = await readWorker(orch, own);
+    if (worker.condition === 'interrupted' || worker.isKilled) died++;
     if (!isWorking(worker)) continue;
     const limit = budgetOf((await readView(orch, own)).state);
     active.set(task.id, { task, allowance: limit === null ? null : Math.max(0, limit - worker.spent) });
   }
+  return { working: active.size, died };
 }
 
 /** What a worker did not spend may pay for others. */

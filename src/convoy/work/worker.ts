@@ -33,9 +33,11 @@ export type WorkerState = {
   readonly condition: SessionCondition | null;
   /** Why it ended. */
   readonly reason: string | null;
+  /** Was its agent killed, by something else than orch? */
+  readonly isKilled: boolean;
   /** What the task has cost, all attempts together. */
   readonly spent: Micros;
-  /** What it wants to know before it goes on. */
+  /** What it wants to know before it continues. */
   readonly questions: readonly OpenQuestion[];
   readonly startedAt: Millis | null;
 };
@@ -44,10 +46,12 @@ export type WorkerState = {
 export async function readWorker(orch: Orch, epic: EpicId): Promise<WorkerState> {
   const view = await readView(orch, epic);
   const newest = listSessions(view, orch.home).find(({ value }) => !value.forCalls);
+  const exit = readCurrent(view.state, 'lastExit');
   return {
     session: newest?.id ?? null,
     condition: newest?.condition ?? null,
     reason: newest?.value.reason ?? null,
+    isKilled: newest?.condition === 'failed' && exit?.session === newest.id && exit.signal === 'SIGKILL',
     spent: spentIn(view.state.ledger),
     questions: listOpenQuestions(view.state).filter(({ waits }) => waits),
     startedAt: newest?.value.startedAt ?? null,

@@ -165,7 +165,7 @@ export type Finished =
 export async function collectWork(
   orch: Orch,
   { own, branch, base }: TaskWorktree,
-  { task, name, trailers }: { readonly task: string; readonly name: string; readonly trailers: string },
+  { task, title, trailers }: { readonly task: string; readonly title: string; readonly trailers: string },
 ): Promise<Finished> {
   restoreLink(orch, own);
   removeStaleLocks(orch, own);
@@ -190,7 +190,7 @@ export async function collectWork(
       kind: 'refused',
       feedback: `There are git repositories in the worktree, whose files would be lost: ${embedded.join(', ')}. Move them out, let git ignore them, or remove their .git.`,
     };
-  await commitLeftovers(worktree, `${task}: ${name}\n\n${trailers}`);
+  await commitLeftovers(worktree, `${task}: ${title}\n\n${trailers}`);
   const commit = await readBranch(worktree, branch);
   if (commit === null) return { kind: 'refused', feedback: `The branch ${branch} is gone.` };
   if (!(await isAncestor(worktree, base, commit)))

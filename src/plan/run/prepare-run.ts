@@ -291,7 +291,7 @@ export function listKnown({ plan, done, settled, begun, skipped, before, effects
     const hasWork = open.has(id) && (wholes.has(id) || status === 'succeeded');
     const isEnd = status === 'succeeded' || status === 'failed' || status === 'skipped';
     if (!isEnd || (status !== 'skipped' && hasWork)) return [];
-    // Only a choice has a reason, and a person who cancels says who goes on without it.
+    // Only a choice has a reason, and a person who cancels says what is done without it.
     const isPassedOver = status === 'skipped' && why !== undefined && worker === undefined;
     const isCancelled = status === 'skipped' && worker?.step === 'cancelled';
     const seen = wholes.has(id) ? undefined : values;

@@ -2,7 +2,7 @@ import { groupBy } from '../../keyed.ts';
 import type { EffectRecord, TaskRecord } from '../../state/runs.ts';
 import type { StopReason } from '../../supervise/decide.ts';
 import type { SessionEvent } from '../../supervise/look.ts';
-import type { EpicId, Millis } from '../../types.ts';
+import type { EpicId, Micros, Millis, Oid } from '../../types.ts';
 import { formatInstant } from '../../units.ts';
 import { type EffectFact, listOpenEffects } from '../effects/plan-effects.ts';
 import type { Plan, Task } from '../plan.ts';
@@ -81,7 +81,21 @@ export function describeStart({ run, carried, changes, leftovers, started }: Sta
 
 /** What a run reports while it works. */
 export type RunEvent =
-  | { readonly kind: 'begun'; readonly task: Task; readonly attempt: number }
+  | {
+      readonly kind: 'begun';
+      readonly task: Task;
+      readonly attempt: number;
+      /** Does it continue an attempt that was interrupted? */
+      readonly continues?: boolean;
+    }
+  /** Agents are about to work, or still do: where what they do is merged, and how many of them are as they were left. */
+  | {
+      readonly kind: 'workers';
+      readonly base: Oid;
+      readonly budget: Micros | null;
+      readonly working: number;
+      readonly died: number;
+    }
   | { readonly kind: 'retry'; readonly task: Task; readonly attempt: number; readonly reason: string }
   | {
       readonly kind: 'ended';
@@ -204,7 +218,11 @@ export function describeRun(plan: Plan, run: RunFigures): RunInfo {
     from,
     startedAt: formatInstant(startedAt),
     tasks: listTasks(plan, run),
-    effects: [...run.effects].map(([effect, each]) => ({ id: effect, key: each.key, status: each.status })),
+    effects: inPlanOrder(plan, run.effects).map(([effect, { key, status: how }]) => ({
+      id: effect,
+      key,
+      status: how,
+    })),
     ...(rollback && {
       rollback: {
         status: rollback.problem === null ? 'done' : 'unfinished',
@@ -213,6 +231,13 @@ export function describeRun(plan: Plan, run: RunFigures): RunInfo {
       },
     }),
   };
+}
+
+/** Effects in the order of their plan, whichever was done first. */
+function inPlanOrder<T>({ tasks }: Plan, effects: ReadonlyMap<string, T>): [id: string, effect: T][] {
+  const ranks = new Map(tasks.flatMap((task) => task.effects).map(({ id }, rank) => [id, rank]));
+  const rankOf = ([id]: [string, T]) => ranks.get(id) ?? ranks.get(withoutItem(id)) ?? ranks.size;
+  return [...effects].sort((a, b) => rankOf(a) - rankOf(b));
 }
 
 /** Describes a recorded run of a plan. */

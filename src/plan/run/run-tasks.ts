@@ -153,7 +153,7 @@ async function runSchedule(
   const { schedule, tasks, added } = progress;
   const problems = new Map<string, TaskProblem>();
   const running = new Set<Promise<void>>();
-  // How a prompt ended that a person may still retry, as long as anything else goes on.
+  // How a prompt ended that a person may still retry, as long as anything else runs.
   const retriable = new Map<string, Ended>();
   const over = new AbortController();
   const bell = openBell();
@@ -165,7 +165,7 @@ async function runSchedule(
     return workers.onMerged(() => doTask(ports, progress, task));
   }
 
-  /** A failure is final once nothing else goes on, or as soon as something follows from it. */
+  /** A failure is final once nothing else runs, or as soon as something follows from it. */
   function finishLater({ id, convoy }: Task, how: Ended): void {
     if (convoy.prompt === null || schedule.isAwaited(id)) schedule.finish(id, how);
     else {
@@ -247,7 +247,7 @@ async function runSchedule(
         }
         for (const task of ready) track(start(task));
       }
-      if (running.size > 0 || (workers?.waitsForPeople() && !ports.signal.aborted))
+      if (running.size > 0 || (workers?.hasNext(progress) && !ports.signal.aborted))
         await Promise.race([...running, ...(steering ? [bell.wait(), steering] : [])]);
       else if (retriable.size > 0 && !ports.signal.aborted) {
         for (const [id, how] of retriable) schedule.finish(id, how);

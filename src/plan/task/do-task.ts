@@ -57,7 +57,7 @@ export type RunProgress = {
 export type TaskOutcome =
   | { readonly kind: 'succeeded'; readonly left?: Left }
   | { readonly kind: 'stopped' }
-  /** A person does not want it any more. What needs it is not done either, unless it goes on without. */
+  /** A person does not want it any more. What needs it is not done either, unless that is wanted. */
   | { readonly kind: 'cancelled'; readonly goesOn: boolean }
   | { readonly kind: 'failed' | 'blocked' | 'held'; readonly reason: string; readonly left?: Left };
 
@@ -234,18 +234,18 @@ export type Workers = {
   /** Runs a command there; nothing is merged meanwhile. */
   onMerged<T>(work: () => Promise<T>): Promise<T>;
   doPrompt(ports: TaskPorts, progress: RunProgress, task: Task): Promise<TaskOutcome>;
-  /** Does what people have ordered; then, until `over` is aborted, what they order while the run goes on. */
+  /** Does what people have ordered; then, until `over` is aborted, what they order while it runs. */
   steer(
     ports: TaskPorts,
     progress: RunProgress,
     controls: RunControls,
     over: AbortSignal,
   ): Promise<{ readonly ended: Promise<void> }>;
-  /** Does the run have to wait for people, though nothing runs? */
-  waitsForPeople(): boolean;
+  /** Though nothing runs, will a task begin or continue without anything else being done first? */
+  hasNext(progress: RunProgress): boolean;
 };
 
-/** What can be changed about a run while it goes on. */
+/** What can be changed about a run while it runs. */
 export type RunControls = {
   /** Continues a task that is held; false if it is not. */
   reopen(id: string): boolean;

@@ -8,7 +8,7 @@ import type { EpicId, Millis } from '../../types.ts';
 import { recordTo } from '../calls.ts';
 import { listUnheard, noteHeard } from '../messages.ts';
 
-/* Questions that an agent cannot go on without. */
+/* Questions without whose answer an agent cannot continue. */
 
 /** Asks the user a question that the agent needs an answer to; returns its id. */
 export async function askUser(
@@ -35,7 +35,7 @@ export async function waitForAnswer(
     const { state } = await readView(orch, epic);
     const question = lookUp(state.questions, id)?.value;
     if (question?.resolvedAt != null) {
-      // Whoever waited for it has heard it; it is not told again.
+      // The agent that waited for it has heard it; it is not told again.
       const told = listUnheard(orch.home, epic).filter(({ answers }) => answers === id);
       await noteHeard(orch, epic, told);
       return question.answer ?? '';

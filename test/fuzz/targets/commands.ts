@@ -73,6 +73,7 @@ export const commandsTarget: Target = {
         trusted: false,
         valuesFile: undefined,
         background: undefined,
+        messages: undefined,
       };
       const context: Context = {
         out,

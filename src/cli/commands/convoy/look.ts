@@ -81,7 +81,7 @@ export const commands: { readonly [name: string]: Command } = {
     argument: convoyArgument,
     options: [
       epic,
-      { flags: '-f, --follow', description: 'keep showing how it goes on, until it has ended' },
+      { flags: '-f, --follow', description: 'keep showing it until it has ended' },
       {
         flags: '--status <state>',
         description: `only tasks in this state: ${taskStates.join(', ')}; may be repeated`,

@@ -40,12 +40,13 @@ export function openConvoyScreen(context: Context, orch: Orch, plan: Plan): Conv
     onEvent: (event) => {
       if (event.kind === 'begun' && block === null) {
         const again = event.attempt > 1 ? `  attempt ${event.attempt}` : '';
-        inform(`${showPlace(plan, event.task, out.paint('cyan', '●'))}  begins${again}`);
+        const how = event.continues ? 'continues' : 'begins';
+        inform(`${showPlace(plan, event.task, out.paint('cyan', '●'))}  ${how}${again}`);
       }
       for (const text of showRunEvent(out, plan, event, orch.clock.now())) inform(text);
     },
     follow: (epic) => {
-      // What cannot be read now is drawn a second later; the convoy goes on.
+      // What cannot be read now is drawn a second later; the convoy continues.
       draw(epic).catch((error: unknown) => inform(`orch: ${error instanceof Error ? error.message : error}`));
     },
     close: () => {
@@ -70,7 +71,7 @@ async function describeNow({ out }: Context, orch: Orch, epic: EpicId): Promise<
   return formatLive(out, await showConvoy(orch, known), orch.clock.now(), rows);
 }
 
-/** Shows how a convoy goes on until it has ended, or the signal comes. Returns whether it has ended. */
+/** Shows a convoy until it has ended, or the signal comes. */
 export async function followConvoy(
   context: Context,
   orch: Orch,

@@ -226,7 +226,7 @@ async function say(context: Context, orch: Orch, call: Call): Promise<ExitStatus
     'while it works': `${named.task.id} hears it with the result of its next tool`,
     'in its next turn': `${named.task.id} hears it in its next turn`,
     'when it begins': `${named.task.id} hears it when it begins`,
-    'when the convoy goes on': `${named.task.id} hears it once the convoy continues: orch convoy resume ${named.convoy.epic}`,
+    'when the convoy continues': `${named.task.id} hears it once the convoy continues: orch convoy resume ${named.convoy.epic}`,
   }[heard];
   out.print(`${what}: ${when}.`);
   return undefined;

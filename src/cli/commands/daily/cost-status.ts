@@ -68,11 +68,11 @@ function show(
   return `${out.paint('bold', epic)}\n${showFacts(out, facts, paintValue)}`;
 }
 
-/** `login $0.84 (3 attempts, $0.30 not accepted)` */
+/** `login $0.84 · schema $0.41 · $0.30 of it in rejected attempts` */
 function listTasks(tasks: readonly TaskCost[]): string[] {
   const shown = tasks.filter(({ costUsd }) => costUsd > 0).slice(0, 5);
   const rejected = tasks.reduce((sum, { rejectedUsd }) => sum + rejectedUsd, 0);
-  const lost = rejected > 0 ? [`${formatDollars(rejected)} of it in attempts that were not accepted`] : [];
+  const lost = rejected > 0 ? [`${formatDollars(rejected)} of it in rejected attempts`] : [];
   return [...shown.map(({ id, costUsd }) => `${flatten(id)} ${formatDollars(costUsd)}`), ...lost];
 }
 

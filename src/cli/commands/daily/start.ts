@@ -113,6 +113,7 @@ function readConfig({ settings, cwd }: Context, call: Call, resumes: boolean): S
   ];
   return {
     ...(settings.background && { sessionId: settings.background }),
+    ...(settings.messages && { messages: settings.messages }),
     ...(budget !== undefined && { budget }),
     ...(agent !== undefined && { agent }),
     ...(checkpoint !== undefined && { checkpoint }),

@@ -1,5 +1,6 @@
 import {
   defaultWorkerAttempts,
+  defaultWorkers,
   type Orch,
   type Plan,
   type RunEvent,
@@ -8,7 +9,7 @@ import {
   type Task,
 } from '../../../index.ts';
 import { columnsOf, cutColumns } from '../../../text.ts';
-import { count, toUsd } from '../../../units.ts';
+import { count, formatUsd, toUsd } from '../../../units.ts';
 import { type Output, writeTo } from '../../output.ts';
 import type { Context } from '../../run-command.ts';
 import { openTextLine } from '../../session/live-line.ts';
@@ -170,11 +171,27 @@ export function showRunEvent(out: Output, plan: Plan, event: RunEvent, now: numb
       return [`${showPlace(plan, event.task, out.paint('red', '✗'))}  not undone: ${event.reason}`];
     case 'stopping':
       return [out.paint('dim', '… stopping the running tasks')];
+    case 'workers':
+      return [showWorkers(plan, event)];
     case 'begun':
     case 'look':
     case 'checkpoint':
       return [];
   }
+}
+
+/** What a convoy begins with, or what is left of its workers. */
+function showWorkers(plan: Plan, event: Extract<RunEvent, { kind: 'workers' }>): string {
+  const { base, budget, working, died } = event;
+  const found = [
+    ...(working > 0 ? [`${count(working, 'worker')} still running`] : []),
+    ...(died > 0 ? [`${count(died, 'worker')} died and will continue`] : []),
+  ];
+  const tasks = `${count(plan.tasks.length, 'task')} from ${base.slice(0, 7)}`;
+  const workers = `at most ${count(plan.convoy.workers ?? defaultWorkers, 'worker')} at once`;
+  const limit = budget === null ? 'no budget' : `stops at ${formatUsd(budget)}`;
+  if (found.length > 0) return `${found.join(', ')}.`;
+  return `${tasks}, ${workers}, ${limit}. Your checkout is not touched.`;
 }
 
 function showEnded(out: Output, plan: Plan, event: Extract<RunEvent, { kind: 'ended' }>): string[] {
