@@ -15,6 +15,7 @@ const groups = {
   sync: () => import('./sync.js'),
   plan: () => import('./plan.js'),
   bisect: () => import('./bisect.js'),
+  convoy: () => import('./convoy.js'),
   merge: () => import('./merge.js'),
   shards: () => import('./shards.js'),
   size: () => import('./size.js'),
