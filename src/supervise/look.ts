@@ -2,7 +2,7 @@ import { type Checkpoint, describeCommit } from '../checkpoint/list.ts';
 import { decide, type Stop, type Warning } from '../checkpoint/policy.ts';
 import type { Budget } from '../cost/budget.ts';
 import { explainGuess, nameNewGuesses } from '../cost/pricing.ts';
-import { limitReached, messageOf } from '../errors.ts';
+import { limitReached, messageOf, OrchError } from '../errors.ts';
 import { lookUp } from '../keyed.ts';
 import type { RunningSession, SessionPorts } from '../record/ports.ts';
 import { record } from '../record/record.ts';
@@ -13,6 +13,7 @@ import type { Fact } from '../state/facts.ts';
 import type { State } from '../state/lists.ts';
 import { hasEnded } from '../state/transition.ts';
 import type { Clock } from '../system/clock.ts';
+import { statIfThere } from '../system/disk.ts';
 import type { CheckpointId, Millis } from '../types.ts';
 import { formatUsd } from '../units.ts';
 import { decideSave, type Findings } from './decide.ts';
@@ -111,6 +112,9 @@ export function makeLook(
   }
 
   async function look(isLast: boolean): Promise<Pick<Findings, 'isTakenOver' | 'overBudget'>> {
+    // Without it everything looks as if nothing had been recorded yet, and no budget would ever be used up.
+    if (statIfThere(ports.home) === null)
+      throw new OrchError('NOT_A_REPOSITORY', 'the repository is gone, so nothing can be recorded any more');
     const found = await readView(ports, epic);
     if (isTakenOver(found, target)) return { isTakenOver: true, overBudget: null };
     reportTakeover(found);

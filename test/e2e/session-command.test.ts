@@ -1,9 +1,9 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { errorOf, orchBin, orchJson, runOrch } from '../support/orch.ts';
+import { errorOf, orchBin, orchJson, runOrch, startOrch } from '../support/orch.ts';
 import { makeRepositoryWithCommit } from '../support/repository.ts';
-import { isAlive, statusOf, triggersOf, writeConfig, writeScript } from '../support/supervised.ts';
+import { isAlive, statusOf, triggersOf, waitUntil, writeConfig, writeScript } from '../support/supervised.ts';
 
 describe('a session around a command', () => {
   it('is paused when the command ends well, and gives it what it needs and nothing of its own', () => {
@@ -20,6 +20,17 @@ describe('a session around a command', () => {
     expect(checkpoint).toMatchObject({ trigger: 'pause', reason: 'sh ended ok' });
     expect(ran.stderr).toContain('✓ sh ended ok: session 1 of login, ckpt 2 saved.');
     expect(existsSync(join(repository.folder, '.git/orchestration/briefs', `${session.id}.md`))).toBe(false);
+  });
+
+  it('ends with its repository: nothing keeps its budget any more', async () => {
+    const repository = makeRepositoryWithCommit();
+    const pidFile = join(repository.home, 'pid');
+    const started = startOrch(repository, ['start', '-e', 'a', '--', 'sh', '-c', 'echo $$ > ../pid; sleep 60']);
+    await waitUntil(() => existsSync(pidFile) && readFileSync(pidFile, 'utf8').trim() !== '');
+    rmSync(repository.folder, { recursive: true, force: true });
+    await waitUntil(() => started.exitCode !== null);
+    expect(started.exitCode).not.toBe(0);
+    expect(isAlive(Number(readFileSync(pidFile, 'utf8')))).toBe(false);
   });
 
   it('tells which files the command changed, each once, though nobody recorded them', () => {
