@@ -271,6 +271,7 @@ export {
   type TaskState,
   taskStates,
 } from './convoy/show-convoy.ts';
+export { makeSpecPlan } from './convoy/spec-plan.ts';
 export { attachTask } from './convoy/steer/attach.ts';
 export { type Claimed, claimTask, finishTask } from './convoy/steer/claim-api.ts';
 export {

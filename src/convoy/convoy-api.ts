@@ -51,7 +51,8 @@ export async function runConvoy(
       await noteBegin(orch, target, run.id);
       const worktree = await openMergedWorktree(orch, epic);
       const { gates = 'auto', batch } = plan.convoy.merge ?? {};
-      const queue = await openMergeQueue(orch, { convoy: epic, worktree, gates, batch });
+      const isSpec = plan.convoy.spec !== undefined;
+      const queue = await openMergeQueue(orch, { convoy: epic, worktree, gates, batch, isSpec });
       if (queue.redAtBase.length > 0)
         orch.report(`red before the convoy began, so held against no task: ${queue.redAtBase.join(', ')}`);
       const shared: Convoy = {

@@ -41,8 +41,9 @@ export function makeConvoyPlan({
   merge,
   review,
   collisions,
+  spec,
 }: GivenConvoyPlan): ConvoyPlan {
-  return { workers, budget, worker, merge, review, collisions };
+  return { workers, budget, worker, merge, review, collisions, spec };
 }
 
 /**

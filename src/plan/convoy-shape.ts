@@ -147,6 +147,7 @@ export const convoyPlanShape = {
   merge: z.optional(merge),
   review: z.optional(review),
   collisions: z.optional(oneOf(collisionChoices)),
+  spec: z.optional(lineOfText),
 };
 
 const convoyTask = entry(convoyTaskShape);

@@ -1,5 +1,6 @@
 import type { ChildProcess } from 'node:child_process';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import {
   type ConvoyDocument,
@@ -366,6 +367,36 @@ describe('a convoy without a plan', () => {
     const landed = call(repository, 'land', '-y');
     expect(landed.status).toBe(0);
     expect(existsSync(`${repository.folder}/document-api.txt`)).toBe(true);
+  });
+
+  it('is made of what is open in a spec, whose tasks are found in git once it has landed', () => {
+    const repository = makeConvoyed(
+      '',
+      'T1) echo old > one.txt;; T2|T3) echo "$ORCH_TASK" > "$ORCH_TASK.txt";;',
+    );
+    const task = (id: string, status: string, more = '') =>
+      `  - { id: ${id}, content: Do ${id}, status: ${status}${more} }\n`;
+    const rows = [
+      task('T1', 'completed'),
+      task('T2', 'pending', ', depends_on: [T1]'),
+      task('T3', 'pending'),
+    ];
+    mkdirSync(join(repository.folder, 'specs/active/words'), { recursive: true });
+    repository.write('specs/active/words/tasks.yaml', `spec: Words\ntasks:\n${rows.join('')}`);
+    repository.write(
+      'specs/active/words/dependencies.yaml',
+      'phases:\n  - id: all\n    tasks:\n      - { id: T3, depends_on: [T2], file: T3.txt }\n',
+    );
+    repository.git('add', 'specs');
+    repository.git('commit', '--quiet', '--message', 'spec');
+    const started = call(repository, 'start', 'specs/active/words', '--agent', 'sh ./agent.sh', '--json');
+    expect(started.status).toBe(0);
+    expect(statusesOf(JSON.parse(started.stdout))).toEqual({ T2: 'done', T3: 'done' });
+    expect(readAttempts(repository)).toEqual(['T2 1', 'T3 1']);
+    expect(call(repository, 'land', 'words', '-y').status).toBe(0);
+    const recovered = runOrch(repository, ['batch', 'status', '--from-git', '--json']);
+    expect(JSON.parse(recovered.stdout).fromGit.map(({ id }: { id: string }) => id)).toEqual(['T2', 'T3']);
+    expect(call(repository, 'start', 'specs/active/none').status).toBe(2);
   });
 
   it('does only what has a label', () => {

@@ -25,7 +25,15 @@ describe('a session around a command', () => {
   it('ends with its repository: nothing keeps its budget any more', async () => {
     const repository = makeRepositoryWithCommit();
     const pidFile = join(repository.home, 'pid');
-    const started = startOrch(repository, ['start', '-e', 'a', '--', 'sh', '-c', 'echo $$ > ../pid; sleep 60']);
+    const started = startOrch(repository, [
+      'start',
+      '-e',
+      'a',
+      '--',
+      'sh',
+      '-c',
+      'echo $$ > ../pid; sleep 60',
+    ]);
     await waitUntil(() => existsSync(pidFile) && readFileSync(pidFile, 'utf8').trim() !== '');
     rmSync(repository.folder, { recursive: true, force: true });
     await waitUntil(() => started.exitCode !== null);

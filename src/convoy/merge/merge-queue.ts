@@ -66,12 +66,14 @@ type QueueOptions = {
   readonly worktree: OwnWorktree;
   readonly gates: GateChoice;
   readonly batch?: number | undefined;
+  /** Are the tasks those of a spec? Then each merge names its task as a commit of `orch batch` does. */
+  readonly isSpec?: boolean;
 };
 
 /** Opens the queue of a convoy. Gates that were red at its base are reported and count against no task. */
 export async function openMergeQueue(
   orch: Orch,
-  { convoy, worktree: own, gates: choice, batch = defaultBatch }: QueueOptions,
+  { convoy, worktree: own, gates: choice, batch = defaultBatch, isSpec = false }: QueueOptions,
 ): Promise<MergeQueue & { readonly redAtBase: readonly string[] }> {
   const worktree = openWorktree(own);
   const branch = mergedBranch(convoy);
@@ -160,7 +162,8 @@ export async function openMergeQueue(
       return;
     }
     const { task, title, lease } = entry;
-    const trailers = `Orch-Convoy: ${convoy}\nOrch-Task: ${task}\nOrch-Lease: ${lease}\n`;
+    const spec = isSpec ? `Tasks: ${task}\n` : '';
+    const trailers = `${spec}Orch-Convoy: ${convoy}\nOrch-Task: ${task}\nOrch-Lease: ${lease}\n`;
     const parents = [onto, entry.commit];
     const commit = await writeMergeCommit(worktree, tried.tree, parents, `${task}: ${title}\n\n${trailers}`);
     if (isStillNext()) chain.push({ entry, from: onto, commit, verdict: 'unknown', red: [] });

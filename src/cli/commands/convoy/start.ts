@@ -9,6 +9,7 @@ import {
   type KnownConvoy,
   loadConvoyPlan,
   makeOwnPlan,
+  makeSpecPlan,
   nameForCommands,
   type Orch,
   type Plan,
@@ -21,6 +22,7 @@ import {
   selectByLabel,
   showConvoy,
 } from '../../../index.ts';
+import { statIfThere } from '../../../system/disk.ts';
 import { statusOfSignal } from '../../../system/process/signals.ts';
 import { budgetOption, epicOption, printChoice, printUnreadable } from '../../choose.ts';
 import { approveConfig } from '../../config-trust.ts';
@@ -51,13 +53,16 @@ export const commands: { readonly [name: string]: Command } = {
     summary: 'agents on the tasks of a plan, each in its own worktree',
     description:
       'Give each task of a plan that has a prompt to an agent in a git worktree of its own, merge what is finished into a branch, and run the gates on exactly what is merged. Your checkout and your branches are not touched; "orch convoy land" merges the result.',
-    argument: { name: 'plan', description: "the plan's file; not needed with --task" },
+    argument: {
+      name: 'plan',
+      description: "the plan's file, or the folder of a spec; not needed with --task",
+    },
     options: [
       ...runOptions,
       { flags: '--task <text>', description: 'a task, instead of a plan; may be repeated', several: true },
       {
         flags: '--agent <agent>',
-        description: 'with --task: claude (the default), codex, claim, or a command',
+        description: 'with --task or a spec: claude (the default), codex, claim, or a command',
       },
       { flags: '--fresh', description: 'start over, even if a run is unfinished' },
       { flags: '--dry-run', description: 'show what would be done, and start nothing' },
@@ -65,6 +70,7 @@ export const commands: { readonly [name: string]: Command } = {
     examples: [
       'orch convoy start auth.yaml --workers 4 --budget 30',
       'orch convoy start --task "Add a login form" --task "Document the API" --budget 5',
+      'orch convoy start specs/active/auth --budget 30',
       'orch convoy start auth.yaml --background',
     ],
     run: start,
@@ -106,19 +112,18 @@ async function start(context: Context, call: Call): Promise<number> {
       hint: 'Try: orch convoy start PLAN, or: orch convoy start --task "what to do"',
     });
   const kind = call.options.fresh === true ? 'fresh' : 'plain';
-  if (file !== undefined) {
+  const isSpec = file !== undefined && statIfThere(resolve(cwd, file))?.isDirectory() === true;
+  if (file !== undefined && !isSpec) {
     const path = resolve(cwd, file);
     const chosen = { plan: loadConvoyPlan(path, file), path, epic: undefined, name: file };
     return context.withOrch((orch) => workOn(context, orch, call, kind, chosen));
   }
   return context.withOrch(async (orch) => {
     const isDryRun = call.options['dry-run'] === true;
-    const own = await makeOwnPlan(orch, {
-      texts,
-      epic: readText(call, 'epic'),
-      agent: readText(call, 'agent'),
-      isDryRun,
-    });
+    const how = { epic: readText(call, 'epic'), agent: readText(call, 'agent'), isDryRun };
+    const own = isSpec
+      ? await makeSpecPlan(orch, { spec: file, cwd, ...how })
+      : await makeOwnPlan(orch, { texts, ...how });
     return workOn(context, orch, call, kind, { ...own, name: own.epic });
   });
 }
