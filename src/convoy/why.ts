@@ -113,13 +113,11 @@ export function explainNext(facts: WhyFacts): string {
     case 'failed':
       return `It is not tried again by itself. Try it again: orch convoy retry ${name}${blocks}`;
     case 'cancelled':
-      return `Nothing. Bring it back: orch convoy retry ${name}`;
+      return `It stays as it is. Bring it back: orch convoy retry ${name}`;
     case 'skipped':
-      return 'Nothing: what it needs was not done, or its condition was not met.';
+      return 'It stays as it is: what it needs was not done, or its condition was not met.';
     case 'done':
-      return task.commit === null
-        ? 'Nothing: it is done.'
-        : `Nothing: it is merged as ${task.commit.slice(0, 10)}.`;
+      return task.commit === null ? 'It is done.' : `It is done, and merged as ${task.commit.slice(0, 10)}.`;
     case 'checking':
     case 'merging':
       return `Its work is merged, and the gates decide${begin}.`;
