@@ -46,8 +46,9 @@ export async function runConvoy(
     findFolder: (epic) => locateWorktree(orch, folder, worktreeName(epic, mergedName)),
     open: async ({ run, started: { target } }) => {
       const { epic } = target;
-      if (Object.keys(run.recorded).length > 0) await checkMerged(orch, epic, run.recorded);
-      await startMergedBranch(orch, epic, Object.keys(run.recorded).length === 0);
+      const isNew = Object.keys(run.recorded).length === 0;
+      if (!isNew) await checkMerged(orch, epic, run.recorded);
+      await startMergedBranch(orch, epic, isNew);
       await noteBegin(orch, target, run.id);
       const worktree = await openMergedWorktree(orch, epic);
       const { gates = 'auto', batch } = plan.convoy.merge ?? {};
@@ -79,7 +80,7 @@ export async function runConvoy(
       };
       const found = await adoptAllowances(orch, shared, run);
       const budget = budgetOf((await readView(orch, epic)).state);
-      request.onEvent({ kind: 'workers', base: await queue.tip(), budget, ...found });
+      request.onEvent({ kind: 'workers', isNew, base: await queue.tip(), budget, ...found });
       return {
         cwd: worktree.path,
         onMerged: (work) => queue.onMerged(work),

@@ -206,11 +206,14 @@ function describeRecord(record: TaskRecord | undefined, worker: WorkerState | nu
   // A worker that was paused, or is out of money, waits for a person, whether or not the scheduler has seen it.
   const isPaused = isDead && (worker.condition === 'paused' || worker.condition === 'budget_exceeded');
   const isDone = isDead && worker.condition === 'completed';
-  const seen = isPaused ? 'held' : isDone ? 'checking' : stateOf(record, isBlocked);
+  const isAnswered = isOpen && own?.step === 'needs_input' && worker !== null && question === undefined;
+  const known = isAnswered ? 'ready' : stateOf(record, isBlocked);
+  const seen = isPaused ? 'held' : isDone ? 'checking' : known;
   const state = isAsking ? 'needs_input' : seen;
   const ended = state === 'done' || state === 'failed' || state === 'cancelled' || state === 'skipped';
   const spent: Micros = Math.max(own?.costMicros ?? 0, worker?.spent ?? 0);
-  const idle = isDead ? describeCondition(worker) : null;
+  const answered = isAnswered ? 'its question is answered; it continues with the convoy' : null;
+  const idle = isDead ? describeCondition(worker) : answered;
   return {
     status: state,
     attempts: record?.attempts ?? 0,

@@ -59,7 +59,8 @@ export async function explainTask(orch: Orch, convoy: KnownConvoy, id: string): 
     leftUsd: limitUsd === null ? null : limitUsd - spentUsd,
     limitedUntil: waiting?.for === 'limit' && typeof waiting.until === 'number' ? waiting.until : null,
   };
-  const what = record?.why ?? (record === undefined ? null : describeStep(task));
+  const isAsking = task.status === 'needs_input';
+  const what = (isAsking ? null : record?.why) ?? (record === undefined ? null : describeStep(task));
   return {
     ...{ task: id, status: task.status },
     evidence: listEvidence(facts),

@@ -259,6 +259,6 @@ tasks:
     expect(runOrch(repository, ['pause', '-e', 'auth']).status).toBe(0);
     await waitUntil(() => first.exitCode !== null);
     const shown = convoy(repository, 'show');
-    expect(shown.document.convoy.tasks).toMatchObject([{ status: 'held', reason: 'its worker is paused' }]);
+    expect(shown.document.convoy.tasks).toMatchObject([{ status: 'held', reason: 'the convoy was paused' }]);
   });
 });

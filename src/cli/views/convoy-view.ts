@@ -7,6 +7,7 @@ import {
   taskStates,
 } from '../../index.ts';
 import { columnsOf } from '../../text.ts';
+import { count } from '../../units.ts';
 import type { Output } from '../output.ts';
 import { formatDollars } from './money-view.ts';
 import { formatClock, formatWhen } from './time-view.ts';
@@ -56,7 +57,7 @@ export function formatSummary(out: Output, { name, status, counts, budget }: Con
   const parts = taskStates.flatMap((state) => {
     const amount = counts[state] ?? 0;
     if (amount === 0) return [];
-    const text = state === 'needs_input' ? `${amount} ask you` : `${amount} ${words[state]}`;
+    const text = state === 'needs_input' ? count(amount, 'question') : `${amount} ${words[state]}`;
     return [`${paintMark(out, state)} ${text}`];
   });
   return `${out.paint('bold', name)}  ${status}   ${parts.join('   ')}   ${formatMoney(budget)}`;
@@ -148,6 +149,7 @@ function describeTask(out: Output, task: ConvoyTask, convoy: string, now: number
     case 'failed':
       return `${tries}${words[status]}: ${dim(reason)}`;
     case 'checking':
+    case 'ready':
     case 'cancelled':
     case 'skipped':
       return reason === null || reason === status ? words[status] : `${words[status]}: ${dim(reason)}`;

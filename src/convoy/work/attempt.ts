@@ -139,7 +139,7 @@ async function workIn(work: Work, worktree: TaskWorktree): Promise<WorkerState |
     // A signal to the scheduler ends only the scheduling; a pause, the budget or a person stops the worker too.
     const isOnlyScheduling = !job.stop.signal.aborted && !pausesWorkers(ports.signal.reason);
     if (isOnlyScheduling) return { kind: 'stopped' };
-    await pauseWorker(orch, epic, job.stop.signal.aborted ? 'cancelled' : 'The convoy was paused');
+    await pauseWorker(orch, epic, job.stop.signal.aborted ? 'cancelled' : 'the convoy was paused');
     await commitWork(work, worktree);
     return { kind: 'stopped' };
   }

@@ -91,6 +91,7 @@ export type RunEvent =
   /** Agents are about to work, or still do: where what they do is merged, and how many of them are as they were left. */
   | {
       readonly kind: 'workers';
+      readonly isNew: boolean;
       readonly base: Oid;
       readonly budget: Micros | null;
       readonly working: number;

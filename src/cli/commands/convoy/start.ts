@@ -296,7 +296,11 @@ async function report(
       hint: `Continue with more: ${resumeCommand} --budget +10`,
       data,
     });
-  throw new OrchError('RESUME_NEEDED', message, { hint: `Continue: ${resumeCommand}`, data });
+  const asking = convoy.tasks.find(({ status }) => status === 'needs_input');
+  const answer =
+    asking === undefined ? '' : `Answer it: orch convoy say ${known.epic}/${asking.id} "…". Then continue`;
+  const hint = `${answer || 'Continue'}: ${resumeCommand}`;
+  throw new OrchError('RESUME_NEEDED', message, { hint, data });
 }
 
 /** Has orders carried out that wait for a scheduler, where nothing is left to be started. */

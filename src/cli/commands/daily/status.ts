@@ -54,7 +54,7 @@ export const command = defineCommand({
   }),
 });
 
-/** Describes the convoys among the epics, with the tasks that wait for somebody. */
+/** Describes the convoys among the epics, with the tasks that wait for a person. */
 async function summarizeConvoys(orch: Orch, { epics }: Overview): Promise<ConvoyInfo[]> {
   const found: ConvoyInfo[] = [];
   for (const { status, isConvoy } of epics) {
@@ -77,7 +77,7 @@ function show(out: Output, overview: Overview, convoys: readonly ConvoyInfo[], n
   const statuses = epics.map(({ status }) => status);
   return [
     showEpics(out, overview, now),
-    ...suggest(out, epics),
+    ...suggest(out, epics, convoys),
     ...showWaiting(out, statuses, now),
     ...showQuestions(out, statuses),
     ...convoys.flatMap((convoy) => showConvoyLines(out, convoy, now)),
@@ -233,15 +233,21 @@ function showWaiting(out: Output, epics: readonly EpicStatus[], now: Millis): st
 }
 
 /** Suggests the next command; an epic that a crash interrupted comes first. */
-function suggest(out: Output, epics: readonly EpicOverview[]): string[] {
+function suggest(out: Output, epics: readonly EpicOverview[], convoys: readonly ConvoyInfo[]): string[] {
   const waiting = epics.filter(({ next }) => next !== null);
   const isInterrupted = ({ status }: EpicOverview) =>
     status.agents.some((agent) => agent.status === 'interrupted');
   const first = waiting.find(isInterrupted) ?? waiting[0];
-  return first === undefined ? [] : [out.paint('dim', `Next: ${first.next}`)];
+  if (first === undefined) return [];
+  // A convoy that is resumed before its questions are answered stops at them again.
+  const { epicId } = first.status;
+  const convoy = convoys.find((each) => each.epicId === epicId);
+  const asking = convoy?.tasks.find(({ status }) => status === 'needs_input');
+  const next = asking === undefined ? first.next : `orch convoy say ${epicId}/${asking.id} "…"`;
+  return [out.paint('dim', `Next: ${next}`)];
 }
 
-/** A convoy at work, and what waits for somebody in any: a few lines each. */
+/** A convoy at work, and what waits for a person in any: a few lines each. */
 function showConvoyLines(out: Output, convoy: ConvoyInfo, now: Millis): string[] {
   const isQuiet = convoy.tasks.length === 0 && convoy.status !== 'running';
   if (isQuiet) return [];

@@ -172,7 +172,7 @@ export function showRunEvent(out: Output, plan: Plan, event: RunEvent, now: numb
     case 'stopping':
       return [out.paint('dim', '… stopping the running tasks')];
     case 'workers':
-      return [showWorkers(plan, event)];
+      return showWorkers(plan, event);
     case 'begun':
     case 'look':
     case 'checkpoint':
@@ -181,8 +181,8 @@ export function showRunEvent(out: Output, plan: Plan, event: RunEvent, now: numb
 }
 
 /** What a convoy begins with, or what is left of its workers. */
-function showWorkers(plan: Plan, event: Extract<RunEvent, { kind: 'workers' }>): string {
-  const { base, budget, working, died } = event;
+function showWorkers(plan: Plan, event: Extract<RunEvent, { kind: 'workers' }>): string[] {
+  const { isNew, base, budget, working, died } = event;
   const found = [
     ...(working > 0 ? [`${count(working, 'worker')} still running`] : []),
     ...(died > 0 ? [`${count(died, 'worker')} died and will continue`] : []),
@@ -190,8 +190,8 @@ function showWorkers(plan: Plan, event: Extract<RunEvent, { kind: 'workers' }>):
   const tasks = `${count(plan.tasks.length, 'task')} from ${base.slice(0, 7)}`;
   const workers = `at most ${count(plan.convoy.workers ?? defaultWorkers, 'worker')} at once`;
   const limit = budget === null ? 'no budget' : `stops at ${formatUsd(budget)}`;
-  if (found.length > 0) return `${found.join(', ')}.`;
-  return `${tasks}, ${workers}, ${limit}. Your checkout is not touched.`;
+  if (found.length > 0) return [`${found.join(', ')}.`];
+  return isNew ? [`${tasks}, ${workers}, ${limit}. Your checkout is not touched.`] : [];
 }
 
 function showEnded(out: Output, plan: Plan, event: Extract<RunEvent, { kind: 'ended' }>): string[] {
