@@ -1,0 +1,86 @@
+import { describe, expect, it } from 'vitest';
+import { readMerged, statusesOf } from '../support/convoys.ts';
+import { claudeProgram } from './support/claude.ts';
+import { codexProgram } from './support/codex.ts';
+import { runConvoy, spentOn, stageConvoy } from './support/convoy.ts';
+import { installHooks } from './support/orch.ts';
+import { bashTool, writeTool } from './support/script.ts';
+
+const plan = `workers: 4
+worker: { agent: claude, model: claude-sonnet-4-5, attempts: 2, args: [--permission-mode, bypassPermissions] }
+tasks:
+  - { id: one, prompt: write the first file }
+  - { id: two, prompt: write the second file }
+  - { id: three, prompt: write the third file }
+  - { id: four, prompt: write the fourth file, worker: { agent: codex, model: auto, args: [] } }
+`;
+
+describe.skipIf(!claudeProgram || !codexProgram)('Claude Code and Codex in one convoy', () => {
+  it('C6: four at once are merged, one after resolving its conflict; the money is that of all sessions', async () => {
+    // Each waits until all are at work.
+    const meet = (task: string, then: string) =>
+      `touch "$HOME/at-$ORCH_TASK"; until [ "$(ls "$HOME" | grep -c '^at-')" = 4 ]; do sleep 0.05; done; ${then}; : ${task}`;
+    const staged = await stageConvoy(plan, {
+      claude: (folder) => [
+        {
+          words: 'write the first',
+          tools: [bashTool(meet('one', 'echo first >> README'))],
+          usage: { output_tokens: 1_111 },
+        },
+        {
+          words: 'write the second',
+          tools: [
+            bashTool(
+              meet(
+                'two',
+                'until git show orch/auth/merged:README | grep -q first; do sleep 0.1; done; echo second >> README',
+              ),
+            ),
+          ],
+          usage: { output_tokens: 2_222 },
+        },
+        {
+          words: 'write the third',
+          tools: [bashTool(meet('three', 'true'))],
+          usage: { output_tokens: 3_333 },
+        },
+        { words: 'write the third', tools: [writeTool(`${folder}/three`, 'three.txt', '3\n')] },
+        {
+          words: 'It conflicts with',
+          tools: [
+            bashTool(
+              'git merge -q orch/auth/merged; printf "hello\\nfirst\\nsecond\\n" > README; git commit -qam resolved',
+            ),
+          ],
+          usage: { output_tokens: 4_444 },
+        },
+      ],
+      codex: () => [
+        {
+          words: 'write the fourth',
+          tools: [{ tool: 'exec_command', input: { cmd: meet('four', 'echo 4 > four.txt') } }],
+          usage: { input_tokens: 7, output_tokens: 5_555 },
+        },
+      ],
+    });
+    // The hooks of the checkout count in its worktrees too: nothing may be counted twice.
+    installHooks(staged.repository);
+    const ran = await runConvoy(staged, 'start', 'plan.yaml');
+    expect({ status: ran.status, stderr: ran.stderr }).toMatchObject({ status: 0 });
+    expect(statusesOf(ran.document)).toEqual({ one: 'done', two: 'done', three: 'done', four: 'done' });
+    expect(readMerged(staged.repository, 'auth')).toMatchObject({
+      README: 'hello\nfirst\nsecond',
+      'three.txt': '3',
+      'four.txt': '4',
+    });
+    const { budget, tasks } = ran.document.convoy;
+    expect(budget.spentUsd).toBeCloseTo(spentOn(staged), 6);
+    expect(tasks.reduce((sum, { costUsd }) => sum + costUsd, 0)).toBeCloseTo(spentOn(staged), 6);
+    expect(tasks.map(({ attempts }) => attempts)).toEqual([1, 2, 1, 1]);
+    const back = staged.claude.asked.find(({ body }) =>
+      JSON.stringify(body?.messages).includes('It conflicts with'),
+    );
+    expect(JSON.stringify(back?.body?.messages)).toContain('write the second file');
+    expect(staged.repository.git('status', '--porcelain', '--untracked-files=no')).toBe('');
+  });
+});
