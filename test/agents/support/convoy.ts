@@ -1,4 +1,4 @@
-import { mkdirSync, symlinkSync } from 'node:fs';
+import { mkdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterTest } from '../../support/cleanup.ts';
 import type { ConvoyDocument } from '../../support/convoys.ts';
@@ -20,6 +20,7 @@ type For<T> = T & { readonly words: string };
 type Script = {
   readonly claude?: (worktrees: string) => readonly For<AnthropicTurn>[];
   readonly codex?: (worktrees: string) => readonly For<OpenAiTurn>[];
+  readonly env?: Record<string, string>;
 };
 
 export type Staged = Awaited<ReturnType<typeof stageConvoy>>;
@@ -49,7 +50,10 @@ export async function stageConvoy(plan: string, script: Script) {
     ['orch', orchBin],
   ] as const)
     if (program !== null) symlinkSync(program, join(programs, name));
-  const { PATH, ...env } = claudeEnvironment(repository, { url: claude.url, env: { IS_SANDBOX: '1' } });
+  const { PATH, ...env } = claudeEnvironment(repository, {
+    url: claude.url,
+    env: { IS_SANDBOX: '1', ...script.env },
+  });
   const environment = {
     ...codexEnvironment(repository, { url: codex.url }),
     ...env,
@@ -116,6 +120,20 @@ export function untilConvoy(
     },
     () => JSON.stringify(last, null, 1),
   );
+}
+
+type Session = { readonly id: string; readonly status: string };
+
+/** The sessions of a task, oldest first. */
+export function listSessions(staged: Staged, task: string): readonly Session[] {
+  return JSON.parse(orch(staged, 'log', `auth--${task}`, '--json').stdout).sessions;
+}
+
+/** The supervisor of a task's worker. */
+export function workerPid(staged: Staged, task: string): number {
+  const session = listSessions(staged, task).find(({ status }) => status === 'running');
+  const live = join(staged.repository.folder, '.git', 'orchestration', 'live', `${session?.id}.json`);
+  return JSON.parse(readFileSync(live, 'utf8')).holder.pid;
 }
 
 /** What the models' answers cost, by the prices of Sonnet 4.5 and the configured ones. */
