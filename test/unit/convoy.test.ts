@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { taskBranch, taskEpic, worktreeName } from '../../src/convoy/names.ts';
@@ -7,6 +9,7 @@ import { formatPrompt, type PromptFacts } from '../../src/convoy/work/prompt.ts'
 import { chargeFacts } from '../../src/convoy/work/worker.ts';
 import { isEpicId, parseEpicId, parseSessionId } from '../../src/ids.ts';
 import { emptyState, type State } from '../../src/state/lists.ts';
+import { makeFolder } from '../support/repository.ts';
 
 const convoy = parseEpicId('auth');
 
@@ -83,27 +86,39 @@ describe('what a worker may spend', () => {
 
 describe('the command of a worker', () => {
   it('is that of the agent, with the model of the attempt', () => {
-    const claude = makeAgentCommand({ model: ['haiku', 'opus'] }, 'do it', 1);
+    const facts = { attempt: 1, codex: { home: makeFolder(), writable: ['/j'] } };
+    const claude = makeAgentCommand({ model: ['haiku', 'opus'] }, 'do it', facts);
+    const allowed = 'Bash(orch ask:*),Bash(git merge:*),Bash(git add:*),Bash(git rm:*),Bash(git commit:*)';
     expect(claude.argv).toEqual([
-      'claude',
-      '--print',
-      'do it',
-      '--permission-mode',
-      'acceptEdits',
-      '--model',
-      'haiku',
+      ...['claude', '--print', 'do it', '--permission-mode', 'acceptEdits'],
+      ...[`--allowedTools=${allowed}`, '--disallowedTools=Bash(git stash:*)', '--model', 'haiku'],
     ]);
-    expect(makeAgentCommand({ agent: 'codex', args: ['--full-auto'] }, 'do it', 1).argv).toEqual([
-      'codex',
-      'exec',
-      '--full-auto',
-      'do it',
-    ]);
-    expect(makeAgentCommand({ agent: ['sh', 'x.sh'], args: ['-v'] }, 'do it', 1)).toEqual({
+    const bypass = ['--permission-mode=bypassPermissions'];
+    expect(makeAgentCommand({ args: bypass }, 'do it', facts).argv).not.toContain('acceptEdits');
+    expect(makeAgentCommand({ agent: ['sh', 'x.sh'], args: ['-v'] }, 'do it', facts)).toEqual({
       argv: ['sh', 'x.sh', '-v'],
       agent: 'sh',
       model: null,
     });
+  });
+
+  it('lets a Codex write, in the sandbox that the plan or the user chose, if they did', () => {
+    const home = makeFolder();
+    const start = (...args: string[]) =>
+      makeAgentCommand({ agent: 'codex', args }, 'do it', {
+        attempt: 1,
+        codex: { home, writable: ['/j'] },
+      }).argv;
+    const rest = ['--add-dir', '/j', '-c', 'allow_login_shell=false'];
+    const write = ['--sandbox', 'workspace-write'];
+    expect(start()).toEqual(['codex', 'exec', ...write, ...rest, 'do it']);
+    for (const own of [['--full-auto'], ['-s', 'read-only'], ['-c', 'sandbox_mode="read-only"']])
+      expect(start(...own)).toEqual(['codex', 'exec', ...rest, ...own, 'do it']);
+    // What a table says holds only there.
+    writeFileSync(join(home, 'config.toml'), 'model = "x"\n[profiles.a]\nsandbox_mode = "read-only"\n');
+    expect(start()).toContain('workspace-write');
+    writeFileSync(join(home, 'config.toml'), 'sandbox_mode = "danger-full-access"\n[a]\nb = 1\n');
+    expect(start()).not.toContain('workspace-write');
   });
 
   it('moves to the next model after each failed attempt, and stays with the last', () => {

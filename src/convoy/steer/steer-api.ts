@@ -68,17 +68,18 @@ export async function sayToTask(
     const facts = answerFacts(orch.random, state, question.id, text, { at: orch.clock.now(), byAgent });
     await sayTo(orch, epic, `To your question "${question.text}": ${text}`, { facts, answers: question.id });
   }
-  await giveOrder(orch, convoy, { kind: 'resume', task: task.id });
-  const heard = await whenHeard(orch, { convoy, task });
+  const isTaken = await giveOrder(orch, convoy, { kind: 'resume', task: task.id });
+  const heard = await whenHeard(orch, task, isTaken);
   // `orch ask --wait` prints the answer.
-  const isWaiting = question !== undefined && heard === 'in its next turn' && convoy.isActive;
+  const isWaiting = question !== undefined && heard === 'in its next turn' && isTaken;
   return { answers: question?.text ?? null, heard: isWaiting ? 'now, if it waits' : heard };
 }
 
-async function whenHeard(orch: Orch, { convoy, task }: NamedTask): Promise<Said['heard']> {
+/** The scheduler may have ended since the convoy was read: only one that took the order starts another turn. */
+async function whenHeard(orch: Orch, task: ConvoyTask, isTaken: boolean): Promise<Said['heard']> {
   const worker = await readWorker(orch, task.epicId);
   if (isWorking(worker)) return task.agent === 'claude' ? 'while it works' : 'in its next turn';
-  if (!convoy.isActive) return 'when the convoy goes on';
+  if (!isTaken) return 'when the convoy goes on';
   return worker.session === null ? 'when it begins' : 'in its next turn';
 }
 

@@ -1,16 +1,19 @@
 import { join } from 'node:path';
 import { isOrchError, messageOf } from '../../errors.ts';
 import { nameFile, parseOid } from '../../ids.ts';
+import { journalFolder } from '../../journal/read.ts';
 import type { Orch } from '../../orch.ts';
 import type { RunProgress, TaskPorts } from '../../plan/task/do-task.ts';
 import {
   formatMessages,
   listUnheard,
   type Message,
+  messagesFolder,
   needsTurn,
   noteHeard,
   settleTaken,
 } from '../../session/messages.ts';
+import { findAgentHomes } from '../../supervise/agent-plan.ts';
 import { makeFolder, writeAtomically } from '../../system/disk.ts';
 import type { EpicId } from '../../types.ts';
 import { formatAge, formatUsd } from '../../units.ts';
@@ -296,7 +299,13 @@ async function begin(work: Work, worktree: TaskWorktree, state: WorkerState): Pr
   const file = promptFile(ports, progress, task);
   await makeFolder(orch.disk, join(orch.home, 'logs', nameFile(progress.run.id)));
   await writeAtomically(orch, file, prompt);
-  const command = makeAgentCommand(job.worker, said, job.attempt, job.record.wanted?.model);
+  // An agent in a sandbox that asks something writes into the journal, and takes the answer from the messages.
+  const writable = [journalFolder(orch.home), messagesFolder(orch.home, epic)];
+  for (const folder of writable) await makeFolder(orch.disk, folder);
+  const command = makeAgentCommand(job.worker, said, {
+    ...{ attempt: job.attempt, wanted: job.record.wanted?.model },
+    codex: { home: findAgentHomes().codex, writable },
+  });
   const { agent, model } = command;
   const lease = Math.max(job.record.lease, convoy.leases.get(task.id) ?? 0) + 1;
   convoy.leases.set(task.id, lease);
