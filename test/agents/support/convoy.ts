@@ -21,6 +21,8 @@ type Script = {
   readonly claude?: (worktrees: string) => readonly For<AnthropicTurn>[];
   readonly codex?: (worktrees: string) => readonly For<OpenAiTurn>[];
   readonly env?: Record<string, string>;
+  /** Has the user given Codex every right in its settings? They have by default. */
+  readonly isCodexFree?: boolean;
 };
 
 export type Staged = Awaited<ReturnType<typeof stageConvoy>>;
@@ -41,7 +43,7 @@ export async function stageConvoy(plan: string, script: Script) {
     startAnthropicModel((script.claude?.(worktrees) ?? []).map(forWords)),
     startOpenAiModel((script.codex?.(worktrees) ?? []).map(forWords)),
   ]);
-  writeCodexConfig(repository, { url: codex.url });
+  writeCodexConfig(repository, { url: codex.url, isFree: script.isCodexFree ?? true });
   const programs = join(repository.home, 'programs');
   mkdirSync(programs);
   for (const [name, program] of [
