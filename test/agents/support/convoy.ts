@@ -23,6 +23,8 @@ type Script = {
   readonly env?: Record<string, string>;
   /** Has the user given Codex every right in its settings? They have by default. */
   readonly isCodexFree?: boolean;
+  /** Gates of the repository, as its config has them; none by default. */
+  readonly gates?: string;
 };
 
 export type Staged = Awaited<ReturnType<typeof stageConvoy>>;
@@ -30,10 +32,12 @@ export type Staged = Awaited<ReturnType<typeof stageConvoy>>;
 /** What a convoy called `auth` needs: a repository with a plan, the agents' programs, and models with these turns. */
 export async function stageConvoy(plan: string, script: Script) {
   const repository = makeRepositoryWithCommit();
-  repository.write('plan.yaml', `name: auth\nmerge: { gates: none }\n${plan}`);
+  const { gates } = script;
+  repository.write('plan.yaml', `name: auth\nmerge: { gates: ${gates ? 'auto' : 'none'} }\n${plan}`);
   repository.git('config', 'user.name', 'A User');
   repository.git('config', 'user.email', 'user@example.com');
-  writeConfig(repository, 'prices:\n  gpt-5-codex: { input: 1, output: 10 }\n');
+  const prices = 'prices:\n  gpt-5-codex: { input: 1, output: 10 }\n';
+  writeConfig(repository, gates ? `${prices}gates: ${gates}\n` : prices);
   // A worktree has what is committed.
   repository.git('add', '.orchestration');
   repository.git('commit', '--quiet', '--message', 'config');
