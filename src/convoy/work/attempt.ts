@@ -33,10 +33,12 @@ import { noteUserState, reportUserChanges } from './user-state.ts';
 import {
   findWorkerTranscript,
   isWorking,
+  joined,
   pauseWorker,
   readWorker,
   startWorker,
   type WorkerState,
+  waitForPerson,
   waitForWorker,
 } from './worker.ts';
 import { chargeWorker, waitForMoney } from './worker-money.ts';
@@ -46,7 +48,7 @@ import { chargeWorker, waitForMoney } from './worker-money.ts';
 export type AttemptResult =
   /** Its worker died; it continues, and that is no failed attempt. */
   | { readonly kind: 'again' }
-  /** It ended before it heard what a person said, and continues with that. */
+  /** It ended before it heard what a person said, or a person was in its conversation: it continues. */
   | { readonly kind: 'told' }
   | { readonly kind: 'merged'; readonly worktree: TaskWorktree }
   | { readonly kind: 'sent_back'; readonly feedback: string }
@@ -118,6 +120,7 @@ async function workIn(work: Work, worktree: TaskWorktree): Promise<WorkerState |
     if (held !== null) return held;
   }
   job.isNew = false;
+  job.wasJoined = false;
   job.isFresh = false;
   let asked: string | null = null;
   const keep = makeKeeper(orch, epic, worktree.own.path);
@@ -133,7 +136,13 @@ async function workIn(work: Work, worktree: TaskWorktree): Promise<WorkerState |
   };
   const limit = job.worker.timeout ?? null;
   state = await waitForWorker(orch, epic, signal, { onLook, limit });
+  if (state.condition === 'paused' && state.reason === joined) {
+    const left = await waitForPerson(orch, epic, signal, onLook);
+    job.wasJoined = left !== null && left.condition !== 'budget_exceeded' && !signal.aborted;
+    state = left ?? state;
+  }
   await chargeWorker(orch, convoy, progress, ports, job, epic);
+  if (job.wasJoined) return { kind: 'told' };
   if (state.session !== null) job.record = { ...job.record, session: state.session };
   if (!isWorking(state)) await reportUserChanges(orch, convoy, ports, progress, job);
   if (isWorking(state) && signal.aborted) {
@@ -156,6 +165,7 @@ async function workIn(work: Work, worktree: TaskWorktree): Promise<WorkerState |
 function needsWorker({ home }: Orch, { job, epic }: Work, { condition }: WorkerState): boolean {
   return (
     job.isNew ||
+    job.wasJoined ||
     condition === null ||
     condition === 'interrupted' ||
     condition === 'paused' ||
