@@ -168,6 +168,21 @@ mended) if [ "$ORCH_ATTEMPT" = 1 ]; then echo no > bad.txt; else rm bad.txt; ech
     expect(more.document.convoy.budget.spentUsd).toBeCloseTo(2.4);
   });
 
+  it('C6: workers share one budget, and one that needs more than its share has what others leave', () => {
+    const repository = makeConvoyed(
+      `${head}budget: 1\ntasks:\n  - { id: a, prompt: dear }\n  - { id: b, prompt: cheap }\n`,
+      `a) if [ -e half ]; then mv half a.txt; else echo x > half
+  until grep -q 'b 1' "$RAN"; do sleep 0.05; done; ${callOrch('record cost 0.60 -q')}; sleep 60; fi;;
+b) until grep -q 'a 1' "$RAN"; do sleep 0.05; done; ${callOrch('record cost 0.10 -q')}; echo x > b.txt;;`,
+    );
+    const ran = convoy(repository, 'start');
+    expect({ status: ran.status, stderr: ran.stderr }).toMatchObject({ status: 0 });
+    expect(ran.document.convoy.tasks.map(({ attempts }) => attempts)).toEqual([1, 1]);
+    expect(ran.document.convoy.budget.spentUsd).toBeCloseTo(0.7);
+    // It was stopped at its half.
+    expect(readAttempts(repository).filter((each) => each === 'a 1')).toHaveLength(2);
+  });
+
   it('lands in the branch that is checked out, only if nothing is uncommitted there', () => {
     const repository = makeConvoyed(`${head}tasks:\n  - { id: a, prompt: make a }\n`, 'a) echo a > a.txt;;');
     expect(convoy(repository, 'start').status).toBe(0);

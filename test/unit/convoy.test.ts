@@ -43,13 +43,23 @@ describe('what a worker may spend', () => {
     fc.assert(
       fc.property(
         money,
-        fc.array(fc.record({ cap: fc.option(money), spends: fc.double({ min: 0, max: 1, noNaN: true }) })),
+        fc.array(
+          fc.record({
+            cap: fc.option(money),
+            spends: fc.double({ min: 0, max: 1, noNaN: true }),
+            before: fc.oneof(fc.constant(0), money),
+            waiting: fc.integer({ min: 1, max: 8 }),
+          }),
+        ),
         (budget, tasks) => {
           let spent = 0;
           const outstanding: number[] = [];
           const finished: number[] = [];
-          for (const { cap, spends } of tasks) {
-            const allowance = decideAllowance({ left: budget - spent, outstanding, taskLeft: cap, finished });
+          for (const { cap, spends, before, waiting } of tasks) {
+            const allowance = decideAllowance({
+              ...{ left: budget - spent, outstanding, taskLeft: cap, finished },
+              ...{ spent: before, waiting },
+            });
             if (allowance.kind === 'held') {
               // One of those at work ends, and gives back what it did not spend.
               const amount = outstanding.shift() ?? 0;
@@ -69,7 +79,7 @@ describe('what a worker may spend', () => {
   });
 
   it('holds a task that what is left cannot pay for, as tasks have cost so far', () => {
-    const means = { left: 3, outstanding: [], taskLeft: 10, finished: [4, 5, 6] };
+    const means = { left: 3, outstanding: [], taskLeft: 10, finished: [4, 5, 6], spent: 0, waiting: 1 };
     expect(decideAllowance(means)).toEqual({
       kind: 'held',
       why: 'convoy',
@@ -80,6 +90,33 @@ describe('what a worker may spend', () => {
     expect(decideAllowance({ ...means, left: null, taskLeft: null })).toEqual({
       kind: 'granted',
       amount: null,
+    });
+  });
+});
+
+describe('what workers share that wait together', () => {
+  const means = { left: 90, outstanding: [], taskLeft: null, finished: [], spent: 0, waiting: 3 };
+
+  it('is what is left, if their tasks have no budgets of their own', () => {
+    expect(decideAllowance(means)).toEqual({ kind: 'granted', amount: 30 });
+    expect(decideAllowance({ ...means, outstanding: [30], waiting: 2 })).toEqual({
+      kind: 'granted',
+      amount: 30,
+    });
+    // As much as a task has cost so far, even if that is more than its share.
+    expect(decideAllowance({ ...means, finished: [40] })).toEqual({ kind: 'granted', amount: 40 });
+  });
+
+  it('continues with what others do not need, as long as it is worth another start', () => {
+    const more = { ...means, spent: 30, waiting: 1 };
+    expect(decideAllowance({ ...more, left: 60, outstanding: [20] })).toEqual({
+      kind: 'granted',
+      amount: 40,
+    });
+    expect(decideAllowance({ ...more, left: 22, outstanding: [20] })).toMatchObject({
+      kind: 'held',
+      why: 'convoy',
+      likely: { amount: 3, from: { kind: 'spent' } },
     });
   });
 });

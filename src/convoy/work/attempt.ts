@@ -50,6 +50,8 @@ export type AttemptResult =
   | { readonly kind: 'again' }
   /** It ended before it heard what a person said, or a person was in its conversation: it continues. */
   | { readonly kind: 'told' }
+  /** Its allowance is used up; it continues if there is more. */
+  | { readonly kind: 'unpaid'; readonly reason: string }
   | { readonly kind: 'merged'; readonly worktree: TaskWorktree }
   | { readonly kind: 'sent_back'; readonly feedback: string }
   | { readonly kind: 'held'; readonly reason: string }
@@ -182,8 +184,16 @@ async function takeWork(work: Work, worktree: TaskWorktree, state: WorkerState):
     case 'completed':
       break;
     case 'budget_exceeded':
-      if (!isOwnBudget(worker.budget, state)) work.convoy.unpaid.add(task.id);
-      return { kind: 'held', reason: describeUsedUp(worker.budget, state) };
+      // What others have not been promised, or give back, may still pay for it.
+      if (!isOwnBudget(worker.budget, state))
+        return {
+          kind: 'unpaid',
+          reason: `what the convoy's budget had left for it is used up (${formatUsd(state.spent)} so far); to continue, resume with --budget +10`,
+        };
+      return {
+        kind: 'held',
+        reason: `its own budget is used up (${formatUsd(state.spent)} of ${formatUsd(worker.budget)}); to continue, raise it in the plan and resume`,
+      };
     case 'failed': {
       await commitWork(work, worktree);
       const feedback = `The agent failed: ${state.reason ?? 'no reason was given'}`;
@@ -276,13 +286,6 @@ function commitWork({ orch, convoy, job: { task } }: Work, worktree: TaskWorktre
 
 function isOwnBudget(budget: number | undefined, { spent }: Pick<WorkerState, 'spent'>): budget is number {
   return budget !== undefined && spent >= budget;
-}
-
-/** Whose budget it was: the task's own, or what the convoy had left for it. */
-function describeUsedUp(budget: number | undefined, { spent }: Pick<WorkerState, 'spent'>): string {
-  if (isOwnBudget(budget, { spent }))
-    return `its own budget is used up (${formatUsd(spent)} of ${formatUsd(budget)}); to continue, raise it in the plan and resume`;
-  return `what the convoy's budget had left for it is used up (${formatUsd(spent)} so far); to continue, resume with --budget +10`;
 }
 
 function pausesWorkers(why: unknown): boolean {

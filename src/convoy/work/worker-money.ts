@@ -58,6 +58,8 @@ export async function waitForMoney(
       outstanding: others.map(([, { allowance: amount }]) => amount),
       taskLeft: worker.budget === undefined ? null : worker.budget - spent,
       finished: convoy.finished,
+      spent,
+      waiting: 1 + countWaiting(convoy, task.id),
     });
     // Promised at once: another task may decide before this one is returned.
     const own = convoy.active.get(task.id);
@@ -79,6 +81,15 @@ export async function waitForMoney(
 }
 
 const moneyLook: Millis = 500;
+
+/** How many other workers have no allowance yet; a task whose work is being merged needs none. */
+function countWaiting({ active, jobs }: Convoy, own: string): number {
+  return [...active].filter(([id, { allowance }]) => {
+    const job = jobs.get(id);
+    const step = job?.record.step;
+    return id !== own && allowance === null && job?.claim === null && (step === 'working' || step === 'held');
+  }).length;
+}
 
 /** Makes what a worker has used the cost of the convoy. */
 export async function chargeWorker(
