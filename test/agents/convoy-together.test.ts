@@ -2,12 +2,11 @@ import { describe, expect, it } from 'vitest';
 import { readMerged, statusesOf } from '../support/convoys.ts';
 import { claudeProgram } from './support/claude.ts';
 import { codexProgram } from './support/codex.ts';
-import { runConvoy, spentOn, stageConvoy } from './support/convoy.ts';
-import { installHooks } from './support/orch.ts';
+import { orch, runConvoy, spentOn, stageConvoy } from './support/convoy.ts';
 import { bashTool, writeTool } from './support/script.ts';
 
 const plan = `workers: 4
-worker: { agent: claude, model: claude-sonnet-4-5, attempts: 2, args: [--permission-mode, bypassPermissions] }
+worker: { agent: claude, model: claude-sonnet-4-5, attempts: 2, copy: [.claude/settings.local.json], args: [--permission-mode, bypassPermissions] }
 tasks:
   - { id: one, prompt: write the first file }
   - { id: two, prompt: write the second file }
@@ -63,8 +62,8 @@ describe.skipIf(!claudeProgram || !codexProgram)('Claude Code and Codex in one c
         },
       ],
     });
-    // The hooks of the checkout count in its worktrees too: nothing may be counted twice.
-    installHooks(staged.repository);
+    // Claude Code finds the hooks in the checkout's settings and in the worktree's: nothing may be counted twice.
+    expect(orch(staged, 'init', '-y', '--no-codex').status).toBe(0);
     const ran = await runConvoy(staged, 'start', 'plan.yaml');
     expect({ status: ran.status, stderr: ran.stderr }).toMatchObject({ status: 0 });
     expect(statusesOf(ran.document)).toEqual({ one: 'done', two: 'done', three: 'done', four: 'done' });
@@ -81,6 +80,7 @@ describe.skipIf(!claudeProgram || !codexProgram)('Claude Code and Codex in one c
       JSON.stringify(body?.messages).includes('It conflicts with'),
     );
     expect(JSON.stringify(back?.body?.messages)).toContain('write the second file');
+    expect(orch(staged, 'log', 'auth--one').stdout.match(/^ +asked /gm)).toHaveLength(1);
     expect(staged.repository.git('status', '--porcelain', '--untracked-files=no')).toBe('');
   });
 });
