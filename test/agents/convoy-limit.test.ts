@@ -12,7 +12,7 @@ tasks:
 
 describe.skipIf(!claudeProgram)('a worker at the limit of its provider', () => {
   it('waits until the reset, which is no failed attempt, and continues in its conversation', async () => {
-    const resetsAt = Math.floor(Date.now() / 1000) + 9;
+    let resetsAt = 0;
     const staged = await stageConvoy(plan, {
       // Only a subscription has limits that say when they end.
       env: { ANTHROPIC_API_KEY: '', CLAUDE_CODE_OAUTH_TOKEN: 'x' },
@@ -26,7 +26,10 @@ describe.skipIf(!claudeProgram)('a worker at the limit of its provider', () => {
           headers: {
             'x-should-retry': 'false',
             'anthropic-ratelimit-unified-status': 'rejected',
-            'anthropic-ratelimit-unified-reset': String(resetsAt),
+            get 'anthropic-ratelimit-unified-reset'() {
+              resetsAt = Math.floor(Date.now() / 1000) + 7;
+              return String(resetsAt);
+            },
             'anthropic-ratelimit-unified-representative-claim': 'five_hour',
           },
         },
