@@ -26,6 +26,17 @@ const onDisk = '/var/tmp';
 const hasSandbox =
   codexProgram !== null && spawnSync(codexProgram, ['sandbox', 'true'], { cwd: onDisk }).status === 0;
 
+/** Has the test make its folders on the disk. */
+function workOnDisk(): void {
+  const before = process.env.TMPDIR;
+  const folder = mkdtempSync(join(onDisk, 'orch-tests-'));
+  process.env.TMPDIR = folder;
+  afterTest(() => {
+    rmSync(folder, { recursive: true, force: true });
+    process.env.TMPDIR = before;
+  });
+}
+
 describe.skipIf(!codexProgram)('a Codex in a convoy', () => {
   it('hears at its next turn what was said, in its own thread', async () => {
     const staged = await stageConvoy(`${head}tasks:\n  - { id: one, prompt: write the first file }\n`, {
@@ -76,12 +87,7 @@ describe.skipIf(!codexProgram)('a Codex in a convoy', () => {
   it.skipIf(!hasSandbox)(
     'writes and asks in a sandbox that keeps it to its worktree, without any setting',
     async () => {
-      const before = process.env.TMPDIR;
-      process.env.TMPDIR = mkdtempSync(join(onDisk, 'orch-tests-'));
-      afterTest(() => {
-        rmSync(process.env.TMPDIR ?? '', { recursive: true, force: true });
-        process.env.TMPDIR = before;
-      });
+      workOnDisk();
       const staged = await stageConvoy(`${head}tasks:\n  - { id: one, prompt: paint it }\n`, {
         isCodexFree: false,
         codex: (folder) => [
@@ -103,6 +109,38 @@ describe.skipIf(!codexProgram)('a Codex in a convoy', () => {
       expect(merged['stash.txt']).toContain('a worker does not change them');
       expect(listSessions(staged, 'one')).toHaveLength(1);
       expect(existsSync(join(staged.worktrees, '..', 'stray.txt'))).toBe(false);
+    },
+  );
+
+  it.skipIf(!hasSandbox)(
+    'resolves a conflict in its files, though its sandbox keeps it from committing',
+    async () => {
+      workOnDisk();
+      const plan = `${head}tasks:
+  - { id: one, prompt: write the first line, worker: { agent: echo first >> README } }
+  - { id: two, prompt: write the second line }
+`;
+      const isMerged = 'git show orch/auth/merged:README | grep -q first';
+      const staged = await stageConvoy(plan, {
+        isCodexFree: false,
+        codex: () => [
+          {
+            words: 'It conflicts with',
+            tools: shell(
+              'grep -q "^<<<<<<<" README && printf "hello\\nfirst\\nsecond\\n" > README; git commit -qam resolved',
+            ),
+          },
+          { words: 'It conflicts with', text: 'Resolved.' },
+          {
+            words: 'write the second',
+            tools: shell(`until ${isMerged}; do sleep 0.05; done; echo second >> README`),
+          },
+        ],
+      });
+      const ran = await runConvoy(staged, 'start', 'plan.yaml');
+      expect({ status: ran.status, stderr: ran.stderr }).toMatchObject({ status: 0 });
+      expect(readMerged(staged.repository, 'auth').README).toBe('hello\nfirst\nsecond');
+      expect(staged.repository.git('log', '--format=%s', 'orch/auth/two')).not.toContain('resolved');
     },
   );
 });

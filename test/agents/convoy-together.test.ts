@@ -2,8 +2,9 @@ import { describe, expect, it } from 'vitest';
 import { readMerged, statusesOf } from '../support/convoys.ts';
 import { claudeProgram } from './support/claude.ts';
 import { codexProgram } from './support/codex.ts';
-import { orch, runConvoy, spentOn, stageConvoy } from './support/convoy.ts';
-import { bashTool, writeTool } from './support/script.ts';
+import { isFor, orch, runConvoy, spentOn, stageConvoy } from './support/convoy.ts';
+import { type Asked, bashTool, writeTool } from './support/script.ts';
+import { until } from './support/until.ts';
 
 const plan = `workers: 4
 worker: { agent: claude, model: claude-sonnet-4-5, attempts: 2, copy: [.claude/settings.local.json], args: [--permission-mode, bypassPermissions] }
@@ -82,5 +83,37 @@ describe.skipIf(!claudeProgram || !codexProgram)('Claude Code and Codex in one c
     expect(JSON.stringify(back?.body?.messages)).toContain('write the second file');
     expect(orch(staged, 'log', 'auth--one').stdout.match(/^ +asked /gm)).toHaveLength(1);
     expect(staged.repository.git('status', '--porcelain', '--untracked-files=no')).toBe('');
+  });
+
+  it('a Claude Code resolves a conflict with the rights it has by default', async () => {
+    const staged = await stageConvoy(
+      `worker: { agent: claude, model: claude-sonnet-4-5, attempts: 2 }
+tasks:
+  - { id: one, prompt: write the first line, worker: { agent: echo first >> README } }
+  - { id: two, prompt: write the second line }
+`,
+      {},
+    );
+    const { repository, claude, worktrees } = staged;
+    const read = { tool: 'Read', input: { file_path: `${worktrees}/two/README` } };
+    const write = (text: string) => writeTool(`${worktrees}/two`, 'README', text);
+    const first = until(
+      () => repository.tryGit('show', 'orch/auth/merged:README').stdout.includes('first'),
+      () => 'the first line',
+    );
+    const second = (asked: Asked) => isFor(asked, 'write the second');
+    const conflict = (asked: Asked) => isFor(asked, 'It conflicts with');
+    claude.script.add(
+      { when: conflict, tools: [read] },
+      { when: conflict, tools: [write('hello\nfirst\nsecond\n')] },
+      { when: conflict, tools: [bashTool('git add README && git commit -q -m resolved')] },
+      { when: conflict, text: 'Resolved.' },
+      { when: second, after: first, tools: [read] },
+      { when: second, tools: [write('hello\nsecond\n')] },
+    );
+    const ran = await runConvoy(staged, 'start', 'plan.yaml');
+    expect({ status: ran.status, stderr: ran.stderr }).toMatchObject({ status: 0 });
+    expect(readMerged(repository, 'auth').README).toBe('hello\nfirst\nsecond');
+    expect(repository.git('log', '--format=%s', 'orch/auth/two')).toMatch(/^resolved$/m);
   });
 });

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { isOrchError, messageOf } from '../../errors.ts';
+import { openWorktree } from '../../git/worktree/own-worktrees.ts';
 import { nameFile, parseOid } from '../../ids.ts';
 import { journalFolder } from '../../journal/read.ts';
 import type { Orch } from '../../orch.ts';
@@ -17,6 +18,7 @@ import { findAgentHomes } from '../../supervise/agent-plan.ts';
 import { makeFolder, writeAtomically } from '../../system/disk.ts';
 import type { EpicId } from '../../types.ts';
 import { formatAge, formatUsd } from '../../units.ts';
+import { beginMerge } from '../merge/pending-merge.ts';
 import { taskBranch, taskEpic } from '../names.ts';
 import { writeClaimFiles } from '../steer/claim-files.ts';
 import { type Reply, replyTo } from '../steer/orders.ts';
@@ -304,6 +306,8 @@ async function begin(work: Work, worktree: TaskWorktree, state: WorkerState): Pr
     if (allowance.isConvoys) convoy.unpaid.add(task.id);
     return { kind: 'held', reason: allowance.reason };
   }
+  if (job.isNew && job.feedback !== null)
+    await beginMerge(openWorktree(worktree.own), worktree.branch, await convoy.queue.tip());
   const isContinued = !job.isNew && state.condition !== null;
   const messages = listUnheard(orch.home, epic);
   const prompt = describeTask(work, formatMessages(messages));
