@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { readTextIfThere } from '../../system/disk.ts';
 
-/* What a Codex that runs headless may write: it can ask nobody, and by itself it may only read. */
+/* What a Codex that runs headless may write: it cannot ask for permission, and by itself it may only read. */
 
 /** The folders outside its working folder that it needs. */
 export type CodexFolders = {

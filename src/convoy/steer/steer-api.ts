@@ -55,7 +55,7 @@ export async function sayToTask(
   byAgent: boolean,
 ): Promise<Said> {
   if (over.includes(task.status) || task.status === 'failed')
-    throw new OrchError('USAGE', `nobody works on ${task.id} any more: it is ${task.status}`, {
+    throw new OrchError('USAGE', `no agent works on ${task.id} any more: it is ${task.status}`, {
       hint: `Have it tried again: orch convoy retry ${convoy.epic}/${task.id}`,
       data: { task: task.id, status: task.status },
     });
@@ -104,7 +104,7 @@ export async function retryTask(
 /** Pauses the worker of a task. Everything is saved, and it continues in the same conversation. */
 export async function pauseTask(orch: Orch, { convoy, task }: NamedTask, reason: string): Promise<void> {
   if (isWorking(await readWorker(orch, task.epicId))) return pauseWorker(orch, task.epicId, reason);
-  throw new OrchError('USAGE', `nobody works on ${task.id} now: it is ${task.status}`, {
+  throw new OrchError('USAGE', `no agent works on ${task.id} now: it is ${task.status}`, {
     hint: `To leave it out: orch convoy cancel ${convoy.epic}/${task.id}`,
     data: { task: task.id, status: task.status },
   });

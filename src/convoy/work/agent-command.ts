@@ -41,7 +41,7 @@ export function makeAgentCommand(
 }
 
 /**
- * What a worker is told to do it may do: a Claude Code that runs headless can ask nobody, and by itself it may edit, but
+ * What a worker is told to do it may do: a headless Claude Code cannot ask for permission, and by itself it may edit, but
  * neither ask its question nor finish a merge. The rules in the plan's own arguments are added to these.
  */
 const rules = [

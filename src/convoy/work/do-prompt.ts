@@ -105,7 +105,7 @@ async function tryUntilDone(
 
 function waitForClaim({ unclaimed }: Convoy, { task }: Job): TaskOutcome {
   unclaimed.add(task.id);
-  return { kind: 'held', reason: 'it waits for somebody: orch convoy claim' };
+  return { kind: 'held', reason: 'it waits to be claimed: orch convoy claim' };
 }
 
 /** How often a dead worker is started again: something kills it. */
