@@ -343,7 +343,7 @@ describe('tasks that people claim', () => {
     expect(second.feedback).toBe('no time');
     const late = call(repository, 'done', 'a', '--json', '--lease', String(first.lease));
     expect(late.status).toBe(5);
-    expect(errorOf(late).message).toContain('given to somebody else');
+    expect(errorOf(late).message).toContain('claimed again meanwhile');
     // Without a change there is nothing to accept.
     const empty = call(repository, 'done', 'a', '--json', '--lease', String(second.lease));
     expect(empty.status).toBe(3);
