@@ -24,7 +24,7 @@ export type InitOptions = {
   readonly claude?: boolean;
   /** Connects Codex; by default if it is found. */
   readonly codex?: boolean;
-  /** Adds the MCP server and the skill; by default. */
+  /** Adds the MCP server and the skills; by default. */
   readonly tools?: boolean;
   /** Also writes `.orchestration/config.yaml`. */
   readonly config?: boolean;
@@ -126,6 +126,7 @@ function readChoices(options: InitOptions) {
     if (text === undefined) throw new Error(`${file} is missing`);
     return text;
   };
+  const readSkill = (name: string) => read('plugin', 'skills', name, 'SKILL.md');
   const template = read('config.yaml');
   return {
     command,
@@ -134,7 +135,7 @@ function readChoices(options: InitOptions) {
     claude,
     codex,
     config: options.config ? template : null,
-    skill: tools ? read('plugin', 'skills', 'orch', 'SKILL.md') : null,
+    skills: tools ? { orch: readSkill('orch'), convoy: readSkill('convoy') } : null,
     rules: options.rules ? read('rules', 'orchestration-patterns.md') : null,
     template,
   };

@@ -19,7 +19,9 @@ export const localSettings = '.claude/settings.local.json';
 export const sharedSettings = '.claude/settings.json';
 export const claudeSkill = '.claude/skills/orch/SKILL.md';
 const claudePlugin = '.claude/skills/orch/.claude-plugin/plugin.json';
+const claudeConvoySkill = '.claude/skills/orch/skills/convoy/SKILL.md';
 export const codexSkill = '.agents/skills/orch/SKILL.md';
+const codexConvoySkill = '.agents/skills/orch/convoy/SKILL.md';
 export const codexConfig = '.codex/config.toml';
 export const codexHooks = '.codex/hooks.json';
 const rulesFile = '.claude/rules/orchestration-patterns.md';
@@ -65,8 +67,10 @@ export type InitFacts = {
   /** The files that explain orch's tools to agents, and start them. */
   readonly tools: {
     readonly claudeSkill: Target;
+    readonly claudeConvoySkill: Target;
     readonly claudePlugin: Target;
     readonly codexSkill: Target;
+    readonly codexConvoySkill: Target;
     readonly codexConfig: Target;
     readonly rules: Target;
   };
@@ -96,8 +100,10 @@ export async function readInitFacts(
   const hooks = inside(codexHooks);
   const tools = {
     claudeSkill: inside(claudeSkill),
+    claudeConvoySkill: inside(claudeConvoySkill),
     claudePlugin: inside(claudePlugin),
     codexSkill: inside(codexSkill),
+    codexConvoySkill: inside(codexConvoySkill),
     codexConfig: inside(codexConfig),
     rules: inside(rulesFile),
   };

@@ -22,6 +22,7 @@ import {
   planCodexTools,
   planRules,
   removeExclude,
+  type Skills,
   undoTools,
 } from './plan-tools.ts';
 import { type FileChange, planChange } from './write-changes.ts';
@@ -35,8 +36,8 @@ type InitChoices = {
   readonly codex: boolean;
   /** The text of a new config; null for none. */
   readonly config: string | null;
-  /** The skill for agents; null for none. */
-  readonly skill: string | null;
+  /** The skills for agents; null for none. */
+  readonly skills: Skills | null;
   /** The rules for agents; null for none. */
   readonly rules: string | null;
 };
@@ -107,7 +108,7 @@ function planClaude(facts: InitFacts, choices: InitChoices, version: string | nu
   const { command } = choices;
   const sharedHooks = readOwnEntries(shared.text).hooks > 0;
   const isHookedElsewhere = choices.shared || facts.hasClaudePlugin || (sharedHooks && facts.isOrchOnPath);
-  const wantsTools = choices.skill !== null && !choices.shared && !facts.hasClaudePlugin;
+  const skills = choices.shared || facts.hasClaudePlugin ? null : choices.skills;
   const changes: FileChange[] = [];
   if (choices.shared) {
     const text = accept(shared, addToClaude(shared.text, { command, shared: true, version }));
@@ -117,18 +118,18 @@ function planClaude(facts: InitFacts, choices: InitChoices, version: string | nu
   if (!choices.shared || readOwnEntries(local.text).hooks > 0) {
     const options = { command, shared: false, version, isHookedElsewhere, inheritedStatusLine };
     const hooked = accept(local, addToClaude(local.text, options));
-    const text = wantsTools ? accept(local, allowTools(hooked)) : hooked;
+    const text = skills !== null ? accept(local, allowTools(hooked)) : hooked;
     if (text !== local.text && facts.tracked.includes(localSettings)) throw isTracked();
     changes.push(planChange(local, text, describeClaude(local.text, text)));
   }
-  if (wantsTools) changes.push(...planClaudeTools(facts, command, choices.skill));
+  if (skills !== null) changes.push(...planClaudeTools(facts, command, skills));
   return changes;
 }
 
-function planCodex(facts: InitFacts, { command, variables, skill }: InitChoices): FileChange[] {
+function planCodex(facts: InitFacts, { command, variables, skills }: InitChoices): FileChange[] {
   const { codexHooks, codexUserHooks } = facts;
   if (facts.hasCodexPlugin) return [];
-  const tools = skill === null ? [] : planCodexTools(facts, { command, variables }, skill);
+  const tools = skills === null ? [] : planCodexTools(facts, { command, variables }, skills);
   // Committed files belong to the team.
   if (facts.tracked.includes(codexHooks.name)) return tools;
   const text = accept(codexHooks, addToCodex(codexHooks.text, { command, shared: false }));

@@ -28,19 +28,27 @@ const codexFolder = '/.agents/skills/orch/';
 const codexFile = `/${codexConfig}`;
 const codexHooksFile = `/${codexHooks}`;
 
+/** What the agents are taught: how to work with orch, and how to do a convoy with subagents. */
+export type Skills = { readonly orch: string; readonly convoy: string };
+
 /** Plans a plugin in the repository's skills, which Claude Code loads if the user trusts the folder. */
-export function planClaudeTools(facts: InitFacts, command: OrchCommand, skill: string): FileChange[] {
-  const { claudeSkill, claudePlugin } = facts.tools;
+export function planClaudeTools(facts: InitFacts, command: OrchCommand, skills: Skills): FileChange[] {
+  const { claudeSkill, claudeConvoySkill, claudePlugin } = facts.tools;
   const plugin = writeClaudePlugin(command);
   // A plugin of this name that orch did not write is left alone.
   if (!isFree(facts, claudePlugin, isOwnPlugin)) return [];
-  return [...planText(facts, claudeSkill, skill, 'skill'), planChange(claudePlugin, plugin, 'MCP server')];
+  return [
+    ...planText(facts, claudeSkill, skills.orch, 'skill'),
+    ...planText(facts, claudeConvoySkill, skills.convoy, 'skill'),
+    planChange(claudePlugin, plugin, 'MCP server'),
+  ];
 }
 
-export function planCodexTools(facts: InitFacts, start: ServerStart, skill: string): FileChange[] {
-  const { codexSkill, codexConfig: config } = facts.tools;
+export function planCodexTools(facts: InitFacts, start: ServerStart, skills: Skills): FileChange[] {
+  const { codexSkill, codexConvoySkill, codexConfig: config } = facts.tools;
   return [
-    ...planText(facts, codexSkill, skill, 'skill'),
+    ...planText(facts, codexSkill, skills.orch, 'skill'),
+    ...planText(facts, codexConvoySkill, skills.convoy, 'skill'),
     // Committed files belong to the team.
     ...(facts.tracked.includes(config.name)
       ? []
@@ -104,15 +112,18 @@ export function undoTools(
   facts: InitFacts,
   choices: { readonly claude: boolean; readonly codex: boolean },
 ): FileChange[] {
-  const { claudeSkill, claudePlugin, codexSkill, codexConfig, rules } = facts.tools;
+  const { claudeSkill, claudeConvoySkill, claudePlugin, codexSkill, codexConvoySkill, codexConfig, rules } =
+    facts.tools;
   const remove = (target: Target, isOwn: (text: string) => boolean, meaning: string) =>
     target.text !== null && isFree(facts, target, isOwn) ? [planChange(target, null, meaning)] : [];
   const { text } = codexConfig;
   return [
     ...(choices.claude ? remove(claudeSkill, isOwnText, 'skill') : []),
+    ...(choices.claude ? remove(claudeConvoySkill, isOwnText, 'skill') : []),
     ...(choices.claude ? remove(claudePlugin, isOwnPlugin, 'MCP server') : []),
     ...(choices.claude ? remove(rules, isOwnText, 'removed, because it was unedited') : []),
     ...(choices.codex ? remove(codexSkill, isOwnText, 'skill') : []),
+    ...(choices.codex ? remove(codexConvoySkill, isOwnText, 'skill') : []),
     ...(choices.codex && text !== null && hasServer(text)
       ? [planChange(codexConfig, removeServer(text), 'MCP server')]
       : []),

@@ -6,6 +6,7 @@ import { orchBin } from '../support/orch.ts';
 import { makeRepositoryWithCommit, type TestRepository } from '../support/repository.ts';
 import { type AnthropicTurn, startAnthropicModel } from './support/anthropic.ts';
 import { claudeEnvironment, claudeProgram } from './support/claude.ts';
+import { isFor } from './support/convoy.ts';
 import { priceOf } from './support/cost.ts';
 import { startAgent } from './support/ran.ts';
 import { bashTool, writeTool } from './support/script.ts';
@@ -16,10 +17,7 @@ async function stage(plan: string, turns: (worktrees: string) => (AnthropicTurn 
   repository.write('plan.yaml', plan);
   repository.git('config', 'user.name', 'A User');
   repository.git('config', 'user.email', 'user@example.com');
-  const asks = (words: string): Pick<AnthropicTurn, 'when'> => ({
-    when: ({ body }) =>
-      Array.isArray(body?.tools) && body.tools.length > 0 && JSON.stringify(body.messages).includes(words),
-  });
+  const asks = (words: string): Pick<AnthropicTurn, 'when'> => ({ when: (asked) => isFor(asked, words) });
   const own = turns(`${repository.folder}.orch/two`);
   const model = await startAnthropicModel(own.map(({ words, ...turn }) => ({ ...turn, ...asks(words) })));
   return { repository, model };

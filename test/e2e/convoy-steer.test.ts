@@ -1,5 +1,5 @@
 import type { ChildProcess } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import {
@@ -94,6 +94,32 @@ slow) while [ ! -e "$RAN.go" ]; do sleep 0.05; done; echo x > slow.txt;;`,
     await waitUntil(() => hasEnded(scheduler));
     expect(readMerged(repository, 'auth')['colour.txt']).toBe('teal');
     expect(readAttempts(repository)).toEqual(['a 1']);
+  });
+
+  it('what is said while the scheduler dies is heard when the convoy continues, and say tells so', async () => {
+    const repository = makeConvoyed(
+      `${head}tasks:\n  - { id: a, prompt: ask }\n  - { id: b, prompt: by hand, worker: { agent: claim } }\n`,
+      'a) grep -q teal "$ORCH_PROMPT_FILE" && echo teal > a.txt || "$ORCH" ask "Which colour?";;',
+    );
+    const scheduler = await start(repository);
+    await waitUntil(() => statuses(repository).a === 'needs_input');
+    scheduler.kill('SIGSTOP');
+    const saying = startOrch(repository, ['convoy', 'say', 'a', 'teal', '--json'], {
+      env: environmentOf(repository),
+    });
+    let said = '';
+    saying.stdout.on('data', (chunk) => {
+      said += chunk;
+    });
+    const orders = join(repository.folder, '.git', 'orchestration', 'orders', 'auth');
+    await waitUntil(() => existsSync(orders) && readdirSync(orders).length > 0);
+    scheduler.kill('SIGKILL');
+    await waitUntil(() => hasEnded(saying));
+    expect(JSON.parse(said)).toMatchObject({ heard: 'when the convoy continues' });
+    const resumed = await start(repository, 'resume', 'auth');
+    await waitUntil(() => statuses(repository).a === 'done');
+    resumed.kill('SIGTERM');
+    await waitUntil(() => hasEnded(resumed));
   });
 
   it('what is said to a worker is in its next turn, also if nobody was there to hear it', async () => {
@@ -317,7 +343,7 @@ describe('tasks that people claim', () => {
     expect(second.feedback).toBe('no time');
     const late = call(repository, 'done', 'a', '--json', '--lease', String(first.lease));
     expect(late.status).toBe(5);
-    expect(errorOf(late).message).toContain('given to another worker');
+    expect(errorOf(late).message).toContain('claimed again meanwhile');
     // Without a change there is nothing to accept.
     const empty = call(repository, 'done', 'a', '--json', '--lease', String(second.lease));
     expect(empty.status).toBe(3);

@@ -79,6 +79,31 @@ b) if [ "$ORCH_ATTEMPT" = 1 ]; then while ! git show orch/auth/merged:README | g
     expect(ran.document.convoy.tasks.find(({ id }) => id === 'b')?.attempts).toBe(2);
   });
 
+  it('C5: a worker that may not run git resolves a conflict in its files; markers or one side alone are not enough', () => {
+    const repository = makeConvoyed(
+      `${head}tasks:
+  - { id: a, prompt: a line }
+  - { id: b, prompt: another line, worker: { attempts: 4 } }
+`,
+      `a) echo a >> README; echo a > a.txt;;
+b) case $ORCH_ATTEMPT in
+  1) while ! git show orch/auth/merged:README | grep -q a; do sleep 0.05; done; echo b >> README;;
+  2) grep -q '^<<<<<<<' README && echo seen > seen.txt;;
+  3) printf 'hello\\nb\\n' > README;;
+  4) printf 'hello\\na\\nb\\n' > README;;
+  esac;;`,
+    );
+    const ran = convoy(repository, 'start');
+    expect(statusesOf(ran.document)).toEqual({ a: 'done', b: 'done' });
+    expect(readMerged(repository, 'auth')).toMatchObject({
+      ...{ README: 'hello\na\nb', 'a.txt': 'a', 'seen.txt': 'seen' },
+    });
+    expect(ran.document.convoy.tasks.find(({ id }) => id === 'b')?.attempts).toBe(4);
+    // What it took in is a parent of its work.
+    const parents = repository.git('log', '--merges', '--format=%P', '-1', 'orch/auth/b').split(' ');
+    expect(parents).toHaveLength(2);
+  });
+
   it('C3: the merged branch never has a tree whose gates are red; what is red goes back', () => {
     const repository = makeConvoyed(
       `${head}tasks:
@@ -166,6 +191,21 @@ mended) if [ "$ORCH_ATTEMPT" = 1 ]; then echo no > bad.txt; else rm bad.txt; ech
     const more = convoy(repository, 'resume', '--budget', '+2');
     expect(Object.values(statusesOf(more.document))).toEqual(['done', 'done', 'done']);
     expect(more.document.convoy.budget.spentUsd).toBeCloseTo(2.4);
+  });
+
+  it('C6: workers share one budget, and one that needs more than its share has what others leave', () => {
+    const repository = makeConvoyed(
+      `${head}budget: 1\ntasks:\n  - { id: a, prompt: dear }\n  - { id: b, prompt: cheap }\n`,
+      `a) if [ -e half ]; then mv half a.txt; else echo x > half
+  until grep -q 'b 1' "$RAN"; do sleep 0.05; done; ${callOrch('record cost 0.60 -q')}; sleep 60; fi;;
+b) until grep -q 'a 1' "$RAN"; do sleep 0.05; done; ${callOrch('record cost 0.10 -q')}; echo x > b.txt;;`,
+    );
+    const ran = convoy(repository, 'start');
+    expect({ status: ran.status, stderr: ran.stderr }).toMatchObject({ status: 0 });
+    expect(ran.document.convoy.tasks.map(({ attempts }) => attempts)).toEqual([1, 1]);
+    expect(ran.document.convoy.budget.spentUsd).toBeCloseTo(0.7);
+    // It was stopped at its half.
+    expect(readAttempts(repository).filter((each) => each === 'a 1')).toHaveLength(2);
   });
 
   it('lands in the branch that is checked out, only if nothing is uncommitted there', () => {

@@ -8,16 +8,20 @@ import { cleanEnvironment } from '../support/repository.ts';
 
 const agents = { claude: '2.1.326 (Claude Code)', codex: 'codex-cli 0.169.0' };
 const skill = '.claude/skills/orch/SKILL.md';
+const convoySkills = ['.claude/skills/orch/skills/convoy/SKILL.md', '.agents/skills/orch/convoy/SKILL.md'];
 const plugin = '.claude/skills/orch/.claude-plugin/plugin.json';
 const codexSkill = '.agents/skills/orch/SKILL.md';
 const codexConfig = '.codex/config.toml';
 
 describe('the tools that orch init installs', () => {
-  it('are a server that both agents can start as it is written, and one skill', () => {
+  it('are a server that both agents can start as it is written, and the same skills', () => {
     const machine = makeMachine(agents);
     machine.init('-y');
     expect(machine.git('status', '--porcelain', '--untracked-files=all')).toBe('');
     expect(machine.read(skill)).toBe(machine.read(codexSkill));
+    const [ofClaude, ofCodex] = convoySkills.map((path) => machine.read(path));
+    expect(ofClaude).toMatch(/^---\nname: convoy\ndescription: .+\n---\n/);
+    expect(ofClaude).toBe(ofCodex);
     expect(machine.read(skill)).toMatch(/^---\nname: orch\ndescription: .+\n---\n/);
     const { mcpServers } = JSON.parse(machine.read(plugin));
     const [, command = '', args = ''] =

@@ -52,6 +52,7 @@ describe('orch init', () => {
       stdout: `found    Claude Code 2.1.325, npm (test, lint), origin
 create   .claude/settings.local.json                      +13 hooks, +status line, +tools allowed
 create   .claude/skills/orch/SKILL.md                     skill
+create   .claude/skills/orch/skills/convoy/SKILL.md       skill
 create   .claude/skills/orch/.claude-plugin/plugin.json   MCP server
 change   .git/info/exclude                                keeps them out of git
 approve  test: npm run test
@@ -388,6 +389,10 @@ keep     tracked files, .git/config and your branches
       changes: [
         { path: join(machine.folder, local), diff: expect.stringMatching(/^@@ -0,0 \+1,/) },
         { path: join(machine.folder, '.claude/skills/orch/SKILL.md'), diff: expect.any(String) },
+        {
+          path: join(machine.folder, '.claude/skills/orch/skills/convoy/SKILL.md'),
+          diff: expect.any(String),
+        },
         {
           path: join(machine.folder, '.claude/skills/orch/.claude-plugin/plugin.json'),
           diff: expect.any(String),

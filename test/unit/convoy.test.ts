@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { taskBranch, taskEpic, worktreeName } from '../../src/convoy/names.ts';
@@ -7,6 +9,7 @@ import { formatPrompt, type PromptFacts } from '../../src/convoy/work/prompt.ts'
 import { chargeFacts } from '../../src/convoy/work/worker.ts';
 import { isEpicId, parseEpicId, parseSessionId } from '../../src/ids.ts';
 import { emptyState, type State } from '../../src/state/lists.ts';
+import { makeFolder } from '../support/repository.ts';
 
 const convoy = parseEpicId('auth');
 
@@ -40,13 +43,23 @@ describe('what a worker may spend', () => {
     fc.assert(
       fc.property(
         money,
-        fc.array(fc.record({ cap: fc.option(money), spends: fc.double({ min: 0, max: 1, noNaN: true }) })),
+        fc.array(
+          fc.record({
+            cap: fc.option(money),
+            spends: fc.double({ min: 0, max: 1, noNaN: true }),
+            before: fc.oneof(fc.constant(0), money),
+            waiting: fc.array(fc.option(fc.integer({ min: 0, max: 50 })), { maxLength: 8 }),
+          }),
+        ),
         (budget, tasks) => {
           let spent = 0;
           const outstanding: number[] = [];
           const finished: number[] = [];
-          for (const { cap, spends } of tasks) {
-            const allowance = decideAllowance({ left: budget - spent, outstanding, taskLeft: cap, finished });
+          for (const { cap, spends, before, waiting } of tasks) {
+            const allowance = decideAllowance({
+              ...{ left: budget - spent, outstanding, taskLeft: cap, finished },
+              ...{ spent: before, waiting },
+            });
             if (allowance.kind === 'held') {
               // One of those at work ends, and gives back what it did not spend.
               const amount = outstanding.shift() ?? 0;
@@ -66,7 +79,7 @@ describe('what a worker may spend', () => {
   });
 
   it('holds a task that what is left cannot pay for, as tasks have cost so far', () => {
-    const means = { left: 3, outstanding: [], taskLeft: 10, finished: [4, 5, 6] };
+    const means = { left: 3, outstanding: [], taskLeft: 10, finished: [4, 5, 6], spent: 0, waiting: [] };
     expect(decideAllowance(means)).toEqual({
       kind: 'held',
       why: 'convoy',
@@ -81,29 +94,71 @@ describe('what a worker may spend', () => {
   });
 });
 
+describe('what workers share that wait together', () => {
+  const means = { left: 90, outstanding: [], taskLeft: null, finished: [], spent: 0, waiting: [null, null] };
+
+  it('is what is left, if their tasks have no budgets of their own', () => {
+    expect(decideAllowance(means)).toEqual({ kind: 'granted', amount: 30 });
+    expect(decideAllowance({ ...means, outstanding: [30], waiting: [null] })).toEqual({
+      kind: 'granted',
+      amount: 30,
+    });
+    // Others take no more than their own budgets allow.
+    expect(decideAllowance({ ...means, waiting: [10, null] })).toEqual({ kind: 'granted', amount: 40 });
+    expect(decideAllowance({ ...means, waiting: [10, 80] })).toEqual({ kind: 'granted', amount: 40 });
+    // As much as a task has cost so far, even if that is more than its share.
+    expect(decideAllowance({ ...means, finished: [40] })).toEqual({ kind: 'granted', amount: 40 });
+  });
+
+  it('continues with what others do not need, as long as it is worth another start', () => {
+    const more = { ...means, spent: 30, waiting: [] };
+    expect(decideAllowance({ ...more, left: 60, outstanding: [20] })).toEqual({
+      kind: 'granted',
+      amount: 40,
+    });
+    expect(decideAllowance({ ...more, left: 22, outstanding: [20] })).toMatchObject({
+      kind: 'held',
+      why: 'convoy',
+      likely: { amount: 3, from: { kind: 'spent' } },
+    });
+  });
+});
+
 describe('the command of a worker', () => {
   it('is that of the agent, with the model of the attempt', () => {
-    const claude = makeAgentCommand({ model: ['haiku', 'opus'] }, 'do it', 1);
+    const facts = { attempt: 1, codex: { home: makeFolder(), writable: ['/j'] } };
+    const claude = makeAgentCommand({ model: ['haiku', 'opus'] }, 'do it', facts);
+    const allowed = 'Bash(orch ask:*),Bash(git merge:*),Bash(git add:*),Bash(git rm:*),Bash(git commit:*)';
     expect(claude.argv).toEqual([
-      'claude',
-      '--print',
-      'do it',
-      '--permission-mode',
-      'acceptEdits',
-      '--model',
-      'haiku',
+      ...['claude', '--print', 'do it', '--permission-mode', 'acceptEdits'],
+      ...[`--allowedTools=${allowed}`, '--disallowedTools=Bash(git stash:*)', '--model', 'haiku'],
     ]);
-    expect(makeAgentCommand({ agent: 'codex', args: ['--full-auto'] }, 'do it', 1).argv).toEqual([
-      'codex',
-      'exec',
-      '--full-auto',
-      'do it',
-    ]);
-    expect(makeAgentCommand({ agent: ['sh', 'x.sh'], args: ['-v'] }, 'do it', 1)).toEqual({
+    const bypass = ['--permission-mode=bypassPermissions'];
+    expect(makeAgentCommand({ args: bypass }, 'do it', facts).argv).not.toContain('acceptEdits');
+    expect(makeAgentCommand({ agent: ['sh', 'x.sh'], args: ['-v'] }, 'do it', facts)).toEqual({
       argv: ['sh', 'x.sh', '-v'],
       agent: 'sh',
       model: null,
     });
+  });
+
+  it('lets a Codex write, in the sandbox that the plan or the user chose, if they did', () => {
+    const home = makeFolder();
+    const start = (...args: string[]) =>
+      makeAgentCommand({ agent: 'codex', args }, 'do it', {
+        attempt: 1,
+        codex: { home, writable: ['/j'] },
+      }).argv;
+    const rest = ['--add-dir', '/j', '-c', 'allow_login_shell=false'];
+    const write = ['--sandbox', 'workspace-write'];
+    expect(start()).toEqual(['codex', 'exec', ...write, ...rest, 'do it']);
+    for (const own of [['--full-auto'], ['-s', 'read-only'], ['-c', 'sandbox_mode="read-only"']])
+      expect(start(...own)).toEqual(['codex', 'exec', ...rest, ...own, 'do it']);
+    // What a table says holds only there.
+    writeFileSync(join(home, 'config.toml'), 'model = "x"\n[profiles.a]\nsandbox_mode = "read-only"\n');
+    expect(start()).toContain('workspace-write');
+    writeFileSync(join(home, 'config.toml'), 'sandbox_mode = "danger-full-access"\n[a]\nb = 1\n');
+    expect(start()).not.toContain('workspace-write');
   });
 
   it('moves to the next model after each failed attempt, and stays with the last', () => {

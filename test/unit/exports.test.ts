@@ -85,6 +85,7 @@ it('the library exports exactly this', () => {
     'loadLatestCheckpoint',
     'loadPlan',
     'makeOwnPlan',
+    'makeSpecPlan',
     'mostUnpushed',
     'nameForCommands',
     'nextBatch',

@@ -20,7 +20,7 @@ export function describeConflict(branch: string, { why, files, messages }: Refus
     ...(why === 'case' ? ['', cases] : []),
     ...(messages === '' ? [] : ['', messages.slice(0, 2_000)]),
     '',
-    `Merge that branch into yours (git merge ${branch}), resolve the conflicts so that neither side loses anything, and commit.`,
+    `Resolve the conflicts so that neither side loses anything. The merge is begun in your worktree, and committed for you when it is resolved; if git status shows none, begin it: git merge ${branch}`,
   ].join('\n');
 }
 

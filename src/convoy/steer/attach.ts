@@ -3,7 +3,7 @@ import type { Orch } from '../../orch.ts';
 import { loadConvoyPlan } from '../../plan/parse-plan.ts';
 import type { Environment } from '../../system/process/spawn.ts';
 import { inheritedEnvironment } from '../../system/process/spawn.ts';
-import { isWorking, pauseWorker, readWorker } from '../work/worker.ts';
+import { isWorking, joined, pauseWorker, readWorker } from '../work/worker.ts';
 import { raiseFence } from '../worktree/ref-fence.ts';
 import type { NamedTask } from './steer-api.ts';
 
@@ -29,8 +29,7 @@ export async function attachTask(orch: Orch, { convoy, task }: NamedTask): Promi
       hint: `See how it is: orch convoy why ${name}`,
       data: { task: task.id, status: task.status },
     });
-  if (isWorking(await readWorker(orch, task.epicId)))
-    await pauseWorker(orch, task.epicId, 'a person joined its conversation');
+  if (isWorking(await readWorker(orch, task.epicId))) await pauseWorker(orch, task.epicId, joined);
   const plan = convoy.path === null ? null : loadConvoyPlan(convoy.path);
   const args =
     plan?.tasks.find(({ id }) => id === task.id)?.convoy.worker.args ?? plan?.convoy.worker?.args ?? [];

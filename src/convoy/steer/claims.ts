@@ -47,7 +47,7 @@ export async function finishClaim(
   if (job === undefined || !claim?.end || job.record.lease !== lease) {
     const refused =
       claim?.end && job !== undefined
-        ? `${task} was given to another worker meanwhile; what you did stays on its branch`
+        ? `${task} was claimed again meanwhile; what you did stays on its branch`
         : `${task} is not claimed`;
     await replyTo(orch, convoy.epic, id, { refused });
     return;

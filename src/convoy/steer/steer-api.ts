@@ -55,10 +55,14 @@ export async function sayToTask(
   byAgent: boolean,
 ): Promise<Said> {
   if (over.includes(task.status) || task.status === 'failed')
-    throw new OrchError('USAGE', `${task.id} has no worker any more: it is ${task.status}`, {
-      hint: `Have it tried again: orch convoy retry ${convoy.epic}/${task.id}`,
-      data: { task: task.id, status: task.status },
-    });
+    throw new OrchError(
+      'USAGE',
+      `no agent works on ${task.id} any more: it is ${task.status.replace('_', ' ')}`,
+      {
+        hint: `Have it tried again: orch convoy retry ${convoy.epic}/${task.id}`,
+        data: { task: task.id, status: task.status },
+      },
+    );
   const epic = task.epicId;
   const { questions } = await readWorker(orch, epic);
   const [question] = questions;
@@ -68,17 +72,18 @@ export async function sayToTask(
     const facts = answerFacts(orch.random, state, question.id, text, { at: orch.clock.now(), byAgent });
     await sayTo(orch, epic, `To your question "${question.text}": ${text}`, { facts, answers: question.id });
   }
-  await giveOrder(orch, convoy, { kind: 'resume', task: task.id });
-  const heard = await whenHeard(orch, { convoy, task });
+  const isTaken = await giveOrder(orch, convoy, { kind: 'resume', task: task.id });
+  const heard = await whenHeard(orch, task, isTaken);
   // `orch ask --wait` prints the answer.
-  const isWaiting = question !== undefined && heard === 'in its next turn' && convoy.isActive;
+  const isWaiting = question !== undefined && heard === 'in its next turn' && isTaken;
   return { answers: question?.text ?? null, heard: isWaiting ? 'now, if it waits' : heard };
 }
 
-async function whenHeard(orch: Orch, { convoy, task }: NamedTask): Promise<Said['heard']> {
+/** The scheduler may have ended since the convoy was read: only one that took the order starts another turn. */
+async function whenHeard(orch: Orch, task: ConvoyTask, isTaken: boolean): Promise<Said['heard']> {
   const worker = await readWorker(orch, task.epicId);
   if (isWorking(worker)) return task.agent === 'claude' ? 'while it works' : 'in its next turn';
-  if (!convoy.isActive) return 'when the convoy continues';
+  if (!isTaken) return 'when the convoy continues';
   return worker.session === null ? 'when it begins' : 'in its next turn';
 }
 
@@ -103,7 +108,7 @@ export async function retryTask(
 /** Pauses the worker of a task. Everything is saved, and it continues in the same conversation. */
 export async function pauseTask(orch: Orch, { convoy, task }: NamedTask, reason: string): Promise<void> {
   if (isWorking(await readWorker(orch, task.epicId))) return pauseWorker(orch, task.epicId, reason);
-  throw new OrchError('USAGE', `${task.id} has no worker now: it is ${task.status.replace('_', ' ')}`, {
+  throw new OrchError('USAGE', `no agent works on ${task.id} now: it is ${task.status.replace('_', ' ')}`, {
     hint: `To leave it out: orch convoy cancel ${convoy.epic}/${task.id}`,
     data: { task: task.id, status: task.status },
   });

@@ -1,6 +1,8 @@
 import { join } from 'node:path';
 import { isOrchError, messageOf } from '../../errors.ts';
+import { openWorktree } from '../../git/worktree/own-worktrees.ts';
 import { nameFile, parseOid } from '../../ids.ts';
+import { journalFolder } from '../../journal/read.ts';
 import type { Orch } from '../../orch.ts';
 import type { RunProgress, TaskPorts } from '../../plan/task/do-task.ts';
 import {
@@ -12,9 +14,11 @@ import {
   noteHeard,
   settleTaken,
 } from '../../session/messages.ts';
+import { findAgentHomes } from '../../supervise/agent-plan.ts';
 import { makeFolder, writeAtomically } from '../../system/disk.ts';
 import type { EpicId } from '../../types.ts';
 import { formatAge, formatUsd } from '../../units.ts';
+import { beginMerge } from '../merge/pending-merge.ts';
 import { taskBranch, taskEpic } from '../names.ts';
 import { writeClaimFiles } from '../steer/claim-files.ts';
 import { type Reply, replyTo } from '../steer/orders.ts';
@@ -31,10 +35,12 @@ import { noteUserState, reportUserChanges } from './user-state.ts';
 import {
   findWorkerTranscript,
   isWorking,
+  joined,
   pauseWorker,
   readWorker,
   startWorker,
   type WorkerState,
+  waitForPerson,
   waitForWorker,
 } from './worker.ts';
 import { chargeWorker, waitForMoney } from './worker-money.ts';
@@ -44,8 +50,10 @@ import { chargeWorker, waitForMoney } from './worker-money.ts';
 export type AttemptResult =
   /** Its worker died; it continues, and that is no failed attempt. */
   | { readonly kind: 'again' }
-  /** It ended before it heard what a person said, and continues with that. */
+  /** It ended before it heard what a person said, or a person was in its conversation: it continues. */
   | { readonly kind: 'told' }
+  /** Its allowance is used up; it continues if there is more. */
+  | { readonly kind: 'unpaid'; readonly reason: string }
   | { readonly kind: 'merged'; readonly worktree: TaskWorktree }
   | { readonly kind: 'sent_back'; readonly feedback: string }
   | { readonly kind: 'held'; readonly reason: string }
@@ -117,6 +125,7 @@ async function workIn(work: Work, worktree: TaskWorktree): Promise<WorkerState |
     if (held !== null) return held;
   }
   job.isNew = false;
+  job.wasJoined = false;
   job.isFresh = false;
   let asked: string | null = null;
   const keep = makeKeeper(orch, epic, worktree.own.path);
@@ -132,7 +141,13 @@ async function workIn(work: Work, worktree: TaskWorktree): Promise<WorkerState |
   };
   const limit = job.worker.timeout ?? null;
   state = await waitForWorker(orch, epic, signal, { onLook, limit });
+  if (state.condition === 'paused' && state.reason === joined) {
+    const left = await waitForPerson(orch, epic, signal, onLook);
+    job.wasJoined = left !== null && left.condition !== 'budget_exceeded' && !signal.aborted;
+    state = left ?? state;
+  }
   await chargeWorker(orch, convoy, progress, ports, job, epic);
+  if (job.wasJoined) return { kind: 'told' };
   if (state.session !== null) job.record = { ...job.record, session: state.session };
   if (!isWorking(state)) await reportUserChanges(orch, convoy, ports, progress, job);
   if (isWorking(state) && signal.aborted) {
@@ -156,6 +171,7 @@ function needsWorker({ home }: Orch, { job, epic }: Work, { condition, isKilled 
   return (
     job.isNew ||
     isKilled ||
+    job.wasJoined ||
     condition === null ||
     condition === 'interrupted' ||
     condition === 'paused' ||
@@ -172,8 +188,16 @@ async function takeWork(work: Work, worktree: TaskWorktree, state: WorkerState):
     case 'completed':
       break;
     case 'budget_exceeded':
-      if (!isOwnBudget(worker.budget, state)) work.convoy.unpaid.add(task.id);
-      return { kind: 'held', reason: describeUsedUp(worker.budget, state) };
+      // What others have not been promised, or give back, may still pay for it.
+      if (!isOwnBudget(worker.budget, state))
+        return {
+          kind: 'unpaid',
+          reason: `what the convoy's budget had left for it is used up (${formatUsd(state.spent)} so far); to continue, resume with --budget +10`,
+        };
+      return {
+        kind: 'held',
+        reason: `its own budget is used up (${formatUsd(state.spent)} of ${formatUsd(worker.budget)}); to continue, raise it in the plan and resume`,
+      };
     case 'failed': {
       if (state.isKilled) return { kind: 'again' };
       await commitWork(work, worktree);
@@ -271,13 +295,6 @@ function isOwnBudget(budget: number | undefined, { spent }: Pick<WorkerState, 's
   return budget !== undefined && spent >= budget;
 }
 
-/** Whose budget it was: the task's own, or what the convoy had left for it. */
-function describeUsedUp(budget: number | undefined, { spent }: Pick<WorkerState, 'spent'>): string {
-  if (isOwnBudget(budget, { spent }))
-    return `its own budget is used up (${formatUsd(spent)} of ${formatUsd(budget)}); to continue, raise it in the plan and resume`;
-  return `what the convoy's budget had left for it is used up (${formatUsd(spent)} so far); to continue, resume with --budget +10`;
-}
-
 function pausesWorkers(why: unknown): boolean {
   const kind = typeof why === 'object' && why !== null && 'kind' in why ? why.kind : null;
   return kind !== 'signal' && kind !== 'taken_over';
@@ -294,6 +311,8 @@ async function begin(work: Work, worktree: TaskWorktree, state: WorkerState): Pr
     if (allowance.isConvoys) convoy.unpaid.add(task.id);
     return { kind: 'held', reason: allowance.reason };
   }
+  if (job.isNew && job.feedback !== null)
+    await beginMerge(openWorktree(worktree.own), worktree.branch, await convoy.queue.tip());
   const isContinued = !job.isNew && state.condition !== null;
   const messages = listUnheard(orch.home, epic);
   const prompt = describeTask(work, formatMessages(messages));
@@ -302,7 +321,13 @@ async function begin(work: Work, worktree: TaskWorktree, state: WorkerState): Pr
   const file = promptFile(ports, progress, task);
   await makeFolder(orch.disk, join(orch.home, 'logs', nameFile(progress.run.id)));
   await writeAtomically(orch, file, prompt);
-  const command = makeAgentCommand(job.worker, said, job.attempt, job.record.wanted?.model);
+  // An agent in a sandbox that asks something writes into the journal, and takes the answer from the messages.
+  const writable = [journalFolder(orch.home), messagesFolder(orch.home, epic)];
+  for (const folder of writable) await makeFolder(orch.disk, folder);
+  const command = makeAgentCommand(job.worker, said, {
+    ...{ attempt: job.attempt, wanted: job.record.wanted?.model },
+    codex: { home: findAgentHomes().codex, writable },
+  });
   const { agent, model } = command;
   const lease = Math.max(job.record.lease, convoy.leases.get(task.id) ?? 0) + 1;
   convoy.leases.set(task.id, lease);

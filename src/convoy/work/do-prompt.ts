@@ -80,6 +80,9 @@ async function tryUntilDone(
         continue;
       case 'told':
         continue;
+      case 'unpaid':
+        await noteStep(ports, progress, job, 'held', result.reason);
+        continue;
       case 'held':
         return hold(ports, progress, job, result.reason);
       case 'asks':

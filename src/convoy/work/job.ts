@@ -66,6 +66,8 @@ export type Job = {
   attempt: number;
   /** Does this attempt still have to begin? */
   isNew: boolean;
+  /** Has a person been in its conversation, and does the worker continue, however they left? */
+  wasJoined: boolean;
   /** Does the next worker begin a conversation of its own? */
   isFresh: boolean;
   /** Why the work was sent back. */
@@ -122,6 +124,7 @@ async function readJob(
     hasBegun: begun !== undefined,
     attempt: isContinued ? Math.max(1, known?.attempts ?? 1) : 1,
     isNew: !isContinued,
+    wasJoined: false,
     isFresh: false,
     feedback: begun ? readFeedback(orch, progress, task) : null,
     record: {

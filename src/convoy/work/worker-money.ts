@@ -7,7 +7,7 @@ import { record } from '../../record/record.ts';
 import { readView } from '../../record/view.ts';
 import { budgetOf } from '../../state/current.ts';
 import { sleepUnlessAborted } from '../../system/clock.ts';
-import type { EpicId, Millis } from '../../types.ts';
+import type { EpicId, Micros, Millis } from '../../types.ts';
 import { taskEpic } from '../names.ts';
 import { type Allowance, decideAllowance, describeShortage } from './allowance.ts';
 import type { Convoy, Job } from './job.ts';
@@ -64,6 +64,8 @@ export async function waitForMoney(
       outstanding: others.map(([, { allowance: amount }]) => amount),
       taskLeft: worker.budget === undefined ? null : worker.budget - spent,
       finished: convoy.finished,
+      spent,
+      waiting: listWaiting(convoy, task.id),
     });
     // Promised at once: another task may decide before this one is returned.
     const own = convoy.active.get(task.id);
@@ -85,6 +87,18 @@ export async function waitForMoney(
 }
 
 const moneyLook: Millis = 500;
+
+/** The budgets left of tasks whose workers have no allowance yet; one whose work is being merged needs none. */
+function listWaiting({ active, jobs }: Convoy, own: string): (Micros | null)[] {
+  return [...active].flatMap(([id, { allowance }]) => {
+    const job = jobs.get(id);
+    const step = job?.record.step;
+    const isWaiting = job?.claim === null && (step === 'working' || step === 'held');
+    if (id === own || allowance !== null || !isWaiting) return [];
+    const { worker, record } = job;
+    return [worker.budget === undefined ? null : Math.max(0, worker.budget - record.costMicros)];
+  });
+}
 
 /** Makes what a worker has used the cost of the convoy. */
 export async function chargeWorker(

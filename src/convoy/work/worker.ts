@@ -125,6 +125,28 @@ export async function waitForWorker(
   }
 }
 
+/** Why a worker is paused that a person joins. */
+export const joined = 'a person joined its conversation';
+
+/** How long the way from the pause into the conversation may take: orch and the agent start. */
+const longestWay: Millis = 30_000;
+
+/** Waits until a person has left a worker's conversation; null if none came. */
+export async function waitForPerson(
+  orch: Orch,
+  epic: EpicId,
+  signal: AbortSignal,
+  onLook: () => Promise<void>,
+): Promise<WorkerState | null> {
+  const began = orch.clock.elapsed();
+  while (!signal.aborted && orch.clock.elapsed() - began < longestWay) {
+    if (isWorking(await readWorker(orch, epic)))
+      return waitForWorker(orch, epic, signal, { onLook, limit: null });
+    await sleepUnlessAborted(lookEvery, signal);
+  }
+  return null;
+}
+
 /** Pauses a worker, if it is at work; its supervisor makes a checkpoint first. */
 export async function pauseWorker(orch: Orch, epic: EpicId, reason: string): Promise<void> {
   const { session } = await readWorker(orch, epic);

@@ -8,7 +8,6 @@ import {
   findMergeBase,
   isAncestor,
   listEmbedded,
-  listUnmerged,
   moveBranch,
   readBranch,
 } from '../../git/worktree/merge-commits.ts';
@@ -28,6 +27,7 @@ import type { Orch } from '../../orch.ts';
 import { listFolder, statIfThere } from '../../system/disk.ts';
 import type { EpicId, Oid } from '../../types.ts';
 import { refuseCheckedOut } from '../merge/merged-branch.ts';
+import { stageResolved } from '../merge/pending-merge.ts';
 import { mergedBranch, mergedName, taskBranch, worktreeName } from '../names.ts';
 import { refuseFullDisk } from './disk-space.ts';
 import { closeWorktree, isFreeWorktree, takeFreeWorktree } from './free-worktrees.ts';
@@ -178,7 +178,7 @@ export async function collectWork(
       feedback: `The worktree is on ${where}. Go back to yours: git switch ${branch}`,
     };
   }
-  const unmerged = await listUnmerged(worktree);
+  const unmerged = await stageResolved(worktree);
   if (unmerged.length > 0)
     return {
       kind: 'refused',

@@ -1,5 +1,7 @@
+import { join } from 'node:path';
 import { OrchError } from '../../errors.ts';
 import { parseOid } from '../../ids.ts';
+import { statIfThere } from '../../system/disk.ts';
 import type { Oid } from '../../types.ts';
 import type { Repository } from '../repository.ts';
 import { askGit, runGit } from '../run-git.ts';
@@ -72,9 +74,15 @@ export async function countChanges(repository: Repository, from: Oid, to: Oid) {
 export async function commitLeftovers(worktree: Repository, message: string): Promise<Oid | null> {
   await runGit(worktree, ['add', '--all']);
   const staged = await askGit(worktree, ['diff', '--cached', '--quiet']);
-  if (staged.status === 0) return null;
+  // A merge counts even if it changes nothing: what it took in is no conflict any more.
+  if (staged.status === 0 && !isMerging(worktree)) return null;
   await runGit(worktree, ['commit', '--quiet', '--no-verify', '--no-gpg-sign', '--file=-'], message);
   return parseOid((await runGit(worktree, ['rev-parse', 'HEAD'])).trim());
+}
+
+/** Is a merge begun and not committed? */
+export function isMerging({ gitDir }: Repository): boolean {
+  return statIfThere(join(gitDir, 'MERGE_HEAD')) !== null;
 }
 
 /** The files of a merge, rebase or the like that a worker has not resolved. */

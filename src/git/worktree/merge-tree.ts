@@ -12,7 +12,7 @@ export type MergedTree =
   | { readonly kind: 'conflict'; readonly files: readonly string[]; readonly messages: string };
 
 /** Merges are alike everywhere, whatever the user's config says. A `merge.default` of `union` drops conflicts. */
-const pinned = [
+export const pinned = [
   'merge.renames=true',
   'merge.directoryRenames=conflict',
   'merge.renameLimit=7000',

@@ -15,15 +15,19 @@ export type CodexOptions = {
   readonly env?: Record<string, string>;
   /** More tables of `config.toml`. */
   readonly config?: string;
+  /** May it do anything? By default. */
+  readonly isFree?: boolean;
 };
 
 /** Writes Codex's settings, with the stand-in as the only model it knows. */
-export function writeCodexConfig(repository: TestRepository, { url, config }: CodexOptions): void {
+export function writeCodexConfig(
+  repository: TestRepository,
+  { url, config, isFree = true }: CodexOptions,
+): void {
   mkdirSync(join(repository.home, '.codex'), { recursive: true });
   const text = `model = "gpt-5-codex"
 model_provider = "mock"
-approval_policy = "never"
-sandbox_mode = "danger-full-access"
+${isFree ? 'approval_policy = "never"\nsandbox_mode = "danger-full-access"' : ''}
 check_for_update_on_startup = false
 
 [model_providers.mock]
