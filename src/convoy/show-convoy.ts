@@ -15,26 +15,11 @@ import { formatInstant, toUsd } from '../units.ts';
 import type { KnownConvoy } from './find-convoy.ts';
 import { mergedBranch, taskBranch, taskEpic, worktreeName } from './names.ts';
 import { readEvidence } from './work/evidence.ts';
+import { readTaskState, type TaskState } from './work/task-transition.ts';
 import { isWorking, readWorker, type WorkerState } from './work/worker.ts';
 import { isFreeWorktree } from './worktree/free-worktrees.ts';
 
 /* How a convoy is, and each of its tasks. */
-
-export const taskStates = [
-  'needs_input',
-  'held',
-  'failed',
-  'working',
-  'checking',
-  'merging',
-  'ready',
-  'waiting',
-  'done',
-  'cancelled',
-  'skipped',
-] as const;
-/** The state of a task; what needs a person comes first. */
-export type TaskState = (typeof taskStates)[number];
 
 export type ConvoyTask = {
   readonly id: string;
@@ -205,7 +190,7 @@ function describeRecord(record: TaskRecord | undefined, worker: WorkerState | nu
   const isDead = isOpen && own?.step === 'working' && worker !== null && !isWorking(worker);
   // A worker that was paused, or is out of money, waits for somebody, whether or not the scheduler has seen it.
   const isPaused = isDead && (worker.condition === 'paused' || worker.condition === 'budget_exceeded');
-  const state = isAsking ? 'needs_input' : isPaused ? 'held' : stateOf(record, isBlocked);
+  const state = isAsking ? 'needs_input' : isPaused ? 'held' : readTaskState(record, isBlocked);
   const ended = state === 'done' || state === 'failed' || state === 'cancelled' || state === 'skipped';
   const spent: Micros = Math.max(own?.costMicros ?? 0, worker?.spent ?? 0);
   const idle = isDead ? `its worker is ${describeCondition(worker)}` : null;
@@ -256,25 +241,6 @@ function sizeOf({ run }: KnownConvoy, counts: ConvoySummary['counts']): number {
   );
 }
 
-/** The state of a task, from its record. */
-function stateOf(record: TaskRecord | undefined, isBlocked: boolean): TaskState {
-  const step = record?.worker?.step;
-  switch (record?.status) {
-    case 'succeeded':
-      return 'done';
-    case 'failed':
-      return 'failed';
-    case 'skipped':
-      return step === 'cancelled' ? 'cancelled' : 'skipped';
-    case 'running':
-    case 'pending':
-      if (step === 'left_out') return 'skipped';
-      return step ?? (record.status === 'running' ? 'working' : 'waiting');
-    default:
-      return isBlocked ? 'waiting' : 'ready';
-  }
-}
-
 function countBy(tasks: readonly ConvoyTask[]): ConvoySummary['counts'] {
   const counts: { [S in TaskState]?: number } = {};
   for (const { status } of tasks) counts[status] = (counts[status] ?? 0) + 1;
@@ -289,7 +255,7 @@ async function countStates(orch: Orch, convoy: KnownConvoy): Promise<ConvoySumma
     const { tasks } = await readRun(orch.git, view, run);
     const counts: { [S in TaskState]?: number } = {};
     for (const record of Object.values(tasks)) {
-      const state = stateOf(record, true);
+      const state = readTaskState(record, true);
       counts[state] = (counts[state] ?? 0) + 1;
     }
     const waiting = (run.head.tasks ?? 0) - Object.keys(tasks).length;
@@ -301,7 +267,7 @@ async function countStates(orch: Orch, convoy: KnownConvoy): Promise<ConvoySumma
     if (amount > 0) counts[state] = (counts[state] ?? 0) + amount;
   };
   const open = Object.values(run.inDocument.tasks);
-  for (const record of open) add(stateOf(record, true), 1);
+  for (const record of open) add(readTaskState(record, true), 1);
   const openOf = (status: TaskRecord['status']) => open.filter((each) => each.status === status).length;
   add('done', (byStatus.succeeded ?? 0) - openOf('succeeded'));
   add('failed', (byStatus.failed ?? 0) - openOf('failed'));

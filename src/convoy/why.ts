@@ -5,7 +5,8 @@ import { readWaiting } from '../session/agent/agent-waiting.ts';
 import type { Millis, SessionId } from '../types.ts';
 import { formatInstant, formatUsd, toMicros } from '../units.ts';
 import type { KnownConvoy } from './find-convoy.ts';
-import { type ConvoyTask, loadIfThere, showConvoy, type TaskState } from './show-convoy.ts';
+import { type ConvoyTask, loadIfThere, showConvoy } from './show-convoy.ts';
+import type { TaskState } from './work/task-transition.ts';
 
 /* Why a task is as it is: what is seen of it, what was decided last, and what happens next. */
 

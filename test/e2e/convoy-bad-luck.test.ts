@@ -159,6 +159,23 @@ tasks:
     expect(readMerged(repository, 'auth')).toMatchObject({ 'half.txt': 'half', 'a.txt': 'a' });
   });
 
+  it('an attempt that waits for money across a restart is still to be made, and is not judged by the one before', () => {
+    const repository = makeConvoyed(
+      `${head}budget: 1
+tasks:
+  - { id: a, prompt: costs }
+  - { id: b, prompt: fails at first, needs: [a], worker: { attempts: 2 } }
+`,
+      `a) ${callOrch('record cost 0.50 -q')}; echo a > a.txt;;
+b) [ "$ORCH_ATTEMPT" = 1 ] && { ${callOrch('record cost 0.40 -q')}; exit 1; }; echo b > b.txt;;`,
+    );
+    const first = convoy(repository, 'start');
+    expect(statusesOf(first.document)).toEqual({ a: 'done', b: 'held' });
+    const more = convoy(repository, 'resume', '--budget', '+2');
+    expect(statusesOf(more.document)).toEqual({ a: 'done', b: 'done' });
+    expect(readAttempts(repository)).toEqual(['a 1', 'b 1', 'b 2']);
+  });
+
   it('C4: a loop of prompts takes a new lease in each round, and merges what each round did', () => {
     const repository = makeConvoyed(
       `${head}tasks:

@@ -8,7 +8,8 @@ import { sayTo } from '../../session/messages.ts';
 import { stopSession } from '../../session/stop.ts';
 import type { EpicId } from '../../types.ts';
 import type { KnownConvoy } from '../find-convoy.ts';
-import { type ConvoyTask, showConvoy, type TaskState } from '../show-convoy.ts';
+import { type ConvoyTask, showConvoy } from '../show-convoy.ts';
+import type { TaskState } from '../work/task-transition.ts';
 import { isWorking, pauseWorker, readWorker } from '../work/worker.ts';
 import { type Order, placeOrder, waitUntilTaken } from './orders.ts';
 

@@ -22,6 +22,7 @@ import { slotEnvironment, takeSlot } from '../worktree/slots.ts';
 import { startAfresh } from '../worktree/start-afresh.ts';
 import { collectWork, openTaskWorktree, type TaskWorktree } from '../worktree/task-worktree.ts';
 import { makeAgentCommand } from './agent-command.ts';
+import { type AttemptResult, decideAfterWorker, needsWorker } from './decide-next.ts';
 import { type Claim, type Convoy, type Job, mostAttempts, noteStep } from './job.ts';
 import { makeKeeper } from './keep-progress.ts';
 import { formatPrompt } from './prompt.ts';
@@ -39,18 +40,6 @@ import {
 import { chargeWorker, waitForMoney } from './worker-money.ts';
 
 /* One attempt at a task: an agent works, what it did is committed, merged and checked. */
-
-export type AttemptResult =
-  /** Its worker died; it continues, and that is no failed attempt. */
-  | { readonly kind: 'again' }
-  /** It ended before it heard what a person said, and continues with that. */
-  | { readonly kind: 'told' }
-  | { readonly kind: 'merged'; readonly worktree: TaskWorktree }
-  | { readonly kind: 'sent_back'; readonly feedback: string }
-  | { readonly kind: 'held'; readonly reason: string }
-  /** It has a question, and ended its turn. */
-  | { readonly kind: 'asks'; readonly question: string }
-  | { readonly kind: 'stopped' };
 
 type Work = {
   readonly orch: Orch;
@@ -110,7 +99,10 @@ async function openPlace({ orch, convoy, job, epic, signal }: Work): Promise<Tas
 async function workIn(work: Work, worktree: TaskWorktree): Promise<WorkerState | AttemptResult> {
   const { orch, convoy, ports, progress, job, epic, signal } = work;
   let state = await readWorker(orch, epic);
-  if (!isWorking(state) && needsWorker(orch, work, state)) {
+  // A scheduler that died may have begun an attempt whose worker it had not started yet.
+  if (state.session !== null && state.session === job.record.refused) job.isNew = true;
+  const { condition } = state;
+  if (!isWorking(state) && needsWorker({ isNew: job.isNew, condition, hasUnheard: hasUnheard(orch, epic) })) {
     const held = await begin(work, worktree, state);
     if (held !== null) return held;
   }
@@ -149,54 +141,41 @@ async function workIn(work: Work, worktree: TaskWorktree): Promise<WorkerState |
   return { kind: 'sent_back', feedback: await keepFeedback(ports, progress, job.task, feedback) };
 }
 
-/** A worker is needed for a new attempt, for one whose worker died or was paused, and to hear what was said. */
-function needsWorker({ home }: Orch, { job, epic }: Work, { condition }: WorkerState): boolean {
-  return (
-    job.isNew ||
-    condition === null ||
-    condition === 'interrupted' ||
-    condition === 'paused' ||
-    condition === 'budget_exceeded' ||
-    listUnheard(home, epic).some(needsTurn)
-  );
-}
-
-/** Decides what follows from how a worker ended: what it did is merged, or it goes on, or somebody has to help. */
+/** Carries out what follows from how a worker ended: what it did is merged, or it continues, or a person has to help. */
 async function takeWork(work: Work, worktree: TaskWorktree, state: WorkerState): Promise<AttemptResult> {
   const { orch, ports, progress, job, epic } = work;
   const { task, worker } = job;
-  switch (state.condition) {
-    case 'completed':
-      break;
-    case 'budget_exceeded':
-      if (!isOwnBudget(worker.budget, state)) work.convoy.unpaid.add(task.id);
+  const next = decideAfterWorker({
+    ...{ condition: state.condition, reason: state.reason, hasUnheard: hasUnheard(orch, epic) },
+    question: state.questions[0]?.text ?? null,
+    isOwnBudget: isOwnBudget(worker.budget, state),
+  });
+  switch (next.kind) {
+    case 'merge':
+      return mergeWork(work, worktree);
+    case 'used_up':
+      if (!next.isOwnBudget) work.convoy.unpaid.add(task.id);
       return { kind: 'held', reason: describeUsedUp(worker.budget, state) };
-    case 'failed': {
+    case 'sent_back':
       await commitWork(work, worktree);
-      const feedback = `The agent failed: ${state.reason ?? 'no reason was given'}`;
-      return { kind: 'sent_back', feedback: await keepFeedback(ports, progress, task, feedback) };
-    }
-    case 'paused':
-      return { kind: 'held', reason: state.reason ?? 'its worker was paused' };
-    case 'interrupted':
-      return { kind: 'again' };
+      return { ...next, feedback: await keepFeedback(ports, progress, task, next.feedback) };
+    case 'asks':
+      await commitWork(work, worktree);
+      return next;
     default:
-      return { kind: 'held', reason: `its worker cannot be seen from here (${state.condition})` };
+      return next;
   }
-  if (listUnheard(orch.home, epic).some(needsTurn)) return { kind: 'told' };
-  const [question] = state.questions;
-  if (question !== undefined) {
-    await commitWork(work, worktree);
-    return { kind: 'asks', question: question.text };
-  }
-  return mergeWork(work, worktree);
+}
+
+function hasUnheard({ home }: Orch, epic: EpicId): boolean {
+  return listUnheard(home, epic).some(needsTurn);
 }
 
 /** Commits and merges what was done; the gates decide. */
 async function mergeWork(work: Work, worktree: TaskWorktree): Promise<AttemptResult> {
   const { convoy, ports, progress, job, signal } = work;
   const { task } = job;
-  await noteStep(ports, progress, job, 'checking');
+  await noteStep(ports, progress, job, 'finished');
   const finished = await commitWork(work, worktree);
   const sendBack = async (feedback: string): Promise<AttemptResult> => ({
     kind: 'sent_back',
@@ -204,7 +183,7 @@ async function mergeWork(work: Work, worktree: TaskWorktree): Promise<AttemptRes
   });
   if (finished.kind === 'refused') return sendBack(finished.feedback);
   job.record = { ...job.record, commit: finished.commit };
-  await noteStep(ports, progress, job, 'merging');
+  await noteStep(ports, progress, job, 'committed');
   const merged = await convoy.queue.merge(
     { task: task.id, name: task.name, lease: job.record.lease, commit: finished.commit },
     signal,
@@ -228,7 +207,7 @@ async function workByClaim(work: Work, worktree: TaskWorktree, claim: Claim): Pr
     convoy.leases.set(task.id, lease);
     job.record = { ...job.record, lease, agent: claim.by, since: job.record.since ?? ports.clock.now() };
     job.isNew = false;
-    await noteStep(ports, progress, job, 'working');
+    await noteStep(ports, progress, job, 'begun');
     ports.onEvent({ kind: 'begun', task, attempt: job.attempt });
   }
   const files = await writeClaimFiles(orch, work, task.id, describeTask(work, ''));
@@ -301,9 +280,9 @@ async function begin(work: Work, worktree: TaskWorktree, state: WorkerState): Pr
   const lease = Math.max(job.record.lease, convoy.leases.get(task.id) ?? 0) + 1;
   convoy.leases.set(task.id, lease);
   const since = job.record.since ?? ports.clock.now();
-  job.record = { ...job.record, lease, agent, model, step: 'working', commit: null, since };
+  job.record = { ...job.record, lease, agent, model, commit: null, since };
   job.record = { ...job.record, costMicros: state.spent };
-  await noteStep(ports, progress, job, 'working');
+  await noteStep(ports, progress, job, 'begun');
   ports.onEvent({ kind: 'begun', task, attempt: job.attempt });
   await noteUserState(orch, convoy);
   try {
