@@ -44,9 +44,11 @@ export type WorkerState = {
 export async function readWorker(orch: Orch, epic: EpicId): Promise<WorkerState> {
   const view = await readView(orch, epic);
   const newest = listSessions(view, orch.home).find(({ value }) => !value.forCalls);
+  // It died, and any command may have recovered it since: that is no failure of its agent.
+  const isRecovered = newest?.condition === 'failed' && newest.value.recovered === true;
   return {
     session: newest?.id ?? null,
-    condition: newest?.condition ?? null,
+    condition: isRecovered ? 'interrupted' : (newest?.condition ?? null),
     reason: newest?.value.reason ?? null,
     spent: spentIn(view.state.ledger),
     questions: listOpenQuestions(view.state).filter(({ waits }) => waits),
