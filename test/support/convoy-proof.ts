@@ -42,25 +42,28 @@ clash-a|clash-b)
 red) if [ $ORCH_ATTEMPT = 1 ]; then echo no > bad.txt; else rm -f bad.txt; pay 0.02; echo mended > mended.txt; fi;;
 last) cat two.txt mended.txt > last.txt || exit 1;;`;
 
-const plan = `name: auth
+const head = `name: auth
 workers: 3
 budget: 20
 worker: { agent: sh ./agent.sh, attempts: 60, budget: 3 }
 tasks:
-  - { id: commits, prompt: commits twice }
-  - { id: leaves, prompt: commits nothing }
-  - { id: clash-a, prompt: one line }
-  - { id: clash-b, prompt: another line }
-  - { id: red, prompt: is red at first }
-  - { id: last, prompt: needs others, needs: [commits, red] }
-  - { id: look, run: cat last.txt left.txt, needs: [last, leaves] }
 `;
 
-/** The prompts of the convoy that is killed. */
-export const prompts = ['commits', 'leaves', 'clash-a', 'clash-b', 'red', 'last'] as const;
+const tasks = {
+  commits: '{ id: commits, prompt: commits twice }',
+  leaves: '{ id: leaves, prompt: commits nothing }',
+  'clash-a': '{ id: clash-a, prompt: one line }',
+  'clash-b': '{ id: clash-b, prompt: another line }',
+  red: '{ id: red, prompt: is red at first }',
+  last: '{ id: last, prompt: needs others, needs: [commits, red] }',
+  look: '{ id: look, run: cat last.txt left.txt, needs: [last, leaves] }',
+};
+type TaskName = keyof typeof tasks;
+const allTasks = Object.keys(tasks) as TaskName[];
 
 /** A convoy with workers of every kind: they commit or not, conflict, are red, cost money, and need each other. */
-export function makeProofConvoy(): TestRepository {
+export function makeProofConvoy(only: readonly TaskName[] = allTasks): TestRepository {
+  const plan = head + only.map((task) => `  - ${tasks[task]}\n`).join('');
   const repository = makeConvoyed(plan, `*) ${prologue}\ncase $ORCH_TASK in\n${work}\nesac\nexit 0;;`);
   repository.git('config', 'core.logAllRefUpdates', 'always');
   repository.write('.git/info/exclude', '/plan.yaml\n/.orchestration\n');
@@ -86,7 +89,11 @@ export type Proof = {
 };
 
 /** Remembers how a repository is, to check again and again what a convoy may not break. */
-export async function openProof(repository: TestRepository): Promise<Proof> {
+export async function openProof(
+  repository: TestRepository,
+  only: readonly TaskName[] = allTasks,
+): Promise<Proof> {
+  const prompts = only.filter((task) => task !== 'look');
   const orch = await openOrch({ cwd: repository.folder, engine: 'native', trusted: true });
   afterTest(() => orch.close());
   const before = readOwn(repository);
@@ -126,9 +133,9 @@ export async function openProof(repository: TestRepository): Promise<Proof> {
           status: 'succeeded',
           worker: { merged: commit, lease },
         });
-      checkAttempts(repository, records);
-      checkContent(repository);
-      await checkMoney(repository, orch);
+      checkAttempts(repository, prompts, records);
+      checkContent(repository, prompts);
+      await checkMoney(repository, prompts, orch);
       expect(repository.git('fsck', '--strict', '--no-dangling')).toBe('');
     },
   };
@@ -202,18 +209,23 @@ function checkWritten(repository: TestRepository): void {
 }
 
 /** Everything that workers wrote is on the merged branch, and no line of either side was dropped. */
-function checkContent(repository: TestRepository): void {
+function checkContent(repository: TestRepository, prompts: readonly TaskName[]): void {
   const show = (path: string) => repository.git('show', `orch/auth/merged:${path}`);
   const written = new Set(read(repository, 'wrote').map((line) => line.split(' ')[1] ?? ''));
   for (const path of written) expect(show(path)).toBe(path);
-  expect(show('README').split('\n').sort()).toEqual(['clash-a', 'clash-b', 'hello']);
-  expect(show('two.txt')).toBe('two');
-  expect(show('left.txt')).toBe('left');
-  expect(show('last.txt')).toBe('two\nmended');
+  const lines = prompts.filter((task) => task.startsWith('clash'));
+  expect(show('README').split('\n').sort()).toEqual([...lines, 'hello'].sort());
+  if (prompts.includes('commits')) expect(show('two.txt')).toBe('two');
+  if (prompts.includes('leaves')) expect(show('left.txt')).toBe('left');
+  if (prompts.includes('last')) expect(show('last.txt')).toBe('two\nmended');
 }
 
 /** Every attempt that counts was made by an agent. */
-function checkAttempts(repository: TestRepository, records: { readonly [task: string]: TaskRecord }): void {
+function checkAttempts(
+  repository: TestRepository,
+  prompts: readonly TaskName[],
+  records: { readonly [task: string]: TaskRecord },
+): void {
   const made = readAttempts(repository);
   for (const task of prompts)
     for (let attempt = 1; attempt <= (records[task]?.attempts ?? 0); attempt++)
@@ -221,7 +233,11 @@ function checkAttempts(repository: TestRepository, records: { readonly [task: st
 }
 
 /** C6: what is spent is the sum over all sessions: everything acknowledged, and nothing that was not recorded. */
-async function checkMoney(repository: TestRepository, orch: Orch): Promise<void> {
+async function checkMoney(
+  repository: TestRepository,
+  prompts: readonly TaskName[],
+  orch: Orch,
+): Promise<void> {
   const micros = (name: string) =>
     read(repository, name).reduce((sum, line) => sum + Math.round(Number(line.split(' ')[1]) * 1e6), 0);
   let sum = 0;
