@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import {
@@ -144,6 +144,35 @@ tasks:
     expect(budget.limitUsd).toBeLessThanOrEqual(0.5);
     repository.write('../ran.go', '');
     await waitUntil(() => second.exitCode !== null);
+  });
+
+  it('a worker that still runs is adopted before any other begins, so there are never more than there may be', async () => {
+    const repository = makeConvoyed(
+      `${head.replace('workers: 4', 'workers: 1')}tasks:
+  - { id: a, prompt: fails at first, files: [x.txt] }
+  - { id: b, prompt: slow, files: [x.txt] }
+`,
+      `a) [ -e "$RAN.b" ] || exit 1; [ -e "$RAN.go" ] || echo beside > "$RAN.beside"; echo a > a.txt;;
+b) echo > "$RAN.b"; while [ ! -e "$RAN.go" ]; do sleep 0.05; done; echo b > b.txt;;`,
+    );
+    const env = ranEnvironment(repository);
+    const first = startOrch(repository, ['convoy', 'start', 'plan.yaml'], { env });
+    await waitUntil(() => readAttempts(repository).includes('b 1'));
+    first.kill('SIGKILL');
+    await waitUntil(() => first.signalCode !== null);
+    const second = startOrch(repository, ['convoy', 'resume', 'plan.yaml'], { env });
+    const slots = join(repository.folder, '.git', 'orchestration', 'slots');
+    const isAdopted = () =>
+      readdirSync(slots).some((name) => {
+        const slot = readFileSync(join(slots, name), 'utf8');
+        return slot.includes('"auth--b"') && slot.includes(`"pid":${second.pid},`);
+      });
+    await waitUntil(() => isAdopted() || readAttempts(repository).length > 2);
+    repository.write('../ran.go', '');
+    await waitUntil(() => second.exitCode !== null);
+    expect(statusesOf(convoy(repository, 'show').document)).toEqual({ a: 'done', b: 'done' });
+    expect(readAttempts(repository)).toEqual(['a 1', 'b 1', 'a 1']);
+    expect(existsSync(join(repository.home, 'ran.beside'))).toBe(false);
   });
 
   it('C6: a worker that used up the budget continues with more', () => {
