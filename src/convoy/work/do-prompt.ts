@@ -35,6 +35,7 @@ export async function doPrompt(
     return { kind: 'held', reason: 'it was not asked for; start or resume without --label' };
   convoy.tasks.set(task.id, task);
   convoy.unpaid.delete(task.id);
+  convoy.unclaimed.delete(task.id);
   const job = await openJob(orch, convoy, progress, task);
   const wish = convoy.wishes.get(task.id);
   convoy.wishes.delete(task.id);
