@@ -54,7 +54,8 @@ async function killUntilDone(
     last = runner.stdout() + runner.stderr();
     await proof.check();
     if (status === 0) break;
-    // Killed, or it waits: a task whose worker died too often, or money that a dead worker was promised.
+    // Killed, or it waits: for one whose worker died too often. A worker that a dead scheduler was starting is adopted.
+    expect(last).not.toContain('the worker did not start');
     expect([null, 75], `${verb} ended with ${status}: ${runner.stderr()}`).toContain(status);
   }
   await proof.checkDone();

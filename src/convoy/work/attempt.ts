@@ -305,6 +305,8 @@ async function begin(work: Work, worktree: TaskWorktree, state: WorkerState): Pr
       resumes: !job.isFresh && (isContinued || job.feedback !== null),
     });
   } catch (error) {
+    // A scheduler that died may have been starting it.
+    if (isWorking(await readWorker(orch, epic))) return null;
     // No failed attempt: the agent did nothing yet.
     return { kind: 'held', reason: messageOf(error) };
   }
