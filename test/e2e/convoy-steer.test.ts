@@ -245,6 +245,20 @@ slow) while [ ! -e "$RAN.go" ]; do sleep 0.05; done; echo x > slow.txt;;`,
     expect(show(repository).status).toBe('succeeded');
   });
 
+  it('tasks that are added after it ended are done when it is resumed, and nothing is done twice', () => {
+    const repository = makeConvoyed(
+      `${head}tasks:\n  - { id: a, prompt: a }\n`,
+      '*) echo $ORCH_TASK > $ORCH_TASK.txt;;',
+    );
+    expect(call(repository, 'start', 'plan.yaml').status).toBe(0);
+    repository.write('plan.yaml', `${head}tasks:\n  - { id: a, prompt: a }\n  - { id: c, prompt: c }\n`);
+    expect(call(repository, 'resume', 'plan.yaml').status).toBe(0);
+    expect(statuses(repository)).toEqual({ a: 'done', c: 'done' });
+    expect(readMerged(repository, 'auth')).toMatchObject({ 'a.txt': 'a', 'c.txt': 'c' });
+    expect(call(repository, 'resume', 'plan.yaml').status).toBe(0);
+    expect(readAttempts(repository)).toEqual(['a 1', 'c 1']);
+  });
+
   it('more budget lets tasks that wait for money continue', async () => {
     const repository = makeConvoyed(
       `${head.replace('workers: 3', 'workers: 1')}budget: 1\ntasks:

@@ -200,7 +200,7 @@ function checkWritten(repository: TestRepository): void {
     return isThere ? [] : [path];
   });
   if (missing.length === 0) return;
-  const held = repository.git('rev-list', '--all', '--objects');
+  const held = repository.git('rev-list', '--glob=refs/*', '--objects');
   const lost = missing.filter((path) => {
     const [blob] = held.split('\n').filter((line) => line.endsWith(` ${path}`));
     return blob === undefined || repository.git('cat-file', 'blob', blob.split(' ')[0] ?? '') !== path;
