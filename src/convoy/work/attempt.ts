@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { isOrchError, messageOf } from '../../errors.ts';
+import { isOrchError, messageOf, systemCode, writeFailed } from '../../errors.ts';
 import { nameFile, parseOid } from '../../ids.ts';
 import type { Orch } from '../../orch.ts';
 import type { RunProgress, TaskPorts } from '../../plan/task/do-task.ts';
@@ -41,6 +41,9 @@ import { chargeWorker, waitForMoney } from './worker-money.ts';
 
 /* One attempt at a task: an agent works, what it did is committed, merged and checked. */
 
+/** What a person has to change about the disk. */
+const fullDisk = ['ENOSPC', 'EDQUOT', 'EROFS'];
+
 type Work = {
   readonly orch: Orch;
   readonly convoy: Convoy;
@@ -71,8 +74,11 @@ export async function attempt(
   } catch (error) {
     // What keeps one task from going on, such as a full disk or a setup that fails, is for a person, and stops no other.
     if (signal.aborted) return { kind: 'stopped' };
-    if (!isOrchError(error) || error.code === 'INTERNAL') throw error;
-    return { kind: 'held', reason: error.message };
+    const known = fullDisk.includes(systemCode(error) ?? '')
+      ? writeFailed('nothing could be written for it', error)
+      : error;
+    if (!isOrchError(known) || known.code === 'INTERNAL') throw error;
+    return { kind: 'held', reason: known.message };
   }
 }
 
