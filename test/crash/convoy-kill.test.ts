@@ -72,7 +72,7 @@ function findHead({ tryGit }: TestRepository): string | null {
 describe.skipIf(process.platform !== 'linux')('a convoy that is killed', () => {
   it('C1, C2, C3, C4, C5, C6: loses nothing and merges nothing twice, whichever of its processes dies when', async () => {
     const chance = makeRandom(71);
-    const total = isDeep ? 200 : 8;
+    const total = isDeep ? 300 : 8;
     let kills = 0;
     while (kills < total) kills += await killUntilDone(makeProofConvoy(), chance, isDeep ? 12 : 8);
     if (isDeep) console.log(`seed ${seed}: ${kills} kills`);
