@@ -114,7 +114,9 @@ export function explainNext(facts: WhyFacts): string {
     case 'failed':
       return `It is not tried again by itself. Try it again: orch convoy retry ${name}${blocks}`;
     case 'cancelled':
-      return `Nothing. Bring it back: orch convoy retry ${name}`;
+      return isActive
+        ? `Nothing. Bring it back: orch convoy retry ${name}`
+        : `Nothing. To have it done after all, add it to the plan under another id: orch convoy resume ${convoy}`;
     case 'skipped':
       return 'Nothing: what it needs was not done, or its condition was not met.';
     case 'done':

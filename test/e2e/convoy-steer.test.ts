@@ -192,6 +192,10 @@ slow) while [ ! -e "$RAN.go" ]; do sleep 0.05; done; echo x > slow.txt;;`,
     expect(readAttempts(repository)).toEqual(['a 1']);
     const again = call(repository, 'cancel', 'auth', '-y');
     expect(again.status).toBe(2);
+    // No scheduler would take this order: nothing is promised.
+    const retried = call(repository, 'retry', 'a');
+    expect(retried.status).toBe(2);
+    expect(retried.stderr).toContain('does not run any more');
   });
 
   it('a failed task is tried again while the convoy runs, with another model, from the start if asked', async () => {

@@ -98,6 +98,12 @@ export async function retryTask(
           : `See how it is: orch convoy why ${convoy.epic}/${task.id}`,
       data: { task: task.id, status: task.status },
     });
+  // What was cancelled is decided once its scheduler has ended: a later one leaves it out.
+  if (task.status === 'cancelled' && !convoy.isActive)
+    throw new OrchError('USAGE', `${task.id} was cancelled, and its convoy does not run any more`, {
+      hint: `Add it to the plan under another id, then: orch convoy resume ${convoy.epic}`,
+      data: { task: task.id, status: task.status },
+    });
   return giveOrder(orch, convoy, { kind: 'retry', task: task.id, model, isFresh });
 }
 
