@@ -5,11 +5,12 @@ import { hasCode } from '../../src/errors.ts';
 import { parseEpicId } from '../../src/ids.ts';
 import { loadConvoyPlan, type RunFileOutcome, readConvoy, runConvoy } from '../../src/index.ts';
 import type { OrchOptions } from '../../src/orch.ts';
+import { type Disk, realDisk } from '../../src/system/disk.ts';
 import { watchAbort } from '../../src/system/process/signals.ts';
 import { using } from '../../src/where.ts';
 import { afterTest } from '../support/cleanup.ts';
 import { makeProofConvoy, openProof } from '../support/convoy-proof.ts';
-import { ranEnvironment } from '../support/convoys.ts';
+import { ranEnvironment, readAttempts } from '../support/convoys.ts';
 import { makeCrashingDisk } from '../support/crash-disk.ts';
 import { crashPoints, isDeep, makeRandom, runs } from '../support/depth.ts';
 import { makeFullDisk } from '../support/full-disk.ts';
@@ -122,6 +123,28 @@ describe('a scheduler that dies', () => {
 });
 
 describe('a scheduler on a full disk', () => {
+  it('holds the task for which nothing can be written, with the reason, and does it once there is room', async () => {
+    const repository = makeProofConvoy(['leaves']);
+    enter(repository);
+    const proof = await openProof(repository, ['leaves']);
+    let isFull = true;
+    const disk: Disk = {
+      ...realDisk,
+      open: (path, flags, mode) => {
+        if (isFull && path.includes('/slots/') && flags === 'wx')
+          throw Object.assign(new Error('no space left on device'), { code: 'ENOSPC' });
+        return realDisk.open(path, flags, mode);
+      },
+    };
+    const outcome = await schedule(repository, { disk });
+    expect(statusOf(outcome)).toBe('resume_needed');
+    expect(describeHeld(outcome)).toContain('nothing could be written for it: the disk is full');
+    expect(readAttempts(repository)).toEqual([]);
+    isFull = false;
+    expect(statusOf(await schedule(repository, { disk }))).toBe('succeeded');
+    await proof.checkDone();
+  });
+
   it('C2, C3: says so and merges nothing wrong; with room everything is merged once', async () => {
     const chance = makeRandom(74);
     const said: string[] = [];
