@@ -268,8 +268,6 @@ export {
   type ConvoyTask,
   showConvoy,
   summarizeConvoy,
-  type TaskState,
-  taskStates,
 } from './convoy/show-convoy.ts';
 export { makeSpecPlan } from './convoy/spec-plan.ts';
 export { attachTask } from './convoy/steer/attach.ts';
@@ -287,6 +285,7 @@ export {
 export { readTaskCosts, type TaskCost } from './convoy/task-costs.ts';
 export { readTaskWork } from './convoy/task-work.ts';
 export { type Explanation, explainTask } from './convoy/why.ts';
+export { type TaskState, taskStates } from './convoy/work/task-transition.ts';
 export { describeAction } from './plan/action-text.ts';
 export { defaultWorkerAttempts, isConvoy } from './plan/convoy-plan.ts';
 export { type ProgramEffect, type RunEffectsOptions, runEffects } from './plan/effects/effects-api.ts';

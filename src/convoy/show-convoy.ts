@@ -15,26 +15,11 @@ import { formatInstant, toUsd } from '../units.ts';
 import type { KnownConvoy } from './find-convoy.ts';
 import { mergedBranch, taskBranch, taskEpic, worktreeName } from './names.ts';
 import { readEvidence } from './work/evidence.ts';
+import { readTaskState, type TaskState } from './work/task-transition.ts';
 import { isWorking, readWorker, type WorkerState } from './work/worker.ts';
 import { isFreeWorktree } from './worktree/free-worktrees.ts';
 
 /* How a convoy is, and each of its tasks. */
-
-export const taskStates = [
-  'needs_input',
-  'held',
-  'failed',
-  'working',
-  'checking',
-  'merging',
-  'ready',
-  'waiting',
-  'done',
-  'cancelled',
-  'skipped',
-] as const;
-/** The state of a task; what needs a person comes first. */
-export type TaskState = (typeof taskStates)[number];
 
 export type ConvoyTask = {
   readonly id: string;
@@ -207,7 +192,7 @@ function describeRecord(record: TaskRecord | undefined, worker: WorkerState | nu
   const isPaused = isDead && (worker.condition === 'paused' || worker.condition === 'budget_exceeded');
   const isDone = isDead && worker.condition === 'completed';
   const isAnswered = isOpen && own?.step === 'needs_input' && worker !== null && question === undefined;
-  const known = isAnswered ? 'ready' : stateOf(record, isBlocked);
+  const known = isAnswered ? 'ready' : readTaskState(record, isBlocked);
   const seen = isPaused ? 'held' : isDone ? 'checking' : known;
   const state = isAsking ? 'needs_input' : seen;
   const ended = state === 'done' || state === 'failed' || state === 'cancelled' || state === 'skipped';
@@ -249,7 +234,7 @@ function describeHealth(
   worker: WorkerState | null,
 ): ConvoyTask['health'] {
   if (worker === null || record?.status !== 'running' || record.worker?.step !== 'working') return null;
-  if (!isWorking(worker)) return worker.condition === 'interrupted' || worker.isKilled ? 'dead' : null;
+  if (!isWorking(worker)) return worker.condition === 'interrupted' ? 'dead' : null;
   const waiting = worker.session === null ? null : readWaiting(home, worker.session);
   if (waiting === null) return worker.questions.length > 0 ? 'waiting' : 'working';
   if (waiting.for !== 'limit') return 'waiting';
@@ -261,25 +246,6 @@ function sizeOf({ run }: KnownConvoy, counts: ConvoySummary['counts']): number {
     run.head.tasks ?? 0,
     Object.values(counts).reduce((sum, each) => sum + each, 0),
   );
-}
-
-/** The state of a task, from its record. */
-function stateOf(record: TaskRecord | undefined, isBlocked: boolean): TaskState {
-  const step = record?.worker?.step;
-  switch (record?.status) {
-    case 'succeeded':
-      return 'done';
-    case 'failed':
-      return 'failed';
-    case 'skipped':
-      return step === 'cancelled' ? 'cancelled' : 'skipped';
-    case 'running':
-    case 'pending':
-      if (step === 'left_out') return 'skipped';
-      return step ?? (record.status === 'running' ? 'working' : 'waiting');
-    default:
-      return isBlocked ? 'waiting' : 'ready';
-  }
 }
 
 function countBy(tasks: readonly ConvoyTask[]): ConvoySummary['counts'] {
@@ -296,7 +262,7 @@ async function countStates(orch: Orch, convoy: KnownConvoy): Promise<ConvoySumma
     const { tasks } = await readRun(orch.git, view, run);
     const counts: { [S in TaskState]?: number } = {};
     for (const record of Object.values(tasks)) {
-      const state = stateOf(record, true);
+      const state = readTaskState(record, true);
       counts[state] = (counts[state] ?? 0) + 1;
     }
     const waiting = (run.head.tasks ?? 0) - Object.keys(tasks).length;
@@ -308,7 +274,7 @@ async function countStates(orch: Orch, convoy: KnownConvoy): Promise<ConvoySumma
     if (amount > 0) counts[state] = (counts[state] ?? 0) + amount;
   };
   const open = Object.values(run.inDocument.tasks);
-  for (const record of open) add(stateOf(record, true), 1);
+  for (const record of open) add(readTaskState(record, true), 1);
   const openOf = (status: TaskRecord['status']) => open.filter((each) => each.status === status).length;
   add('done', (byStatus.succeeded ?? 0) - openOf('succeeded'));
   add('failed', (byStatus.failed ?? 0) - openOf('failed'));

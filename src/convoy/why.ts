@@ -5,7 +5,8 @@ import { readWaiting } from '../session/agent/agent-waiting.ts';
 import type { Millis, SessionId } from '../types.ts';
 import { formatInstant, formatUsd, toMicros } from '../units.ts';
 import type { KnownConvoy } from './find-convoy.ts';
-import { type ConvoyTask, loadIfThere, showConvoy, type TaskState } from './show-convoy.ts';
+import { type ConvoyTask, loadIfThere, showConvoy } from './show-convoy.ts';
+import type { TaskState } from './work/task-transition.ts';
 
 /* Why a task is as it is: what is seen of it, what was decided last, and what happens next. */
 
@@ -114,7 +115,9 @@ export function explainNext(facts: WhyFacts): string {
     case 'failed':
       return `It is not tried again by itself. Try it again: orch convoy retry ${name}${blocks}`;
     case 'cancelled':
-      return `It stays as it is. Bring it back: orch convoy retry ${name}`;
+      return isActive
+        ? `It stays as it is. Bring it back: orch convoy retry ${name}`
+        : `It stays as it is. To have it done after all, add it to the plan under another id: orch convoy resume ${convoy}`;
     case 'skipped':
       return 'It stays as it is: what it needs was not done, or its condition was not met.';
     case 'done':

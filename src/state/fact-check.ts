@@ -69,6 +69,7 @@ const isWorker = withFields<WorkerRecord>({
   costMicros: amount,
   rejectedMicros: optional(amount),
   session: optional(text),
+  refused: optional(text),
   wanted: optional(
     withFields<NonNullable<WorkerRecord['wanted']>>({ model: optional(text), attempts: optional(amount) }),
   ),

@@ -169,6 +169,8 @@ export const workerRecord = z.object({
   rejectedMicros: z.optional(amount),
   /** The session of its newest worker. */
   session: z.optional(text),
+  /** The newest session whose work was not accepted: what follows is another attempt, with a worker of its own. */
+  refused: z.optional(text),
   /** What a person asked for: another model, or so many attempts in all. */
   wanted: z.optional(z.object({ model: z.optional(text), attempts: z.optional(amount) })),
   /** When its first worker was started. */

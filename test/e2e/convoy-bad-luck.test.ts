@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import {
@@ -146,6 +146,35 @@ tasks:
     await waitUntil(() => second.exitCode !== null);
   });
 
+  it('a worker that still runs is adopted before any other begins, so there are never more than there may be', async () => {
+    const repository = makeConvoyed(
+      `${head.replace('workers: 4', 'workers: 1')}tasks:
+  - { id: a, prompt: fails at first, files: [x.txt] }
+  - { id: b, prompt: slow, files: [x.txt] }
+`,
+      `a) [ -e "$RAN.b" ] || exit 1; [ -e "$RAN.go" ] || echo beside > "$RAN.beside"; echo a > a.txt;;
+b) echo > "$RAN.b"; while [ ! -e "$RAN.go" ]; do sleep 0.05; done; echo b > b.txt;;`,
+    );
+    const env = ranEnvironment(repository);
+    const first = startOrch(repository, ['convoy', 'start', 'plan.yaml'], { env });
+    await waitUntil(() => readAttempts(repository).includes('b 1'));
+    first.kill('SIGKILL');
+    await waitUntil(() => first.signalCode !== null);
+    const second = startOrch(repository, ['convoy', 'resume', 'plan.yaml'], { env });
+    const slots = join(repository.folder, '.git', 'orchestration', 'slots');
+    const isAdopted = () =>
+      readdirSync(slots).some((name) => {
+        const slot = readFileSync(join(slots, name), 'utf8');
+        return slot.includes('"auth--b"') && slot.includes(`"pid":${second.pid},`);
+      });
+    await waitUntil(() => isAdopted() || readAttempts(repository).length > 2);
+    repository.write('../ran.go', '');
+    await waitUntil(() => second.exitCode !== null);
+    expect(statusesOf(convoy(repository, 'show').document)).toEqual({ a: 'done', b: 'done' });
+    expect(readAttempts(repository)).toEqual(['a 1', 'b 1', 'a 1']);
+    expect(existsSync(join(repository.home, 'ran.beside'))).toBe(false);
+  });
+
   it('C6: a worker that used up the budget continues with more', () => {
     const repository = makeConvoyed(
       `${head}budget: 1\ntasks:\n  - { id: a, prompt: costs }\n`,
@@ -157,6 +186,23 @@ tasks:
     const more = convoy(repository, 'resume', '--budget', '+2');
     expect(more.document.convoy.tasks).toMatchObject([{ status: 'done', attempts: 1 }]);
     expect(readMerged(repository, 'auth')).toMatchObject({ 'half.txt': 'half', 'a.txt': 'a' });
+  });
+
+  it('an attempt that waits for money across a restart is still to be made, and is not judged by the one before', () => {
+    const repository = makeConvoyed(
+      `${head}budget: 1
+tasks:
+  - { id: a, prompt: costs }
+  - { id: b, prompt: fails at first, needs: [a], worker: { attempts: 2 } }
+`,
+      `a) ${callOrch('record cost 0.50 -q')}; echo a > a.txt;;
+b) [ "$ORCH_ATTEMPT" = 1 ] && { ${callOrch('record cost 0.48 -q')}; exit 1; }; echo b > b.txt;;`,
+    );
+    const first = convoy(repository, 'start');
+    expect(statusesOf(first.document)).toEqual({ a: 'done', b: 'held' });
+    const more = convoy(repository, 'resume', '--budget', '+2');
+    expect(statusesOf(more.document)).toEqual({ a: 'done', b: 'done' });
+    expect(readAttempts(repository)).toEqual(['a 1', 'b 1', 'b 2']);
   });
 
   it('C4: a loop of prompts takes a new lease in each round, and merges what each round did', () => {

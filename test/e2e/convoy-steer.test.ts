@@ -219,6 +219,10 @@ slow) while [ ! -e "$RAN.go" ]; do sleep 0.05; done; echo x > slow.txt;;`,
     expect(readAttempts(repository)).toEqual(['a 1']);
     const again = call(repository, 'cancel', 'auth', '-y');
     expect(again.status).toBe(2);
+    // No scheduler would take this order: nothing is promised.
+    const retried = call(repository, 'retry', 'a');
+    expect(retried.status).toBe(2);
+    expect(retried.stderr).toContain('does not run any more');
   });
 
   it('a failed task is tried again while the convoy runs, with another model, from the start if asked', async () => {
@@ -270,6 +274,20 @@ slow) while [ ! -e "$RAN.go" ]; do sleep 0.05; done; echo x > slow.txt;;`,
     await waitUntil(() => hasEnded(scheduler));
     expect(readMerged(repository, 'auth')['b.txt']).toBe('a');
     expect(show(repository).status).toBe('succeeded');
+  });
+
+  it('tasks that are added after it ended are done when it is resumed, and nothing is done twice', () => {
+    const repository = makeConvoyed(
+      `${head}tasks:\n  - { id: a, prompt: a }\n`,
+      '*) echo $ORCH_TASK > $ORCH_TASK.txt;;',
+    );
+    expect(call(repository, 'start', 'plan.yaml').status).toBe(0);
+    repository.write('plan.yaml', `${head}tasks:\n  - { id: a, prompt: a }\n  - { id: c, prompt: c }\n`);
+    expect(call(repository, 'resume', 'plan.yaml').status).toBe(0);
+    expect(statuses(repository)).toEqual({ a: 'done', c: 'done' });
+    expect(readMerged(repository, 'auth')).toMatchObject({ 'a.txt': 'a', 'c.txt': 'c' });
+    expect(call(repository, 'resume', 'plan.yaml').status).toBe(0);
+    expect(readAttempts(repository)).toEqual(['a 1', 'c 1']);
   });
 
   it('more budget lets tasks that wait for money continue', async () => {

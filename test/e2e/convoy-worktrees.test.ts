@@ -1,9 +1,10 @@
-import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { convoy, makeConvoyed, readAttempts, readMerged, statusesOf } from '../support/convoys.ts';
 import { runOrch } from '../support/orch.ts';
-import { isAlive, waitUntil } from '../support/supervised.ts';
+import type { TestRepository } from '../support/repository.ts';
+import { isAlive, waitUntil, writeConfig } from '../support/supervised.ts';
 
 const head = 'name: auth\nworkers: 1\nworker: { agent: sh ./agent.sh, attempts: 1';
 
@@ -130,3 +131,64 @@ tasks: [{ id: a, prompt: a }]
     expect(existsSync(join(repository.home, 'trees/auth'))).toBe(false);
   });
 });
+
+it('C1, C5: filters, submodules and a sparse checkout: workers see all files as the user would, and none is dropped', () => {
+  const repository = makeConvoyed(
+    `${head} }
+tasks:
+  - { id: edits, prompt: edits a big file }
+  - { id: adds, prompt: adds a big file, needs: [edits] }
+`,
+    `edits) test "$(cat pictures/one.big)" = one && test -e kept/file.txt && test -e left-out/file.txt && echo changed >> pictures/one.big;;
+adds) test "$(tail -1 pictures/one.big)" = changed && echo two > pictures/two.big;;`,
+  );
+  const { folder, home, git } = repository;
+  // As Git LFS does it: the repository has a pointer, the content is beside it.
+  const store = join(home, 'store');
+  mkdirSync(store);
+  const filter = (name: string, script: string) => {
+    const path = join(home, name);
+    writeFileSync(path, `#!/bin/sh\nset -e\n${script}\n`, { mode: 0o755 });
+    git('config', `filter.big.${name}`, path);
+  };
+  filter(
+    'clean',
+    `cat > '${store}'/$$; id=$(git hash-object --no-filters '${store}'/$$); mv '${store}'/$$ '${store}'/$id; echo "pointer $id"`,
+  );
+  filter('smudge', `read -r _ id; cat '${store}'/$id`);
+  git('config', 'filter.big.required', 'true');
+  for (const name of ['pictures', 'kept', 'left-out']) mkdirSync(join(folder, name));
+  repository.write('.gitattributes', '*.big filter=big -text\n');
+  repository.write('pictures/one.big', 'one\n');
+  repository.write('kept/file.txt', 'kept\n');
+  repository.write('left-out/file.txt', 'left out\n');
+  git('add', '.gitattributes', 'pictures', 'kept', 'left-out');
+  const link = '1'.repeat(40);
+  git('update-index', '--add', '--cacheinfo', `160000,${link},module`);
+  git('config', '--file', '.gitmodules', 'submodule.module.path', 'module');
+  git('config', '--file', '.gitmodules', 'submodule.module.url', './module');
+  git('add', '.gitmodules');
+  git('commit', '--quiet', '--message', 'big files');
+  git('sparse-checkout', 'set', 'kept');
+  writeConfig(repository, `gates: [{ name: seen, run: 'head -1 pictures/one.big | grep -qx one' }]\n`);
+  const readOwn = () => [
+    git('status', '--porcelain=v2', '--branch'),
+    git('config', '--list', '--show-scope'),
+    git('ls-files', '-t'),
+  ];
+  const before = readOwn();
+  const ran = convoy(repository, 'start');
+  expect(statusesOf(ran.document), ran.stderr).toEqual({ edits: 'done', adds: 'done' });
+  expect(readOwn()).toEqual(before);
+  expect(existsSync(join(folder, 'left-out'))).toBe(false);
+  const merged = readMergedTree(repository);
+  expect(merged.module).toBe(`160000 commit ${link}`);
+  expect(git('show', 'orch/auth/merged:pictures/two.big')).toContain('pointer ');
+  expect(git('cat-file', '--filters', 'orch/auth/merged:pictures/one.big')).toBe('one\nchanged');
+  expect(merged['left-out/file.txt']).toBe(readMergedTree(repository, 'main')['left-out/file.txt']);
+});
+
+function readMergedTree({ git }: TestRepository, branch = 'orch/auth/merged'): Record<string, string> {
+  const lines = git('ls-tree', '-r', branch).split('\n');
+  return Object.fromEntries(lines.map((line) => line.split('\t').reverse() as [string, string])); // path, entry
+}

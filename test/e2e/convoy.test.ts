@@ -174,6 +174,27 @@ mended) if [ "$ORCH_ATTEMPT" = 1 ]; then echo no > bad.txt; else rm bad.txt; ech
     expect(readMerged(repository, 'auth')).toMatchObject({ 'whole.txt': 'half' });
   });
 
+  it('C2: a worker that died is no failed attempt either once another command has recovered its session', async () => {
+    const repository = makeConvoyed(
+      `${head.replace('attempts: 2', 'attempts: 1')}tasks:\n  - { id: a, prompt: slow }\n`,
+      'a) if [ -e half.txt ]; then cat half.txt > whole.txt; else echo half > half.txt; sleep 60; fi;;',
+    );
+    const scheduler = startOrch(repository, ['convoy', 'start', 'plan.yaml', '--json'], {
+      env: ranEnvironment(repository),
+    });
+    await waitUntil(() => existsSync(join(repository.home, 'repository.orch/auth/a/half.txt')));
+    const { session } = JSON.parse(
+      runOrch(repository, ['session', 'status', '-e', 'auth--a', '--json']).stdout,
+    ) as { session: { id: string } };
+    scheduler.kill('SIGKILL');
+    await waitUntil(() => hasEnded(scheduler));
+    process.kill(readHolder(repository, session.id), 'SIGKILL');
+    expect(runOrch(repository, ['doctor', '--fix']).stdout).toContain('Repaired: sessions');
+    const { document } = convoy(repository, 'resume');
+    expect(document.convoy.tasks).toMatchObject([{ status: 'done', attempts: 1 }]);
+    expect(readMerged(repository, 'auth')).toMatchObject({ 'whole.txt': 'half' });
+  });
+
   it('C6: one budget holds for all; what it cannot pay for is held, and continues with more', () => {
     const repository = makeConvoyed(
       `${head}budget: 2\ntasks:

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
+import { transition as moveTask, taskEvents, taskStates } from '../../src/convoy/work/task-transition.ts';
 import { factShape } from '../../src/state/fact-shape.ts';
 import { transition } from '../../src/state/transition.ts';
 import { statuses } from '../../src/types.ts';
@@ -20,8 +21,25 @@ function drawStates(): string {
   return ['stateDiagram-v2', '    [*] --> initializing: session_started', ...lines].join('\n');
 }
 
-it('the state diagram in IMPLEMENTATION.md is what transition does', () => {
+/** The same of a convoy's task; what leads to `held` and `cancelled` from nearly everywhere is said beside it. */
+function drawTask(): string {
+  const ways = taskStates.flatMap((from) =>
+    taskEvents.flatMap((event) => {
+      const to = moveTask(from, event);
+      return to === null || event === 'held' || event === 'cancelled'
+        ? []
+        : [{ way: `${from} --> ${to}`, event }];
+    }),
+  );
+  const lines = [...new Set(ways.map(({ way }) => way))].map((way) => {
+    const events = ways.filter((each) => each.way === way).map(({ event }) => event);
+    return `    ${way}: ${events.join(', ')}`;
+  });
+  return ['stateDiagram-v2', '    [*] --> waiting', ...lines].join('\n');
+}
+
+it('the state diagrams in IMPLEMENTATION.md are what the tables say', () => {
   const document = readFileSync(fileURLToPath(new URL('../../IMPLEMENTATION.md', import.meta.url)), 'utf8');
-  const drawn = /```mermaid\n([\s\S]*?)\n```/.exec(document)?.[1];
-  expect(drawn).toBe(drawStates());
+  const drawn = [...document.matchAll(/```mermaid\n([\s\S]*?)\n```/g)].map(([, text]) => text);
+  expect(drawn).toEqual([drawStates(), drawTask()]);
 });

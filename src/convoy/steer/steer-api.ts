@@ -8,7 +8,8 @@ import { sayTo } from '../../session/messages.ts';
 import { stopSession } from '../../session/stop.ts';
 import type { EpicId } from '../../types.ts';
 import type { KnownConvoy } from '../find-convoy.ts';
-import { type ConvoyTask, showConvoy, type TaskState } from '../show-convoy.ts';
+import { type ConvoyTask, showConvoy } from '../show-convoy.ts';
+import type { TaskState } from '../work/task-transition.ts';
 import { isWorking, pauseWorker, readWorker } from '../work/worker.ts';
 import { type Order, placeOrder, waitUntilTaken } from './orders.ts';
 
@@ -100,6 +101,12 @@ export async function retryTask(
         task.status === 'working'
           ? `To begin its work anew, pause it first: orch convoy pause ${convoy.epic}/${task.id}`
           : `See how it is: orch convoy why ${convoy.epic}/${task.id}`,
+      data: { task: task.id, status: task.status },
+    });
+  // What was cancelled is decided once its scheduler has ended: a later one leaves it out.
+  if (task.status === 'cancelled' && !convoy.isActive)
+    throw new OrchError('USAGE', `${task.id} was cancelled, and its convoy does not run any more`, {
+      hint: `Add it to the plan under another id, then: orch convoy resume ${convoy.epic}`,
       data: { task: task.id, status: task.status },
     });
   return giveOrder(orch, convoy, { kind: 'retry', task: task.id, model, isFresh });

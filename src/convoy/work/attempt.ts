@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { isOrchError, messageOf } from '../../errors.ts';
+import { isOrchError, messageOf, systemCode, writeFailed } from '../../errors.ts';
 import { openWorktree } from '../../git/worktree/own-worktrees.ts';
 import { nameFile, parseOid } from '../../ids.ts';
 import { journalFolder } from '../../journal/read.ts';
@@ -27,6 +27,7 @@ import { slotEnvironment, takeSlot } from '../worktree/slots.ts';
 import { startAfresh } from '../worktree/start-afresh.ts';
 import { collectWork, openTaskWorktree, type TaskWorktree } from '../worktree/task-worktree.ts';
 import { makeAgentCommand } from './agent-command.ts';
+import { type AttemptResult, decideAfterWorker, needsWorker } from './decide-next.ts';
 import { type Claim, type Convoy, type Job, mostAttempts, noteStep } from './job.ts';
 import { makeKeeper } from './keep-progress.ts';
 import { formatPrompt } from './prompt.ts';
@@ -47,19 +48,8 @@ import { chargeWorker, waitForMoney } from './worker-money.ts';
 
 /* One attempt at a task: an agent works, what it did is committed, merged and checked. */
 
-export type AttemptResult =
-  /** Its worker died; it continues, and that is no failed attempt. */
-  | { readonly kind: 'again' }
-  /** It ended before it heard what a person said, or a person was in its conversation: it continues. */
-  | { readonly kind: 'told' }
-  /** Its allowance is used up; it continues if there is more. */
-  | { readonly kind: 'unpaid'; readonly reason: string }
-  | { readonly kind: 'merged'; readonly worktree: TaskWorktree }
-  | { readonly kind: 'sent_back'; readonly feedback: string }
-  | { readonly kind: 'held'; readonly reason: string }
-  /** It has a question, and ended its turn. */
-  | { readonly kind: 'asks'; readonly question: string }
-  | { readonly kind: 'stopped' };
+/** What a person has to change about the disk. */
+const fullDisk = ['ENOSPC', 'EDQUOT', 'EROFS'];
 
 type Work = {
   readonly orch: Orch;
@@ -91,8 +81,11 @@ export async function attempt(
   } catch (error) {
     // What keeps one task from going on, such as a full disk or a setup that fails, is for a person, and stops no other.
     if (signal.aborted) return { kind: 'stopped' };
-    if (!isOrchError(error) || error.code === 'INTERNAL') throw error;
-    return { kind: 'held', reason: error.message };
+    const known = fullDisk.includes(systemCode(error) ?? '')
+      ? writeFailed('nothing could be written for it', error)
+      : error;
+    if (!isOrchError(known) || known.code === 'INTERNAL') throw error;
+    return { kind: 'held', reason: known.message };
   }
 }
 
@@ -120,7 +113,11 @@ async function openPlace({ orch, convoy, job, epic, signal }: Work): Promise<Tas
 async function workIn(work: Work, worktree: TaskWorktree): Promise<WorkerState | AttemptResult> {
   const { orch, convoy, ports, progress, job, epic, signal } = work;
   let state = await readWorker(orch, epic);
-  if (!isWorking(state) && needsWorker(orch, work, state)) {
+  // A scheduler that died may have begun an attempt whose worker it had not started yet.
+  if (state.session !== null && state.session === job.record.refused) job.isNew = true;
+  const isNew = job.isNew || job.wasJoined;
+  const { condition } = state;
+  if (!isWorking(state) && needsWorker({ isNew, condition, hasUnheard: hasUnheard(orch, epic) })) {
     const held = await begin(work, worktree, state);
     if (held !== null) return held;
   }
@@ -166,65 +163,42 @@ async function workIn(work: Work, worktree: TaskWorktree): Promise<WorkerState |
   return { kind: 'sent_back', feedback: await keepFeedback(ports, progress, job.task, feedback) };
 }
 
-/** A worker is needed for a new attempt, for one whose worker died or was paused, and to hear what was said. */
-function needsWorker({ home }: Orch, { job, epic }: Work, { condition, isKilled }: WorkerState): boolean {
-  return (
-    job.isNew ||
-    isKilled ||
-    job.wasJoined ||
-    condition === null ||
-    condition === 'interrupted' ||
-    condition === 'paused' ||
-    condition === 'budget_exceeded' ||
-    listUnheard(home, epic).some(needsTurn)
-  );
-}
-
-/** Decides what follows from how a worker ended: what it did is merged, or it continues, or a person has to help. */
+/** Carries out what follows from how a worker ended: what it did is merged, or it continues, or a person has to help. */
 async function takeWork(work: Work, worktree: TaskWorktree, state: WorkerState): Promise<AttemptResult> {
   const { orch, ports, progress, job, epic } = work;
   const { task, worker } = job;
-  switch (state.condition) {
-    case 'completed':
-      break;
-    case 'budget_exceeded':
-      // What others have not been promised, or give back, may still pay for it.
-      if (!isOwnBudget(worker.budget, state))
-        return {
-          kind: 'unpaid',
-          reason: `what the convoy's budget had left for it is used up (${formatUsd(state.spent)} so far); to continue, resume with --budget +10`,
-        };
-      return {
-        kind: 'held',
-        reason: `its own budget is used up (${formatUsd(state.spent)} of ${formatUsd(worker.budget)}); to continue, raise it in the plan and resume`,
-      };
-    case 'failed': {
-      if (state.isKilled) return { kind: 'again' };
+  const next = decideAfterWorker({
+    ...{ condition: state.condition, reason: state.reason, hasUnheard: hasUnheard(orch, epic) },
+    question: state.questions[0]?.text ?? null,
+    isOwnBudget: isOwnBudget(worker.budget, state),
+  });
+  switch (next.kind) {
+    case 'merge':
+      return mergeWork(work, worktree);
+    case 'used_up':
+      return next.isOwnBudget
+        ? { kind: 'held', reason: describeUsedUp(state, worker.budget) }
+        : { kind: 'unpaid', reason: describeUsedUp(state, undefined) };
+    case 'sent_back':
       await commitWork(work, worktree);
-      const feedback = `The agent failed: ${state.reason ?? 'no reason was given'}`;
-      return { kind: 'sent_back', feedback: await keepFeedback(ports, progress, task, feedback) };
-    }
-    case 'paused':
-      return { kind: 'held', reason: state.reason ?? 'its worker was paused' };
-    case 'interrupted':
-      return { kind: 'again' };
+      return { ...next, feedback: await keepFeedback(ports, progress, task, next.feedback) };
+    case 'asks':
+      await commitWork(work, worktree);
+      return next;
     default:
-      return { kind: 'held', reason: `its worker cannot be seen from here (${state.condition})` };
+      return next;
   }
-  if (listUnheard(orch.home, epic).some(needsTurn)) return { kind: 'told' };
-  const [question] = state.questions;
-  if (question !== undefined) {
-    await commitWork(work, worktree);
-    return { kind: 'asks', question: question.text };
-  }
-  return mergeWork(work, worktree);
+}
+
+function hasUnheard({ home }: Orch, epic: EpicId): boolean {
+  return listUnheard(home, epic).some(needsTurn);
 }
 
 /** Commits and merges what was done; the gates decide. */
 async function mergeWork(work: Work, worktree: TaskWorktree): Promise<AttemptResult> {
   const { convoy, ports, progress, job, signal } = work;
   const { task } = job;
-  await noteStep(ports, progress, job, 'checking');
+  await noteStep(ports, progress, job, 'finished');
   const finished = await commitWork(work, worktree);
   const sendBack = async (feedback: string): Promise<AttemptResult> => ({
     kind: 'sent_back',
@@ -232,7 +206,7 @@ async function mergeWork(work: Work, worktree: TaskWorktree): Promise<AttemptRes
   });
   if (finished.kind === 'refused') return sendBack(finished.feedback);
   job.record = { ...job.record, commit: finished.commit };
-  await noteStep(ports, progress, job, 'merging');
+  await noteStep(ports, progress, job, 'committed');
   const { lease } = job.record;
   const merged = await convoy.queue.merge(
     { task: task.id, title: await ports.redact(titleOf(task)), ...{ lease, commit: finished.commit } },
@@ -257,7 +231,7 @@ async function workByClaim(work: Work, worktree: TaskWorktree, claim: Claim): Pr
     convoy.leases.set(task.id, lease);
     job.record = { ...job.record, lease, agent: claim.by, since: job.record.since ?? ports.clock.now() };
     job.isNew = false;
-    await noteStep(ports, progress, job, 'working');
+    await noteStep(ports, progress, job, 'begun');
     ports.onEvent({ kind: 'begun', task, attempt: job.attempt });
   }
   const files = await writeClaimFiles(orch, work, task.id, describeTask(work, ''));
@@ -293,6 +267,13 @@ async function commitWork({ orch, convoy, job: { task } }: Work, worktree: TaskW
 
 function isOwnBudget(budget: number | undefined, { spent }: Pick<WorkerState, 'spent'>): budget is number {
   return budget !== undefined && spent >= budget;
+}
+
+/** Whose budget it was: the task's own, or what the convoy had left for it. */
+function describeUsedUp({ spent }: Pick<WorkerState, 'spent'>, own: number | undefined): string {
+  return own === undefined
+    ? `what the convoy's budget had left for it is used up (${formatUsd(spent)} so far); to continue: orch convoy budget +10`
+    : `its own budget is used up (${formatUsd(spent)} of ${formatUsd(own)}); to continue, raise it in the plan and resume`;
 }
 
 function pausesWorkers(why: unknown): boolean {
@@ -332,9 +313,9 @@ async function begin(work: Work, worktree: TaskWorktree, state: WorkerState): Pr
   const lease = Math.max(job.record.lease, convoy.leases.get(task.id) ?? 0) + 1;
   convoy.leases.set(task.id, lease);
   const since = job.record.since ?? ports.clock.now();
-  job.record = { ...job.record, lease, agent, model, step: 'working', commit: null, since };
+  job.record = { ...job.record, lease, agent, model, commit: null, since };
   job.record = { ...job.record, costMicros: state.spent };
-  await noteStep(ports, progress, job, 'working');
+  await noteStep(ports, progress, job, 'begun');
   ports.onEvent({ kind: 'begun', task, attempt: job.attempt, continues: isContinued });
   await noteUserState(orch, convoy);
   try {
@@ -358,6 +339,8 @@ async function begin(work: Work, worktree: TaskWorktree, state: WorkerState): Pr
       resumes: !job.isFresh && (isContinued || job.feedback !== null),
     });
   } catch (error) {
+    // A scheduler that died may have been starting it.
+    if (isWorking(await readWorker(orch, epic))) return null;
     // No failed attempt: the agent did nothing yet.
     return { kind: 'held', reason: messageOf(error) };
   }

@@ -5,17 +5,18 @@ import { digestChoice } from '../../plan/run/carry-tasks.ts';
 import { type RunProgress, recordTask, type TaskOutcome, type TaskPorts } from '../../plan/task/do-task.ts';
 import { taskEpic } from '../names.ts';
 import { freeSlot } from '../worktree/slots.ts';
-import { closeTaskWorktree } from '../worktree/task-worktree.ts';
-import { type AttemptResult, attempt } from './attempt.ts';
+import { closeTaskWorktree, type TaskWorktree } from '../worktree/task-worktree.ts';
+import { attempt } from './attempt.ts';
+import { decideAfterAttempt } from './decide-next.ts';
 import {
   type Convoy,
+  follow,
   isClaimable,
   type Job,
   mostAttempts,
   noteStep,
   openJob,
   retryJob,
-  type Wish,
 } from './job.ts';
 import { release } from './worker-money.ts';
 
@@ -34,12 +35,14 @@ export async function doPrompt(
     return { kind: 'held', reason: 'it was not asked for; start or resume without --label' };
   convoy.tasks.set(task.id, task);
   convoy.unpaid.delete(task.id);
+  convoy.unclaimed.delete(task.id);
   // In turn, so that tasks which start together begin in the order of the plan.
   const job = await convoy.makeInTurn(() => openJob(orch, convoy, progress, task));
   const wish = convoy.wishes.get(task.id);
   convoy.wishes.delete(task.id);
-  if (wish?.kind === 'cancel') return cancel(ports, progress, job, wish);
+  if (wish?.kind === 'cancel') return cancel(ports, progress, job, wish.goesOn);
   if (wish?.kind === 'retry') retryJob(job, wish);
+  follow(job, 'opened');
   if (isClaimable(convoy, task) && job.claim === null) return waitForClaim(convoy, job);
   job.stop = new AbortController();
   convoy.active.set(task.id, { task, allowance: convoy.active.get(task.id)?.allowance ?? null });
@@ -66,42 +69,58 @@ async function tryUntilDone(
     const result = await attempt(orch, convoy, ports, progress, job);
     release(convoy, task);
     const wish = convoy.wishes.get(task.id);
-    if (result.kind !== 'merged' && wish?.kind === 'cancel') {
-      convoy.wishes.delete(task.id);
-      return cancel(ports, progress, job, wish);
-    }
-    switch (result.kind) {
-      case 'stopped':
+    const next = decideAfterAttempt(result, {
+      ...{ attempt: job.attempt, mostAttempts: mostAttempts(job), deaths: job.deaths },
+      isCancelled: wish?.kind === 'cancel',
+      isClaimable: isClaimable(convoy, task),
+    });
+    switch (next.kind) {
+      case 'leave':
         return { kind: 'stopped' };
-      case 'again':
-        if (++job.deaths > mostDeaths)
-          return hold(ports, progress, job, `its worker died ${job.deaths} times`);
-        ports.onEvent({ kind: 'said', task, text: `${task.id}: its worker died; it continues where it was` });
+      case 'cancel':
+        convoy.wishes.delete(task.id);
+        return cancel(ports, progress, job, wish?.kind === 'cancel' && wish.goesOn);
+      case 'continue':
+        follow(job, next.event);
+        if (next.event === 'died') {
+          job.deaths += 1;
+          const text = `${task.id}: its worker died; it continues where it was`;
+          ports.onEvent({ kind: 'said', task, text });
+        }
         continue;
-      case 'told':
+      case 'wait for money':
+        await noteStep(ports, progress, job, 'held', next.reason);
+        follow(job, 'opened');
         continue;
-      case 'unpaid':
-        await noteStep(ports, progress, job, 'held', result.reason);
-        continue;
-      case 'held':
-        return hold(ports, progress, job, result.reason);
-      case 'asks':
-        await noteStep(ports, progress, job, 'needs_input', result.question);
-        return { kind: 'held', reason: `it asks: ${result.question}` };
-      case 'merged':
-        return finish(orch, convoy, ports, progress, job, result);
-      case 'sent_back': {
-        const { feedback } = result;
-        job.record = { ...job.record, rejectedMicros: job.record.costMicros };
-        if (job.attempt >= mostAttempts(job)) return fail(ports, progress, job, feedback);
+      case 'hold':
+        await noteStep(ports, progress, job, 'held', next.reason);
+        return { kind: 'held', reason: next.reason };
+      case 'ask':
+        await noteStep(ports, progress, job, 'asked', next.question);
+        return { kind: 'held', reason: `it asks: ${next.question}` };
+      case 'finish':
+        convoy.wishes.delete(task.id);
+        return finish(orch, convoy, ports, progress, job, next.worktree);
+      case 'fail':
+        return fail(ports, progress, job, next.feedback);
+      case 'try again': {
+        follow(job, 'sent_back');
+        refuseWork(job);
+        const { feedback } = next;
         ports.onEvent({ kind: 'retry', task, attempt: job.attempt, reason: firstLine(feedback) });
         job.feedback = feedback;
         job.attempt += 1;
         job.isNew = true;
-        if (isClaimable(convoy, task) && job.claim === null) return waitForClaim(convoy, job);
+        if (next.waitsForClaim && job.claim === null) return waitForClaim(convoy, job);
       }
     }
   }
+}
+
+/** What was done so far is not accepted, nor what was spent on it. */
+function refuseWork(job: Job): void {
+  const { costMicros: rejectedMicros, session } = job.record;
+  job.record = { ...job.record, rejectedMicros, ...(session !== undefined && { refused: session }) };
 }
 
 function waitForClaim({ unclaimed }: Convoy, { task }: Job): TaskOutcome {
@@ -109,22 +128,16 @@ function waitForClaim({ unclaimed }: Convoy, { task }: Job): TaskOutcome {
   return { kind: 'held', reason: 'it waits to be claimed: orch convoy claim' };
 }
 
-/** How often a dead worker is started again: something kills it. */
-const mostDeaths = 5;
-
-async function hold(ports: TaskPorts, progress: RunProgress, job: Job, reason: string): Promise<TaskOutcome> {
-  await noteStep(ports, progress, job, 'held', reason);
-  return { kind: 'held', reason };
-}
-
 async function finish(
   orch: Orch,
   convoy: Convoy,
   ports: TaskPorts,
   progress: RunProgress,
-  { task, attempt: attempts, record: worker }: Job,
-  { worktree }: Extract<AttemptResult, { kind: 'merged' }>,
+  job: Job,
+  worktree: TaskWorktree,
 ): Promise<TaskOutcome> {
+  const { task, attempt: attempts, record: worker } = job;
+  follow(job, 'merged');
   convoy.finished.push(worker.costMicros);
   await recordTask(ports, progress, task, { status: 'succeeded', attempts, worker });
   await closeTaskWorktree(orch, worktree).catch((error) =>
@@ -139,6 +152,8 @@ async function fail(
   job: Job,
   feedback: string,
 ): Promise<TaskOutcome> {
+  follow(job, 'given_up');
+  refuseWork(job);
   const { task, attempt: attempts, record: worker } = job;
   const why = `after ${attempts} of ${mostAttempts(job)} attempts: ${firstLine(feedback)}`;
   job.feedback = feedback;
@@ -151,7 +166,7 @@ async function cancel(
   ports: TaskPorts,
   progress: RunProgress,
   job: Job,
-  { goesOn }: Extract<Wish, { kind: 'cancel' }>,
+  goesOn: boolean,
 ): Promise<TaskOutcome> {
   await recordCancelled(ports, progress, job, goesOn);
   return { kind: 'cancelled', goesOn };
@@ -164,6 +179,7 @@ export async function recordCancelled(
   goesOn: boolean,
 ): Promise<void> {
   const { task, attempt: attempts, isNew } = job;
+  follow(job, 'cancelled');
   job.record = { ...job.record, step: goesOn ? 'left_out' : 'cancelled' };
   // A later run decides again whether it is skipped only if the plan asks for something else.
   const choice = { ...task, digest: digestChoice(task) };

@@ -11,6 +11,7 @@ import { taskEpic } from '../names.ts';
 import type { Slot } from '../worktree/slots.ts';
 import type { UserState } from '../worktree/watch-user.ts';
 import { readFeedback } from './task-texts.ts';
+import { readTaskState, type TaskEvent, type TaskState, transition } from './task-transition.ts';
 
 /** What the tasks of a convoy share. */
 export type Convoy = {
@@ -73,6 +74,7 @@ export type Job = {
   /** Why the work was sent back. */
   feedback: string | null;
   record: WorkerRecord;
+  state: TaskState;
   /** Ends what is done for it now, because a person wants something else. */
   stop: AbortController;
   /** Who does it, if no agent is started for it. */
@@ -134,7 +136,9 @@ async function readJob(
       ...(earlier?.rejectedMicros !== undefined && { rejectedMicros: earlier.rejectedMicros }),
       ...(begun?.wanted && { wanted: begun.wanted }),
       ...(begun?.since !== undefined && { since: begun.since }),
+      ...(begun?.refused !== undefined && { refused: begun.refused }),
     },
+    state: readTaskState(known, false),
     stop: new AbortController(),
     slot: null,
     claim: isContinued && isClaimable(convoy, task) ? { by: begun.agent, order: null, end: null } : null,
@@ -168,14 +172,23 @@ export function retryJob(job: Job, { model, isFresh }: Extract<Wish, { kind: 're
   job.record = { ...job.record, wanted };
 }
 
-/** Records how far a task is. */
+/** Takes note of what happens to a task. */
+export function follow(job: Job, event: TaskEvent): void {
+  const state = transition(job.state, event);
+  if (state === null) throw new Error(`${job.task.id} is ${job.state}: it cannot be ${event} now`);
+  job.state = state;
+}
+
+/** Takes note of what happens to a task, and records how far it is. */
 export async function noteStep(
   ports: TaskPorts,
   progress: RunProgress,
   job: Job,
-  step: WorkerRecord['step'],
+  event: 'begun' | 'finished' | 'committed' | 'held' | 'asked',
   why?: string,
 ): Promise<void> {
+  follow(job, event);
+  const step = steps.find((each) => each === job.state) ?? job.record.step;
   job.record = { ...job.record, step };
   const status = step === 'held' || step === 'needs_input' ? 'pending' : 'running';
   await recordTask(ports, progress, job.task, {
@@ -185,3 +198,6 @@ export async function noteStep(
     ...(why !== undefined && { why }),
   });
 }
+
+/** The states that are recorded as a step of the worker. */
+const steps = ['working', 'needs_input', 'checking', 'merging', 'held'] as const;

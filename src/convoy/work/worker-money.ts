@@ -29,7 +29,7 @@ export async function adoptAllowances(
     if (lookUp(recorded, task.id)?.status !== 'running') continue;
     const own = taskEpic(epic, task.id);
     const worker = await readWorker(orch, own);
-    if (worker.condition === 'interrupted' || worker.isKilled) died++;
+    if (worker.condition === 'interrupted') died++;
     if (!isWorking(worker)) continue;
     const limit = budgetOf((await readView(orch, own)).state);
     active.set(task.id, { task, allowance: limit === null ? null : Math.max(0, limit - worker.spent) });

@@ -33,8 +33,6 @@ export type WorkerState = {
   readonly condition: SessionCondition | null;
   /** Why it ended. */
   readonly reason: string | null;
-  /** Was its agent killed, by something else than orch? */
-  readonly isKilled: boolean;
   /** What the task has cost, all attempts together. */
   readonly spent: Micros;
   /** What it wants to know before it continues. */
@@ -47,11 +45,14 @@ export async function readWorker(orch: Orch, epic: EpicId): Promise<WorkerState>
   const view = await readView(orch, epic);
   const newest = listSessions(view, orch.home).find(({ value }) => !value.forCalls);
   const exit = readCurrent(view.state, 'lastExit');
+  const isKilled = exit?.session === newest?.id && exit?.signal === 'SIGKILL';
+  // It died, or its agent was killed by something else than orch, and any command may have recovered it since: that is no
+  // failure of its agent.
+  const hasDied = newest?.condition === 'failed' && (newest.value.recovered === true || isKilled);
   return {
     session: newest?.id ?? null,
-    condition: newest?.condition ?? null,
+    condition: hasDied ? 'interrupted' : (newest?.condition ?? null),
     reason: newest?.value.reason ?? null,
-    isKilled: newest?.condition === 'failed' && exit?.session === newest.id && exit.signal === 'SIGKILL',
     spent: spentIn(view.state.ledger),
     questions: listOpenQuestions(view.state).filter(({ waits }) => waits),
     startedAt: newest?.value.startedAt ?? null,

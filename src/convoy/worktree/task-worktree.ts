@@ -167,6 +167,11 @@ export async function collectWork(
   { own, branch, base }: TaskWorktree,
   { task, title, trailers }: { readonly task: string; readonly title: string; readonly trailers: string },
 ): Promise<Finished> {
+  if (statIfThere(own.path)?.isDirectory() !== true)
+    return {
+      kind: 'refused',
+      feedback: `The worktree was deleted or moved away while you worked in it. What you had committed is on ${branch}.`,
+    };
   restoreLink(orch, own);
   removeStaleLocks(orch, own);
   const worktree = openWorktree(own);
@@ -196,7 +201,7 @@ export async function collectWork(
   if (!(await isAncestor(worktree, base, commit)))
     return {
       kind: 'refused',
-      feedback: `The branch ${branch} no longer contains ${base.slice(0, 10)}, from which it began. Do not reset or rebase it.`,
+      feedback: `The branch ${branch} no longer contains ${base.slice(0, 10)}, from which it began. To bring it back without losing what you did: git reset --soft ${base.slice(0, 10)}, then commit.`,
     };
   if (commit === base) return { kind: 'refused', feedback: 'Nothing was changed.' };
   const [alike] = await findCaseCollisions(worktree, base, commit);

@@ -3,6 +3,7 @@ import { lookUp } from '../../keyed.ts';
 import { findNearest } from '../../text.ts';
 import type { EpicId, Millis, WriterId } from '../../types.ts';
 import { formatAge } from '../../units.ts';
+import { isConvoy } from '../convoy-plan.ts';
 import type { Plan, Task } from '../plan.ts';
 import { isUnfinished, type KnownRun, listDoneEffects } from './known-runs.ts';
 
@@ -51,7 +52,8 @@ export function chooseRun(
     return { kind: 'new', from: null, after: 0 };
   }
   if (last === null) throw noRunError(plan, context);
-  if (intent.kind === 'resume' && last.head.status === 'succeeded') return { kind: 'finished', run: last };
+  if (intent.kind === 'resume' && last.head.status === 'succeeded' && !hasNewTasks(plan, last))
+    return { kind: 'finished', run: last };
   if (last.damaged.length > 0) throw damagedError(plan, last);
   if (last.writer !== context.writer && !context.takeOver) throw otherCloneError(plan, last, context);
   if (intent.kind === 'step') return { kind: 'new', from: last, after: findStep(plan, intent.step).number };
@@ -79,6 +81,11 @@ function findStep(plan: Plan, step: string): Task {
     `${plan.name} has no task ${JSON.stringify(step.slice(0, 80))}${meant ? `; did you mean ${meant}?` : ''}`,
     { hint: `Pass a task's number, 1 to ${ids.length}, or its id`, data: { step, tasks: ids } },
   );
+}
+
+/** Tasks are added to a convoy after it has ended, too. A task in a group is recorded only if its group was begun. */
+function hasNewTasks(plan: Plan, { tasks }: KnownRun): boolean {
+  return isConvoy(plan) && plan.tasks.some(({ id, parent }) => parent === null && !lookUp(tasks, id));
 }
 
 function unfinishedError(plan: Plan, run: KnownRun, { now }: ChoiceContext): OrchError {

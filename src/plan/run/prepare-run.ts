@@ -276,7 +276,8 @@ function justFinishedError({ name }: Plan, run: KnownRun): OrchError {
 }
 
 /** What the schedule has to know of the run so far. */
-export function listKnown({ plan, done, settled, begun, skipped, before, effects }: ActiveRun): Known {
+export function listKnown(run: ActiveRun): Known {
+  const { plan, done, settled, begun, skipped, before, effects, recorded } = run;
   const open = new Set(listOpenEffects(effects).map(({ record: fact }) => fact.task));
   const parents = new Map(plan.tasks.map(({ id, parent }) => [id, parent]));
   // What is recorded with a group is seen by its own tasks only.
@@ -300,5 +301,11 @@ export function listKnown({ plan, done, settled, begun, skipped, before, effects
   const reopened = [...done, ...settled].flatMap(([id, { attempts, status }]): [string, number][] =>
     wholes.has(id) && open.has(id) && status !== 'skipped' ? [[id, attempts]] : [],
   );
-  return { ended: new Map(ended), begun: new Map([...begun, ...reopened]), skipped, before };
+  const underWay = Object.entries(recorded).flatMap(([id, { status, worker }]) =>
+    status === 'running' && worker !== undefined ? [id] : [],
+  );
+  return {
+    ...{ ended: new Map(ended), begun: new Map([...begun, ...reopened]), skipped, before },
+    underWay: new Set(underWay),
+  };
 }

@@ -86,6 +86,8 @@ export type Known = {
   readonly skipped?: ReadonlySet<string>;
   /** What the tasks of each group set in its round before. */
   readonly before: ReadonlyMap<string, NonNullable<Ended['values']>>;
+  /** Tasks that agents may still work on: they continue before any other begins. */
+  readonly underWay?: ReadonlySet<string>;
 };
 
 export const nothingKnown: Known = { ended: new Map(), begun: new Map(), before: new Map() };
@@ -122,7 +124,8 @@ export function openSchedule<T extends ScheduledTask>(
   /** Tasks that were held and continue; their files are still theirs. */
   const reopened: T[] = [];
   // As with make, a task that names no files runs beside any other.
-  const waiting = openWaitingTasks<T>({ rankOf: ({ id }) => ranks.get(id) ?? 0, isExclusive: () => false });
+  const rankOf = ({ id }: T) => (ranks.get(id) ?? 0) - (known.underWay?.has(id) ? order.length : 0);
+  const waiting = openWaitingTasks<T>({ rankOf, isExclusive: () => false });
   const values = openValues({ byId, ranks, ended, before: new Map(known.before) });
   /** Tasks for which everything they need has ended. */
   const arrived: T[] = [];
