@@ -28,11 +28,11 @@ budget: 1
 worker: { agent: sh ./agent.sh, attempts: 1 }
 tasks:
   - { id: done, prompt: is done }
-  - { id: asks, prompt: asks }
+  - { id: asks, prompt: asks, worker: { budget: 0.1 } }
   - { id: poor, prompt: costs more than is left, needs: [done], worker: { budget: 2 } }
   - { id: open, prompt: is claimed by a person, worker: { agent: claim } }
 `,
-    `done) ${callOrch('record cost 0.40 -q')}; echo d > d.txt;; asks) ${callOrch("ask 'Which one?'")};; poor) echo p > p.txt;;`,
+    `done) ${callOrch('record cost 0.60 -q')}; echo d > d.txt;; asks) ${callOrch("ask 'Which one?'")};; poor) echo p > p.txt;;`,
   );
   const preload = join(repository.home, 'watcher.cjs');
   const watched = join(repository.home, 'watched');
