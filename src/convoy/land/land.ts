@@ -1,5 +1,5 @@
-import { OrchError } from '../errors.ts';
-import { runGit } from '../git/run-git.ts';
+import { OrchError } from '../../errors.ts';
+import { runGit } from '../../git/run-git.ts';
 import {
   countChanges,
   findCheckout,
@@ -7,14 +7,15 @@ import {
   isAncestor,
   moveBranch,
   readBranch,
-} from '../git/worktree/merge-commits.ts';
-import { mergeCommits } from '../git/worktree/merge-tree.ts';
-import { commitForUser, refuseDuringOperation } from '../git/worktree/user-commit.ts';
-import { parseOid } from '../ids.ts';
-import type { Orch } from '../orch.ts';
-import { quoteForShell } from '../text.ts';
-import type { EpicId, Oid } from '../types.ts';
-import { mergedBranch } from './names.ts';
+} from '../../git/worktree/merge-commits.ts';
+import { mergeCommits } from '../../git/worktree/merge-tree.ts';
+import { commitForUser, refuseDuringOperation } from '../../git/worktree/user-commit.ts';
+import { parseOid } from '../../ids.ts';
+import type { Orch } from '../../orch.ts';
+import { quoteForShell } from '../../text.ts';
+import type { EpicId, Oid } from '../../types.ts';
+import { mergedBranch } from '../names.ts';
+import { noteLanding, takeBackCutOff } from './cut-off-landing.ts';
 
 export type Landing = {
   readonly from: string;
@@ -82,6 +83,8 @@ export async function landConvoy(orch: Orch, { from, into, isFastForward, commit
     await moveBranch(repository, into, commit, await readBranch(repository, into), `convoy: land ${from}`);
     return commit;
   }
+  if (await takeBackCutOff(orch))
+    orch.report('an earlier landing was cut off; its changes were taken back first');
   const dirty = (await runGit(repository, ['status', '--porcelain', '--untracked-files=no'])).trim();
   if (dirty !== '')
     throw new OrchError('GIT_FAILED', `${into} is checked out here with uncommitted changes`, {
@@ -96,10 +99,11 @@ export async function landConvoy(orch: Orch, { from, into, isFastForward, commit
       hint: `Nothing was changed. Merge it yourself and resolve the conflicts: git merge ${from}`,
       data: { from, into },
     });
+  const forget = await noteLanding(orch, { branch: into, tip, tree: tried.tree });
   await commitForUser(
     repository,
     [['merge', '--no-edit', '-m', `Merge branch '${from}'`, commit]],
     'See what it left: git status. Take it back: git merge --abort',
-  );
+  ).finally(forget);
   return (await readBranch(repository, into)) ?? commit;
 }
