@@ -255,6 +255,7 @@ export { mostUnpushed } from './sync/unpushed.ts';
 export { checkConvoyPlan, defaultWorkers, runConvoy, selectByLabel } from './convoy/convoy-api.ts';
 export {
   findNamed,
+  findOpenConvoy,
   type KnownConvoy,
   listConvoys,
   nameForCommands,

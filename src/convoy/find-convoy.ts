@@ -56,6 +56,17 @@ export async function readConvoy(orch: Orch, epic: EpicId): Promise<KnownConvoy 
   return { epic, view, run, isActive: isActive(orch, run), path: findPlanFile(orch, epic, run), isConvoy };
 }
 
+/** Finds the convoy of a plan that is begun and not done; null if there is none. What is done of it is not paid for twice. */
+export async function findOpenConvoy(
+  orch: Orch,
+  { name }: Pick<Plan, 'name'>,
+  epic: string | undefined,
+): Promise<KnownConvoy | null> {
+  const own = (await resolveEpic(orch, { given: epic, name, create: true })).epic;
+  const known = await readConvoy(orch, own);
+  return known?.isConvoy && known.run.head.status !== 'succeeded' ? known : null;
+}
+
 /** Where the plan of a convoy is that was started without a file. */
 export function ownPlanPath({ home }: Pick<Orch, 'home'>, epic: EpicId): string {
   return join(home, 'convoys', nameFile(epic, '.yaml'));

@@ -113,7 +113,9 @@ export function explainNext(facts: WhyFacts): string {
     case 'held':
       return `It waits for you. Continue it: orch convoy resume ${name}${blocks}`;
     case 'failed':
-      return `It is not tried again by itself. Try it again: orch convoy retry ${name}${blocks}`;
+      return isActive
+        ? `It is not tried again by itself. Try it again: orch convoy retry ${name}${blocks}`
+        : `It is tried again when the convoy continues: orch convoy resume ${convoy}${blocks}`;
     case 'cancelled':
       return isActive
         ? `It stays as it is. Bring it back: orch convoy retry ${name}`

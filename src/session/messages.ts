@@ -54,7 +54,6 @@ export async function sayTo(
   const facts = how.facts ?? [{ kind: 'current_set', key: 'asked', value: { text: said } }];
   // The files here are not the worker's.
   const settings = { ...(await ports.readSettings()), snapshot: false };
-  await recordTo(ports, findDestination(ports, epic, settings, null), facts);
   const message = {
     id: `m-${ports.random.id(8)}`,
     epic,
@@ -65,7 +64,9 @@ export async function sayTo(
   };
   const folder = messagesFolder(ports.home, epic);
   await makeFolder(ports.disk, folder);
+  // Before it is recorded: an agent that waits for the answer may see it at once, and then has heard this.
   await writeJson(ports, join(folder, nameFile(message.id, '.json')), message);
+  await recordTo(ports, findDestination(ports, epic, settings, null), facts);
   await offerMessages(ports, epic);
   return message;
 }

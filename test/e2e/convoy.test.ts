@@ -146,12 +146,15 @@ mended) if [ "$ORCH_ATTEMPT" = 1 ]; then echo no > bad.txt; else rm bad.txt; ech
     await waitUntil(() => hasEnded(scheduler));
     const shown = convoy(repository, 'show');
     expect(shown.document.convoy.status).toBe('interrupted');
-    const again = convoy(repository, 'start');
-    expect(again.status).toBe(75);
-    expect(errorOf(again).hint).toContain('orch convoy resume');
+    const next = startOrch(repository, ['convoy', 'resume', 'plan.yaml'], { env: ranEnvironment(repository) });
+    let said = '';
+    next.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      said += text;
+    });
+    await waitUntil(() => said.includes('2 workers still running.'));
     repository.write('../ran.go', '');
-    const resumed = convoy(repository, 'resume');
-    expect(statusesOf(resumed.document)).toEqual({ a: 'done', b: 'done' });
+    await waitUntil(() => hasEnded(next));
+    expect(statusesOf(convoy(repository, 'show').document)).toEqual({ a: 'done', b: 'done' });
     expect(readAttempts(repository).sort()).toEqual(['a 1', 'b 1']);
   });
 
@@ -227,6 +230,19 @@ b) until grep -q 'a 1' "$RAN"; do sleep 0.05; done; ${callOrch('record cost 0.10
     expect(ran.document.convoy.budget.spentUsd).toBeCloseTo(0.7);
     // It was stopped at its half.
     expect(readAttempts(repository).filter((each) => each === 'a 1')).toHaveLength(2);
+  });
+
+  it('continues when it is started again: what is merged is not done, or paid for, twice', () => {
+    const repository = makeConvoyed(
+      'name: auth\nworker: { agent: sh ./agent.sh, attempts: 1 }\ntasks:\n  - { id: a, prompt: a }\n  - { id: b, prompt: b }\n',
+      'a) echo a > a.txt;; b) [ -e "$RAN.fixed" ] || exit 1; echo b > b.txt;;',
+    );
+    expect(convoy(repository, 'start').status).toBe(3);
+    repository.write('../ran.fixed', '');
+    const again = convoy(repository, 'start');
+    expect(again.stderr).toContain('auth is begun and not done, so it continues');
+    expect(statusesOf(again.document)).toEqual({ a: 'done', b: 'done' });
+    expect(readAttempts(repository).sort()).toEqual(['a 1', 'b 1', 'b 1']);
   });
 
   it('lands in the branch that is checked out, only if nothing is uncommitted there', () => {

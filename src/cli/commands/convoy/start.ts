@@ -6,6 +6,7 @@ import {
   defaultWorkers,
   type EpicId,
   findNamed,
+  findOpenConvoy,
   type KnownConvoy,
   loadConvoyPlan,
   makeOwnPlan,
@@ -179,7 +180,7 @@ async function workOn(
   context: Context,
   orch: Orch,
   call: Call,
-  kind: 'plain' | 'fresh' | 'resume',
+  wanted: 'plain' | 'fresh' | 'resume',
   { plan: given, path, epic: ownEpic, name }: Chosen,
 ): Promise<number> {
   const { out, json, settings } = context;
@@ -193,6 +194,11 @@ async function workOn(
     checkConvoyPlan(plan);
     return showPreview(context, plan, previewNewRun(plan, plan.convoy.workers ?? defaultWorkers), 2);
   }
+  const asked = ownEpic ?? readText(call, 'epic') ?? settings.epic;
+  const open = wanted === 'plain' ? await findOpenConvoy(orch, plan, asked) : null;
+  const kind = open === null || open.isActive ? wanted : 'resume';
+  if (isOutermost && open !== null && kind === 'resume')
+    out.inform(`${open.epic} is begun and not done, so it continues. To start over: --fresh`);
   if (isOutermost) await approveConfig(context, orch);
   if (isOutermost && call.options.background === true)
     return startInBackground(context, orch, context.argv, name);
@@ -286,9 +292,10 @@ async function report(
   }
   const data = { run: outcome.run.id, epicId: outcome.run.epicId };
   const message = result.reason ?? 'the convoy is not done';
+  const failed = convoy.tasks.find(({ status }) => status === 'failed');
   if (result.status === 'failed' || result.status === 'blocked')
     throw new OrchError('TASK_FAILED', message, {
-      hint: `See why: orch convoy why TASK. Try it again: orch convoy retry TASK, then ${resumeCommand}`,
+      hint: `See why: orch convoy why ${known.epic}/${failed?.id ?? 'TASK'}. Try it again: ${resumeCommand}`,
       data,
     });
   if (result.why.kind === 'budget')
