@@ -146,7 +146,9 @@ mended) if [ "$ORCH_ATTEMPT" = 1 ]; then echo no > bad.txt; else rm bad.txt; ech
     await waitUntil(() => hasEnded(scheduler));
     const shown = convoy(repository, 'show');
     expect(shown.document.convoy.status).toBe('interrupted');
-    const next = startOrch(repository, ['convoy', 'resume', 'plan.yaml'], { env: ranEnvironment(repository) });
+    const next = startOrch(repository, ['convoy', 'resume', 'plan.yaml'], {
+      env: ranEnvironment(repository),
+    });
     let said = '';
     next.stderr?.setEncoding('utf8').on('data', (text: string) => {
       said += text;

@@ -49,6 +49,7 @@ it('the library exports exactly this', () => {
     'findEpicOfRun',
     'findLostCode',
     'findNamed',
+    'findOpenConvoy',
     'findRestorable',
     'findSpec',
     'finishTask',
