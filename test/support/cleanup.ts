@@ -1,3 +1,5 @@
+import { readdirSync, readlinkSync } from 'node:fs';
+
 const undoings: (() => unknown)[] = [];
 
 /** Undoes something when the running test is over: what was made last is undone first. */
@@ -16,4 +18,15 @@ export async function cleanUp(): Promise<void> {
     }
   }
   if (failures.length > 0) throw failures[0];
+}
+
+/** Ends every process that works below a folder of the test, where the system tells: workers outlive a test that fails. */
+export function endProcessesIn(folder: string): void {
+  if (process.platform !== 'linux') return;
+  for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid))
+    try {
+      if (readlinkSync(`/proc/${pid}/cwd`).startsWith(`${folder}/`)) process.kill(Number(pid), 'SIGKILL');
+    } catch {
+      // gone, or another user's
+    }
 }

@@ -5,7 +5,7 @@ import { openMergedWorktree } from '../../src/convoy/worktree/task-worktree.ts';
 import { parseEpicId, parseOid } from '../../src/ids.ts';
 import { openOrch } from '../../src/orch.ts';
 import type { Oid } from '../../src/types.ts';
-import { afterTest } from './cleanup.ts';
+import { afterTest, endProcessesIn } from './cleanup.ts';
 import { type Ran, runOrch } from './orch.ts';
 import { makeRepositoryWithCommit, type TestRepository } from './repository.ts';
 
@@ -35,6 +35,7 @@ export type ConvoyDocument = {
  */
 export function makeConvoyed(plan: string, work: string, gates = ''): TestRepository {
   const repository = makeRepositoryWithCommit();
+  afterTest(() => endProcessesIn(repository.home));
   const script = [
     '#!/bin/sh',
     'echo "$ORCH_TASK $ORCH_ATTEMPT" >> "$RAN"',
