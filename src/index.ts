@@ -287,6 +287,7 @@ export { readTaskCosts, type TaskCost } from './convoy/task-costs.ts';
 export { readTaskWork } from './convoy/task-work.ts';
 export { type Explanation, explainTask } from './convoy/why.ts';
 export { type TaskState, taskStates } from './convoy/work/task-transition.ts';
+export { type CleanedWorktree, cleanConvoy, listLeftWorktrees } from './convoy/worktree/clean-convoy.ts';
 export { describeAction } from './plan/action-text.ts';
 export { defaultWorkerAttempts, isConvoy } from './plan/convoy-plan.ts';
 export { type ProgramEffect, type RunEffectsOptions, runEffects } from './plan/effects/effects-api.ts';

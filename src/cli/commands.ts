@@ -101,6 +101,7 @@ export const commands: { readonly [heading: string]: { readonly [path: string]: 
     'convoy claim': convoyClaim,
     'convoy done': convoyClaim,
     'convoy land': () => import('./commands/convoy/land.ts'),
+    'convoy clean': () => import('./commands/convoy/clean.ts'),
     'import beads': imports,
     'import gastown': imports,
     'import gascity': imports,

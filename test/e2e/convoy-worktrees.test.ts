@@ -67,6 +67,26 @@ tasks: [{ id: a, prompt: a }, { id: b, prompt: b, needs: [a] }, { id: c, prompt:
     expect(existsSync(`${repository.folder}.orch/auth/b/b.txt`)).toBe(true);
   });
 
+  it('C2: of what failed are removed on request, once all of it is on the branch of its task', () => {
+    const repository = makeConvoyed(
+      `${head} }\ntasks:\n  - { id: a, prompt: fails }\n  - { id: b, prompt: works }\n`,
+      'a) echo half > half.txt; exit 1;; b) echo b > b.txt;;',
+    );
+    expect(convoy(repository, 'start').status).toBe(3);
+    const worktree = join(`${repository.folder}.orch`, 'auth', 'a');
+    writeFileSync(join(worktree, 'later.txt'), 'by hand\n');
+    expect(convoy(repository, 'clean', '--dry-run').stdout).toContain(worktree);
+    expect(existsSync(worktree)).toBe(true);
+    expect(JSON.parse(convoy(repository, 'clean').stdout)).toMatchObject({ kept: [] });
+    expect(existsSync(`${repository.folder}.orch`)).toBe(false);
+    expect(repository.git('worktree', 'list').split('\n')).toHaveLength(1);
+    expect(repository.git('show', 'orch/auth/a:half.txt')).toBe('half');
+    expect(repository.git('show', 'orch/auth/a:later.txt')).toBe('by hand');
+    // The task continues in a new one, with all of that.
+    expect(convoy(repository, 'resume').status).toBe(3);
+    expect(existsSync(join(worktree, 'later.txt'))).toBe(true);
+  });
+
   it('are prepared by a setup whose failure holds the task, names a log and leaves nothing running', async () => {
     const repository = makeConvoyed(
       `${head}, setup: 'sleep 60 & echo $! > "$RAN.pid"; echo no registry; [ -e "$RAN.go" ]' }
