@@ -74,7 +74,9 @@ export async function takeBackCutOff(orch: Orch): Promise<boolean> {
   const head = (await runGit(repository, ['rev-parse', '--verify', 'HEAD^{commit}'])).trim();
   const isCutOff = head === note.tip && (await currentBranch(repository)) === note.branch;
   if (isCutOff) {
-    removeIfThere(disk, join(repository.gitDir, 'index.lock'));
+    for (const lock of ['index.lock', 'HEAD.lock', 'ORIG_HEAD.lock'])
+      removeIfThere(disk, join(repository.gitDir, lock));
+    removeIfThere(disk, join(repository.commonDir, `refs/heads/${note.branch}.lock`));
     await takeBack(orch, note);
   }
   removeIfThere(disk, notePath(orch));
