@@ -14,6 +14,7 @@ import { makeChangeReader } from '../restore/session-changes.ts';
 import { describeEpic, describeMoney, type EpicStatus } from '../session/epic-status.ts';
 import { briefPath } from '../session/handover.ts';
 import { endSession, type Started, type StartRequest, startSession } from '../session/lifecycle.ts';
+import { messagesFolder } from '../session/messages.ts';
 import type { Recovered } from '../session/recover.ts';
 import { sessionMarker } from '../session/session-processes.ts';
 import { budgetOf } from '../state/current.ts';
@@ -23,6 +24,7 @@ import type { StopResult } from '../system/process/guarded-command.ts';
 import { type SignalWatch, watchAbort } from '../system/process/signals.ts';
 import type { EpicId, SessionId } from '../types.ts';
 import { using, type Where } from '../where.ts';
+import { makeWitness } from '../witness/witness.ts';
 import { type ConversationEvent, followCommand, planAgent } from './agent-plan.ts';
 import { type AgentPlan, agentFact } from './conversation.ts';
 import type { StopReason } from './decide.ts';
@@ -244,6 +246,7 @@ async function runCommand(
       signals,
       hasTerminal: config.hasTerminal ?? false,
       follower,
+      witness: command && (await openWitness(orch, target, config)),
       readChanges: command && makeChangeReader(orch, target, stored?.checkpoint.snapshot ?? null),
       alongside,
       onEvent,
@@ -256,6 +259,21 @@ async function runCommand(
   } finally {
     removeIfThere(orch.disk, briefFile);
   }
+}
+
+async function openWitness(
+  orch: Orch,
+  target: RunningSession,
+  { messages, hasTerminal = false, onEvent }: SuperviseRequest,
+) {
+  const { witness: policy } = await orch.readConfig();
+  const isWorker = messages === messagesFolder(orch.home, target.epic);
+  const agent = isWorker ? 'worker' : hasTerminal ? 'terminal' : 'background';
+  return makeWitness(orch, target, {
+    policy,
+    agent,
+    onNotice: (message) => onEvent({ kind: 'notice', message }),
+  });
 }
 
 /** What tells the command, and every call of `orch` in it, where it belongs. */

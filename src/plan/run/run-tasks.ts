@@ -106,6 +106,7 @@ export async function superviseRun<T>(
     hasTerminal: false,
     follower: null,
     readChanges: null,
+    witness: null,
     alongside: null,
     onEvent: (event) => {
       if (event.kind !== 'waiting') onEvent(event); // only an agent's command waits
@@ -448,6 +449,7 @@ function describeEnd(
       return `${name}: stopped, orch could not supervise it: ${why.problem}`;
     case 'taken_over':
       return `${name}: taken over by another session`;
+    case 'witness':
     case 'exit':
       return `${name}: stopped`;
   }
