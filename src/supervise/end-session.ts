@@ -41,7 +41,7 @@ export async function endSupervised(
       return end('fail', `orch could not supervise it: ${why.problem}`);
     case 'witness':
       // A worker's task is tried again; any other session can be resumed.
-      return end(completes ? 'fail' : 'pause', `Ended by the witness: ${why.why}`);
+      return end(completes ? 'fail' : 'pause', `the witness ended it, because ${why.why}`);
     case 'taken_over': {
       // Another process has recorded its end.
       const { state } = await readView(ports, target.epic);

@@ -231,12 +231,17 @@ async function runCommand(
 ): Promise<Pick<SupervisedSession, 'why' | 'stopped'>> {
   const { signals, onEvent } = config;
   const briefFile = briefPath(orch.home, target.session);
+  const witness = follower && (await openWitness(orch, target, config));
+  const hear = (chunk: Buffer) => {
+    witness?.hear(chunk);
+    config.onOutput?.(chunk);
+  };
   const command = follower && {
     argv: follower.argv,
     cwd: config.cwd,
     env: sessionEnvironment(target, briefFile),
     marker: sessionMarker(target.session),
-    onOutput: config.onOutput ?? null,
+    onOutput: config.onOutput ? hear : null,
   };
   const onStopping = (why: StopReason) => onEvent({ kind: 'stopping', why });
   const commandWork = command && makeCommandWork(orch, target, command, onStopping);
@@ -246,7 +251,7 @@ async function runCommand(
       signals,
       hasTerminal: config.hasTerminal ?? false,
       follower,
-      witness: command && (await openWitness(orch, target, config)),
+      witness,
       readChanges: command && makeChangeReader(orch, target, stored?.checkpoint.snapshot ?? null),
       alongside,
       onEvent,

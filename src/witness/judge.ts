@@ -19,7 +19,7 @@ export type Sighting = {
   readonly awake: Millis;
   /** Is there a process of it? */
   readonly isAlive: boolean;
-  /** Has a person or the system stopped its process, so that it cannot continue? */
+  /** Has a person or the system stopped a process of it, so that it cannot continue? */
   readonly isFrozen: boolean;
   /** CPU time of the agent's own process, and of all it has started. */
   readonly cpu: { readonly own: Millis; readonly others: Millis } | null;
@@ -101,10 +101,7 @@ function diagnose(
   if (seen.waiting !== null) return { health: 'waiting', why: describeWaiting(seen.waiting) };
   const { repetition } = seen;
   if (repetition !== null && repetition.times >= policy.repeats)
-    return {
-      health: 'looping',
-      why: `${repetition.what}: ${repetition.times} times in a row, with the same result`,
-    };
+    return { health: 'looping', why: repetition.words };
   if (sign !== null) return { health: 'working', why: sign };
   const since = formatAge(silent);
   const about = seen.running === null ? '' : `, while it waits for ${seen.running}`;
@@ -112,7 +109,9 @@ function diagnose(
   if (silent >= patienceWith(seen, policy))
     return {
       health: 'stuck',
-      why: seen.isFrozen ? `its process was stopped (SIGSTOP) ${since} ago` : nothing,
+      why: seen.isFrozen
+        ? `a process of it was stopped (SIGSTOP), and nothing was seen of it for ${since}`
+        : nothing,
     };
   return silent >= policy.quiet
     ? { health: 'quiet', why: nothing }

@@ -2,9 +2,8 @@ import { type RecentStep, readRecentSteps, withoutNumbers } from '../agents/tran
 import { readLink } from '../session/agent/agent-link.ts';
 import { readWaiting } from '../session/agent/agent-waiting.ts';
 import { listOpenQuestions } from '../session/epic-status.ts';
-import { logPath } from '../session/output-log.ts';
 import type { State } from '../state/lists.ts';
-import { readFrom, statIfThere } from '../system/disk.ts';
+import { statIfThere } from '../system/disk.ts';
 import { measureTree } from '../system/process/tree-work.ts';
 import { cleanLine } from '../text.ts';
 import type { Millis, SessionId } from '../types.ts';
@@ -21,6 +20,15 @@ export type Watched = {
   /** The agent's process; null if this machine did not start it. */
   readonly pid: number | null;
   readonly isAlive: boolean;
+  /** What it prints; null if that is not seen. */
+  readonly printed: Printed | null;
+};
+
+/** What an agent has printed. */
+export type Printed = {
+  readonly bytes: number;
+  /** The last of it. */
+  readonly tail: string;
 };
 
 /** What was read from files is kept until they grow. */
@@ -38,15 +46,16 @@ export function lookAtAgent(watched: Watched, cache: LookCache, awake: Millis): 
   const tree = pid === null ? null : measureTree(pid);
   const transcripts = readLink(home, session)?.transcripts ?? [];
   const sizes = transcripts.map((path) => statIfThere(path)?.size ?? 0);
-  const log = logPath(home, session);
-  const printed = statIfThere(log)?.size ?? 0;
+  const printed = watched.printed?.bytes ?? 0;
   const said = sizes.reduce((sum, size) => sum + size, printed);
   // The conversation that is written to now.
   const newest = transcripts.findLast((_, index) => (sizes[index] ?? 0) > 0);
   if (newest !== undefined && said !== cache.size) cache.steps = readRecentSteps(newest);
   const added = cache.size < 0 ? 0 : printed - cache.printed;
   const repetition =
-    newest === undefined ? findRepeatedLines(log, printed, added, awake) : findRepetition(cache.steps.done);
+    newest === undefined
+      ? findRepeatedLines(watched.printed?.tail ?? '', added, awake)
+      : findRepetition(cache.steps.done);
   cache.size = said;
   cache.printed = printed;
   return {
@@ -72,17 +81,15 @@ function newestChange({ files }: State): Millis | null {
 const linesPerStep = 25;
 /** Who prints fewer lines a second polls, and waits for something. */
 const fewLines = 0.5;
-const tail = 64 * 1024;
 
 /** Finds whether an agent without a transcript prints the same few lines again and again. */
-function findRepeatedLines(path: string, size: number, added: number, awake: Millis): Repetition | null {
+function findRepeatedLines(text: string, added: number, awake: Millis): Repetition | null {
   if (added <= 0 || awake <= 0) return null;
-  const text = readFrom(path, Math.max(0, size - tail), tail)?.bytes.toString('utf8') ?? '';
   const lines = text.split('\n').slice(1, -1);
   const perLine = text.length / Math.max(1, lines.length);
   if (added / perLine / (awake / 1_000) < fewLines) return null;
   const found = findRepetition(lines.map((line) => ({ key: withoutNumbers(line), what: '', at: null })));
   const last = cleanLine(lines.at(-1) ?? '', 80);
   const times = Math.floor((found?.times ?? 0) / linesPerStep);
-  return times === 0 ? null : { what: `it prints “${last}”`, times };
+  return times === 0 ? null : { times, words: `it prints “${last}” again and again` };
 }

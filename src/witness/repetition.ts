@@ -3,7 +3,11 @@ import type { Millis } from '../types.ts';
 
 /* Whether an agent does the same again and again. */
 
-export type Repetition = { readonly what: string; readonly times: number };
+export type Repetition = {
+  readonly times: number;
+  /** For people, such as `it did “Bash: npm test” 8 times in a row, with the same result`. */
+  readonly words: string;
+};
 
 /** A loop has at most so many different steps: run the tests, read the file, run the tests … */
 const longestCycle = 4;
@@ -22,8 +26,9 @@ export function findRepetition(steps: readonly RecentStep[]): Repetition | null 
   const cycles = steps.slice(-best.length * best.times);
   const [first, last] = [cycles[0]?.at ?? null, cycles.at(-1)?.at ?? null];
   if (first !== null && last !== null && (last - first) / (best.times - 1) >= pollsEvery) return null;
-  const names = cycles.slice(-best.length).map(({ what }) => what);
-  return { what: [...new Set(names)].join(', then '), times: best.times };
+  const names = [...new Set(cycles.slice(-best.length).map(({ what }) => `“${what}”`))];
+  const words = `it did ${names.join(', then ')} ${best.times} times in a row, with the same result`;
+  return { times: best.times, words };
 }
 
 /** Counts how often the last `length` steps stand there in a row. */

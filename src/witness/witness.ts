@@ -7,6 +7,7 @@ import type { Millis } from '../types.ts';
 import { forgetHealth, type KnownHealth, writeHealth } from './health-file.ts';
 import { freshMemory, type Judgement, judge, type WitnessPolicy } from './judge.ts';
 import { emptyCache, lookAtAgent } from './look-at-agent.ts';
+import { isWitnessOn } from './witness-switch.ts';
 
 /*
  * The witness of a session: it looks at the agent now and then, judges what it sees, and acts on it. It never calls a
@@ -19,6 +20,8 @@ export type WitnessVerdict = { readonly kind: 'witness'; readonly why: string };
 export type Witness = {
   /** Looks, if it is time. Returns a verdict if the agent's session should end. */
   look(state: State, pid: number | null): Promise<WitnessVerdict | null>;
+  /** Takes note of what the agent prints. */
+  hear(chunk: Buffer): void;
   close(): void;
 };
 
@@ -35,6 +38,10 @@ export type WitnessOptions = {
 /** Often enough to see a loop while it is cheap, and rare enough to cost nothing. */
 const longestPause: Millis = 10_000;
 
+/** A supervisor that is not disturbed looks about this often. */
+const longestLook: Millis = 3_000;
+const longestTail = 64 * 1024;
+
 export function makeWitness(
   ports: SessionPorts & Parameters<typeof sayTo>[0],
   target: RunningSession,
@@ -45,6 +52,7 @@ export function makeWitness(
   let memory = freshMemory;
   let known: KnownHealth | null = null;
   let lookedAt = ports.clock.elapsed();
+  let printed: { readonly bytes: number; readonly tail: Buffer } | null = null;
 
   async function note(judgement: Judgement): Promise<void> {
     const { health, why, action } = judgement;
@@ -71,7 +79,7 @@ export function makeWitness(
       await sayTo(ports, target.epic, describeNudge(health, why), { facts: [event], from: 'orch' });
     else await record(ports, target, [event]);
     if (!ends) onNotice(`The agent is ${health}: ${why}.`);
-    return ends ? { kind: 'witness', why: `${health}: ${why}` } : null;
+    return ends ? { kind: 'witness', why: `it was ${health}: ${why}` } : null;
   }
 
   return {
@@ -80,13 +88,19 @@ export function makeWitness(
       if (passed < pause) return null;
       lookedAt += passed;
       // A machine that slept, or stopped this process, saw nothing meanwhile.
-      const awake = Math.min(passed, 3 * pause);
+      const awake = Math.min(passed, Math.max(3 * pause, longestLook));
       const { home } = ports;
-      const watched = { home, session: target.session, state, pid, isAlive: true };
-      const judgement = judge(lookAtAgent(watched, cache, awake), policy, memory);
+      const heard = printed && { bytes: printed.bytes, tail: printed.tail.toString('utf8') };
+      const watched = { home, session: target.session, state, pid, isAlive: true, printed: heard };
+      const allowed = isWitnessOn(home) ? policy : { ...policy, actions: [] };
+      const judgement = judge(lookAtAgent(watched, cache, awake), allowed, memory);
       memory = judgement.memory;
       await note(judgement);
       return act(judgement);
+    },
+    hear(chunk) {
+      const tail = Buffer.concat([printed?.tail ?? Buffer.alloc(0), chunk]).subarray(-longestTail);
+      printed = { bytes: (printed?.bytes ?? 0) + chunk.length, tail };
     },
     close: () => forgetHealth(ports.disk, ports.home, target.session),
   };
@@ -107,6 +121,6 @@ function describeStep(action: NonNullable<Judgement['action']>, ends: boolean, a
 
 function describeNudge(health: Judgement['health'], why: string): string {
   return health === 'looping'
-    ? `You repeat yourself. ${why}. Stop, think about what the result tells you, and try something else. If you cannot continue without help, ask: orch ask "…"`
-    : `${why}. If you wait for something that may never come, stop waiting and continue another way. If you need help, ask: orch ask "…"`;
+    ? `You repeat yourself: ${why}. Stop, think about what the result tells you, and try something else. If you cannot continue without help, ask: orch ask "…"`
+    : `You seem to be stuck: ${why}. If you wait for something that may never come, stop waiting and continue another way. If you need help, ask: orch ask "…"`;
 }

@@ -251,7 +251,7 @@ function simulate(policy: Policy, seed: number, hours: number): Outcome {
         const sighting: Sighting = {
           ...{ awake, isAlive: true, isFrozen: false, cpu: { ...cpu }, said, changed },
           running: phase.running ?? null,
-          repetition: times >= 2 ? { what: 'the same', times } : null,
+          repetition: times >= 2 ? { words: 'the same', times } : null,
           waiting: phase.waiting ?? null,
           question: null,
         };

@@ -189,7 +189,7 @@ function showWhy(out: Output, ended: EndShown, name: string): string[] {
       return [`‖ Session ${number} of ${epic} was ended from another shell, ${saved}.`];
     case 'witness':
       return [
-        out.paint('yellow', `■ Ended by the witness, ${saved}: ${why.why}`),
+        out.paint('yellow', `■ The witness ended ${session}, because ${why.why}; ${saved}.`),
         `  ${describeStop(name, stopped, checkpoint?.seq ?? null)}`,
         `  Continue  ${resume}`,
       ];
