@@ -33,6 +33,12 @@ export type Work = {
   readonly pid?: number | null;
 };
 
+export type ProviderLimits = {
+  note(until: Millis): Promise<void>;
+  /** Null if it may continue now, else when to ask again. */
+  takeTurn(): Promise<Millis | null>;
+};
+
 export type SuperviseOptions = {
   readonly signals: SignalWatch;
   /** Does Ctrl+C reach the command by itself, because it has the terminal? */
@@ -42,6 +48,8 @@ export type SuperviseOptions = {
   readonly readChanges: LookOptions['readChanges'];
   /** Looks after the agent; null where there is none. */
   readonly witness: Witness | null;
+  /** What it shares with other agents of its provider about that one's limits. */
+  readonly limits: ProviderLimits | null;
   /** Runs alongside the work; the signal aborts when that ends. */
   readonly alongside: ((signal: AbortSignal) => Promise<void>) | null;
   readonly onEvent: (event: SupervisorEvent) => void;
@@ -123,12 +131,19 @@ export async function supervise(
           waitingFor = step.restart;
           onEvent({ kind: 'waiting', until: waitingFor.at });
           await noteLimit(ports, target.session, waitingFor.at);
+          await options.limits?.note(waitingFor.at);
           break;
-        case 'restart':
+        case 'restart': {
+          const later = await options.limits?.takeTurn();
+          if (later) {
+            waitingFor = { at: later, argv: step.argv };
+            break;
+          }
           clearWaiting(ports, target.session);
           waitingFor = null;
           await start(step.argv);
           break;
+        }
         case 'stop':
           why = step.why;
       }

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { parseSteps } from '../../src/agents/transcript/recent-steps.ts';
 import { defaultConfig } from '../../src/config/defaults.ts';
 import { freshMemory, judge, type Sighting, type WitnessMemory } from '../../src/witness/judge.ts';
+import { decideTurn, type KnownLimit } from '../../src/witness/limits.ts';
 import { findRepetition } from '../../src/witness/repetition.ts';
 
 const minute = 60_000;
@@ -207,5 +208,18 @@ describe('the steps in a transcript', () => {
     );
     expect(done.map(({ what }) => what)).toEqual(['shell: npm test']);
     expect(running).toBe('apply_patch');
+  });
+});
+
+describe("after a provider's limit", () => {
+  it.each<[string, KnownLimit | null, number, number | null]>([
+    ['nothing is known of one', null, 5, null],
+    ['it has not reset', { until: 100_000, resumedAt: null }, 5, 100_000],
+    ['it has reset', { until: 100_000, resumedAt: null }, 100_000, null],
+    ['another agent has just continued', { until: 100_000, resumedAt: 101_000 }, 105_000, 111_000],
+    ['that one was not refused again', { until: 100_000, resumedAt: 101_000 }, 111_000, null],
+    ['it was long ago', { until: 100_000, resumedAt: 2_000_000 }, 2_000_001, null],
+  ])('agents start one after the other: %s', (_, limit, now, expected) => {
+    expect(decideTurn(limit, now)).toBe(expected);
   });
 });

@@ -107,6 +107,7 @@ export async function superviseRun<T>(
     follower: null,
     readChanges: null,
     witness: null,
+    limits: null,
     alongside: null,
     onEvent: (event) => {
       if (event.kind !== 'waiting') onEvent(event); // only an agent's command waits
