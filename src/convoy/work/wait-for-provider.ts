@@ -7,7 +7,7 @@ import { takeTurn } from '../../witness/limits.ts';
 import { follow, type Job, noteStep } from './job.ts';
 
 /** The short breaks between workers that continue one after the other are not worth a word. */
-const longBreak: Millis = 15_000;
+const longBreak: Millis = 10_000;
 /** The machine may sleep meanwhile, or the limit be another one. */
 const lookEvery: Millis = 30_000;
 

@@ -25,6 +25,8 @@ type Script = {
   readonly isCodexFree?: boolean;
   /** Gates of the repository, as its config has them; none by default. */
   readonly gates?: string;
+  /** More lines of the repository's config. */
+  readonly config?: string;
 };
 
 export type Staged = Awaited<ReturnType<typeof stageConvoy>>;
@@ -37,7 +39,7 @@ export async function stageConvoy(plan: string, script: Script) {
   repository.git('config', 'user.name', 'A User');
   repository.git('config', 'user.email', 'user@example.com');
   const prices = 'prices:\n  gpt-5-codex: { input: 1, output: 10 }\n';
-  writeConfig(repository, gates ? `${prices}gates: ${gates}\n` : prices);
+  writeConfig(repository, `${prices}${gates ? `gates: ${gates}\n` : ''}${script.config ?? ''}`);
   // A worktree has what is committed.
   repository.git('add', '.orchestration');
   repository.git('commit', '--quiet', '--message', 'config');
