@@ -52,6 +52,8 @@ export const deciders = {
     patience: 'repository',
     actions: 'repository',
   },
+  // A larger model costs more, and every convoy has its budget.
+  routing: { models: 'repository', rules: 'repository', learn: 'repository' },
   orchestrationFile: 'repository',
   worktrees: { asks: 'where the files of worktrees are written' },
   prices: { asks: 'what agents cost, and so when a budget is used up' },

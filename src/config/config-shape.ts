@@ -13,6 +13,7 @@ import {
   type Gate,
   optionalTriggers,
   orchestrationFileUses,
+  tiers,
   witnessActions,
 } from './defaults.ts';
 import {
@@ -193,9 +194,37 @@ const prices = accepts(priceList, {
   item: modelPrice,
 });
 
+const names = list('a list of names', lineOfText);
+
+const modelLists = z.pipe(
+  value(
+    'a mapping of agents to lists of models, the smallest first, such as { claude: [haiku, sonnet, opus] }',
+    (given) => (isRecord(given) && !hasForbiddenKey(given) ? given : undefined),
+    () => null,
+  ),
+  z.record(z.string(), names),
+);
+const routedModels = accepts(modelLists, {
+  kind: 'record',
+  allowed: 'a mapping of agents to lists of models, the smallest first',
+  item: names,
+});
+
+/** Zod has its own copy of a default. */
+const defaultModels = () =>
+  Object.fromEntries(
+    Object.entries(defaultConfig.routing.models).map(([agent, known]) => [agent, [...known]]),
+  );
+
+const routingRule = entry({
+  labels: z.optional(names),
+  files: z.optional(names),
+  tier: oneOf(tiers),
+});
+
 const keeping = durationOrOff('30d', '1m', '36500d');
 
-const { checkpoint, context, redact, sync, witness, retention } = defaultConfig;
+const { checkpoint, context, redact, sync, witness, routing, retention } = defaultConfig;
 
 const sections = {
   epic: z._default(epic, defaultConfig.epic),
@@ -245,6 +274,11 @@ const sections = {
       list(`a list of ${witnessActions.join(', ')} ([] only watches)`, oneOf(witnessActions)),
       [...witness.actions],
     ),
+  }),
+  routing: section({
+    models: z._default(routedModels, defaultModels()),
+    rules: z._default(list('a list of {labels, files, tier}', routingRule), []),
+    learn: z._default(trueOrFalse, routing.learn),
   }),
   orchestrationFile: z._default(oneOf(orchestrationFileUses), defaultConfig.orchestrationFile),
   worktrees: z._default(folder, defaultConfig.worktrees),

@@ -30,6 +30,17 @@ export type OrchestrationFileUse = (typeof orchestrationFileUses)[number];
 export const witnessActions = ['nudge', 'escalate', 'end'] as const;
 export type WitnessAction = (typeof witnessActions)[number];
 
+/** How capable a model is, and how expensive, among those of one agent. */
+export const tiers = ['small', 'medium', 'large'] as const;
+export type Tier = (typeof tiers)[number];
+
+/** Tasks with one of these labels, and files like these, begin with this tier. */
+export type RoutingRule = {
+  readonly labels?: readonly string[] | undefined;
+  readonly files?: readonly string[] | undefined;
+  readonly tier: Tier;
+};
+
 /** A shell line, or a program and its arguments, which run without a shell. */
 export type CommandLine = string | readonly string[];
 
@@ -91,6 +102,14 @@ export type Config = {
     /** What it may do, in this order. */
     readonly actions: readonly WitnessAction[];
   };
+  /** Which model does a convoy's task whose plan says `auto`. */
+  readonly routing: {
+    /** By agent, the smallest first. */
+    readonly models: { readonly [agent: string]: readonly string[] };
+    readonly rules: readonly RoutingRule[];
+    /** Whether how earlier tasks went counts. */
+    readonly learn: boolean;
+  };
   /** write: read its plan and name the latest checkpoint in it; read: only read it; off: ignore it. */
   readonly orchestrationFile: OrchestrationFileUse;
   /** The folder for worktrees, seen from the main checkout; null: beside it. */
@@ -135,6 +154,7 @@ export const defaultConfig: Config = {
     patience: 10 * minute,
     actions: ['nudge', 'escalate', 'end'],
   },
+  routing: { models: { claude: ['haiku', 'sonnet', 'opus'] }, rules: [], learn: false },
   orchestrationFile: 'write',
   worktrees: null,
   prices: {},

@@ -70,6 +70,17 @@ const isWorker = withFields<WorkerRecord>({
   rejectedMicros: optional(amount),
   session: optional(text),
   refused: optional(text),
+  tries: optional(
+    listOf(
+      withFields<NonNullable<WorkerRecord['tries']>[number]>({
+        attempt: amount,
+        model: orNull(text),
+        why: text,
+        before: amount,
+        refused: optional(text),
+      }),
+    ),
+  ),
   wanted: optional(
     withFields<NonNullable<WorkerRecord['wanted']>>({ model: optional(text), attempts: optional(amount) }),
   ),

@@ -173,6 +173,20 @@ export const workerRecord = z.object({
   refused: z.optional(text),
   /** What a person asked for: another model, or so many attempts in all. */
   wanted: z.optional(z.object({ model: z.optional(text), attempts: z.optional(amount) })),
+  /** The models its attempts were made with, oldest first, and why; of many, the newest. */
+  tries: z.optional(
+    z.array(
+      z.object({
+        attempt: amount,
+        model: textOrNull,
+        why: text,
+        /** What the task had cost before. */
+        before: amount,
+        /** Why it was not accepted; missing for one that was, or is not over. */
+        refused: z.optional(text),
+      }),
+    ),
+  ),
   /** When its first worker was started. */
   since: z.optional(time),
 });
