@@ -70,6 +70,7 @@ const isWorker = withFields<WorkerRecord>({
   rejectedMicros: optional(amount),
   session: optional(text),
   refused: optional(text),
+  complexity: optional(text),
   tries: optional(
     listOf(
       withFields<NonNullable<WorkerRecord['tries']>[number]>({

@@ -173,6 +173,8 @@ export const workerRecord = z.object({
   refused: z.optional(text),
   /** What a person asked for: another model, or so many attempts in all. */
   wanted: z.optional(z.object({ model: z.optional(text), attempts: z.optional(amount) })),
+  /** As the plan has it. */
+  complexity: z.optional(text),
   /** The models its attempts were made with, oldest first, and why; of many, the newest. */
   tries: z.optional(
     z.array(
