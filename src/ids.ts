@@ -119,6 +119,11 @@ export function convoyOfEpic(epic: string): string | null {
   return at > 0 ? epic.slice(0, at) : null;
 }
 
+/** Does an epic record a task of this convoy? */
+export function isTaskOf(epic: EpicId, convoy: EpicId): boolean {
+  return epic.startsWith(`${convoy}--`);
+}
+
 /** `58`, `k3f9qz` → `ckpt-00000058-k3f9qz`. */
 export function makeCheckpointId(seq: number, random: string): CheckpointId {
   return parseCheckpointId(`ckpt-${formatSeq(seq)}-${random}`);
