@@ -16,7 +16,6 @@ import {
 } from '../../session/messages.ts';
 import { findAgentHomes } from '../../supervise/agent-plan.ts';
 import { makeFolder, writeAtomically } from '../../system/disk.ts';
-import { inheritedEnvironment } from '../../system/process/spawn.ts';
 import type { EpicId } from '../../types.ts';
 import { formatAge, formatUsd } from '../../units.ts';
 import { beginMerge } from '../merge/pending-merge.ts';
@@ -333,8 +332,8 @@ async function begin(work: Work, worktree: TaskWorktree, state: WorkerState): Pr
         ORCH_RUN: progress.run.id,
         ORCH_ATTEMPT: String(job.attempt),
         ORCH_MESSAGES: messagesFolder(orch.home, epic),
-        // An agent that started the convoy pays for its scheduler, which pays for the workers.
-        ...(inheritedEnvironment().ORCH_SESSION && { ORCH_SESSION: progress.target.session }),
+        // The session of an agent pays for the convoy it started, which pays for the workers.
+        ...(convoy.isInSession && { ORCH_SESSION: progress.target.session }),
         ...(model !== null && { ORCH_MODEL: model }),
       },
       allowance: allowance.amount,

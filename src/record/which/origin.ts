@@ -1,5 +1,5 @@
 import { basename } from 'node:path';
-import { checkLive, type LiveRecord, listLive } from '../../journal/live.ts';
+import { checkLive, type LiveRecord, listLive, readLive } from '../../journal/live.ts';
 import { type Ancestry, traceAncestry } from '../../system/process/ancestry.ts';
 import type { EpicId, SessionId } from '../../types.ts';
 
@@ -76,6 +76,17 @@ export function findSessionAbove(home: string): LiveRecord | null {
   const origin = findOrigin(home, null);
   if (origin.kind === 'outside') return null;
   return listLive(home).find(({ session }) => session === origin.session) ?? null;
+}
+
+/** The epics of the session this process belongs to, and of those that one was started from. */
+export function listEpicsAbove(home: string): EpicId[] {
+  const epics: EpicId[] = [];
+  let live = findSessionAbove(home);
+  while (live !== null && !epics.includes(live.epic)) {
+    epics.push(live.epic);
+    live = live.above === undefined ? null : readLive(home, live.above.session);
+  }
+  return epics;
 }
 
 function listAtWork(home: string): AtWork[] {

@@ -42,7 +42,7 @@ async function land(context: Context, call: Call): Promise<number> {
     }
     const answer = await confirmFirst(context, call, [describeLanding(landing)], 'Merge it?');
     if (answer !== null) return answer;
-    const landed = await landConvoy(orch, landing);
+    const landed = await landConvoy(orch, convoy.epic, landing);
     if (json) printJson(out, { landed, ...landing });
     else {
       out.print(`${out.paint('green', '✓')} ${landing.into} is at ${landed.slice(0, 10)}.`);
