@@ -248,6 +248,15 @@ b) until grep -q 'a 1' "$RAN"; do sleep 0.05; done; ${callOrch('record cost 0.10
     expect(statusOf(repository, 'work').budget.spentUsd).toBeCloseTo(0.25);
   });
 
+  it('a name without Latin letters is no way onto the epic of another convoy', () => {
+    const repository = makeConvoyed(`${head}tasks:\n  - { id: a, prompt: a }\n`, 'a) echo x >> a.txt;;');
+    expect(convoy(repository, 'start').status).toBe(0);
+    repository.write('plan.yaml', `${head.replace('auth', '登录')}tasks:\n  - { id: a, prompt: a }\n`);
+    expect(convoy(repository, 'start').status).toBe(0);
+    const branches = repository.git('for-each-ref', '--format=%(refname:short)', 'refs/heads/orch/*/merged');
+    expect(branches.split('\n')).toEqual(['orch/auth/merged', expect.stringMatching(/^orch\/plan-/)]);
+  });
+
   it('continues when it is started again: what is merged is not done, or paid for, twice', () => {
     const repository = makeConvoyed(
       'name: auth\nworker: { agent: sh ./agent.sh, attempts: 1 }\ntasks:\n  - { id: a, prompt: a }\n  - { id: b, prompt: b }\n',

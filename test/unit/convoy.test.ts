@@ -18,7 +18,7 @@ import {
   noUsage,
 } from '../../src/cost/ledger.ts';
 import { spentIn, sumByModel } from '../../src/cost/money.ts';
-import { isEpicId, parseEpicId, parseSessionId } from '../../src/ids.ts';
+import { isEpicId, isTaskOf, parseEpicId, parseSessionId } from '../../src/ids.ts';
 import { makeFolder } from '../support/repository.ts';
 
 const convoy = parseEpicId('auth');
@@ -43,6 +43,18 @@ describe('what belongs to a convoy is named after it', () => {
       }),
       { numRuns: 2_000 },
     );
+  });
+
+  it('and known as its own, however long or odd its name is', () => {
+    for (const length of [1, 53, 54, 55, 61, 64])
+      for (const task of ['a', 'b.lock', 'c'.repeat(64)]) {
+        const long = parseEpicId('x'.repeat(length));
+        expect([length, task, isTaskOf(taskEpic(long, task), long)]).toEqual([length, task, true]);
+      }
+    const dashed = parseEpicId('x--y');
+    expect(isTaskOf(taskEpic(dashed, 'a'), dashed)).toBe(true);
+    expect(isTaskOf(taskEpic(convoy, 'a'), dashed)).toBe(false);
+    expect(isTaskOf(convoy, convoy)).toBe(false);
   });
 });
 
