@@ -76,7 +76,8 @@ export async function takeBackCutOff(orch: Orch): Promise<boolean> {
   if (isCutOff) {
     for (const lock of ['index.lock', 'HEAD.lock', 'ORIG_HEAD.lock'])
       removeIfThere(disk, join(repository.gitDir, lock));
-    removeIfThere(disk, join(repository.commonDir, `refs/heads/${note.branch}.lock`));
+    const place = `refs/heads/${note.branch}`;
+    removeIfThere(disk, join(repository.commonDir, `${place}.lock`));
     await takeBack(orch, note);
   }
   removeIfThere(disk, notePath(orch));
