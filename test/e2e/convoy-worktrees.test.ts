@@ -208,6 +208,39 @@ adds) test "$(tail -1 pictures/one.big)" = changed && echo two > pictures/two.bi
   expect(merged['left-out/file.txt']).toBe(readMergedTree(repository, 'main')['left-out/file.txt']);
 });
 
+it('C2: a worktree stays as long as only it has work in a submodule, merged or not', () => {
+  const me = '-c user.name=U -c user.email=u@example.com';
+  const update = 'git -c protocol.file.allow=always submodule --quiet update --init';
+  const repository = makeConvoyed(
+    `${head} }
+tasks:
+  - { id: looks, prompt: only looks }
+  - { id: changes, prompt: changes it and fails }
+  - { id: commits, prompt: commits in it }
+`,
+    `commits) ${update}; echo own > module/own.txt; git -C module add own.txt; git -C module ${me} commit --quiet -m own;;
+changes) ${update}; echo changed > module/file.txt; exit 1;;
+looks) ${update}; cp module/file.txt looks.txt;;`,
+  );
+  const { folder, home, git } = repository;
+  const module = join(home, 'module');
+  git('clone', '--quiet', folder, module);
+  writeFileSync(join(module, 'file.txt'), 'file\n');
+  git('-C', module, 'add', 'file.txt');
+  git('-C', module, ...me.split(' '), 'commit', '--quiet', '-m', 'file');
+  git('-c', 'protocol.file.allow=always', 'submodule', '--quiet', 'add', module, 'module');
+  git('commit', '--quiet', '--message', 'module');
+  const ran = convoy(repository, 'start');
+  expect(statusesOf(ran.document), ran.stderr).toEqual({ commits: 'done', changes: 'failed', looks: 'done' });
+  const cleaned = runOrch(repository, ['convoy', 'clean', 'auth']);
+  expect(cleaned.status).toBe(0);
+  const read = (path: string) => readFileSync(join(`${folder}.orch/auth`, path), 'utf8');
+  expect(read('commits/module/own.txt')).toBe('own\n');
+  expect(read('changes/module/file.txt')).toBe('changed\n');
+  expect(existsSync(`${folder}.orch/auth/looks`)).toBe(false);
+  expect(ran.stderr + cleaned.stdout).toContain('only it has the work in its submodules: module');
+});
+
 function readMergedTree({ git }: TestRepository, branch = 'orch/auth/merged'): Record<string, string> {
   const lines = git('ls-tree', '-r', branch).split('\n');
   return Object.fromEntries(lines.map((line) => line.split('\t').reverse() as [string, string])); // path, entry
