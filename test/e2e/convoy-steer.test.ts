@@ -326,6 +326,11 @@ slow) while [ ! -e "$RAN.go" ]; do sleep 0.05; done; echo x > slow.txt;;`,
     expect(JSON.parse(added.stdout)).toMatchObject({ added: ['translate-form'], isTaken: true });
     expect(readFileSync(`${repository.folder}/plan.yaml`, 'utf8')).toContain('# my plan');
     expect(statuses(repository)['translate-form']).toBe('waiting');
+    const plan = readFileSync(`${repository.folder}/plan.yaml`, 'utf8');
+    repository.write('plan.yaml', `${plan}tasks: [\n`);
+    const unread = call(repository, 'add', '-e', 'auth', '--json');
+    expect([unread.status, errorOf(unread).code]).toEqual([2, 'PLAN_INVALID']);
+    repository.write('plan.yaml', plan);
     repository.write('../ran.go', '');
     await waitUntil(() => hasEnded(scheduler));
     expect(readMerged(repository, 'auth')['b.txt']).toBe('a');

@@ -1,8 +1,15 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { convoy, makeConvoyed, readAttempts, readMerged, statusesOf } from '../support/convoys.ts';
-import { runOrch } from '../support/orch.ts';
+import {
+  convoy,
+  makeConvoyed,
+  ranEnvironment,
+  readAttempts,
+  readMerged,
+  statusesOf,
+} from '../support/convoys.ts';
+import { runOrch, startOrch } from '../support/orch.ts';
 import type { TestRepository } from '../support/repository.ts';
 import { isAlive, waitUntil, writeConfig } from '../support/supervised.ts';
 
@@ -54,6 +61,27 @@ tasks: [{ id: a, prompt: a }, { id: b, prompt: b, needs: [a] }, { id: c, prompt:
     expect(linesOf(repository, 'ran.listed')).not.toContain('cache');
     expect(existsSync(`${repository.folder}.orch`)).toBe(false);
     expect(repository.git('worktree', 'list').split('\n')).toHaveLength(1);
+  });
+
+  it('C2: are not used again, nor removed, if someone has changed something there meanwhile', async () => {
+    const repository = makeConvoyed(
+      `${head.replace('workers: 1', 'workers: 2')} }
+tasks: [{ id: a, prompt: a }, { id: held, prompt: b }, { id: c, prompt: c, needs: [held] }]
+`,
+      'held) until [ -e "$RAN.go" ]; do sleep 0.05; done; echo b > held.txt;; *) echo x > $ORCH_TASK.txt;;',
+    );
+    const own = `${repository.folder}.orch/auth/a`;
+    const scheduler = startOrch(repository, ['convoy', 'start', 'plan.yaml'], {
+      env: ranEnvironment(repository),
+    });
+    const folder = join(repository.folder, '.git/worktrees');
+    await waitUntil(() => existsSync(join(folder, 'a', 'orch-free')));
+    writeFileSync(join(own, 'mine.txt'), 'mine\n');
+    repository.write('../ran.go', '');
+    await waitUntil(() => scheduler.exitCode !== null);
+    expect(scheduler.exitCode).toBe(0);
+    expect(readFileSync(join(own, 'mine.txt'), 'utf8')).toBe('mine\n');
+    expect(Object.keys(readMerged(repository, 'auth'))).not.toContain('mine.txt');
   });
 
   it('of a convoy that failed stay for the tasks that are open, and only for these', () => {
