@@ -77,7 +77,6 @@ export async function runConvoy(
           holdsCollisions: plan.convoy.collisions === 'hold',
           user: { state: null, inTurn: makeTurns() },
           only: request.only ?? null,
-          isInSession: request.ownSession !== undefined,
           tasks: new Map(run.plan.tasks.map((task) => [task.id, task])),
         },
         finished: Object.values(run.recorded).flatMap(({ status, worker }) =>

@@ -332,8 +332,6 @@ async function begin(work: Work, worktree: TaskWorktree, state: WorkerState): Pr
         ORCH_RUN: progress.run.id,
         ORCH_ATTEMPT: String(job.attempt),
         ORCH_MESSAGES: messagesFolder(orch.home, epic),
-        // The session of an agent pays for the convoy it started, which pays for the workers.
-        ...(convoy.isInSession && { ORCH_SESSION: progress.target.session }),
         ...(model !== null && { ORCH_MODEL: model }),
       },
       allowance: allowance.amount,

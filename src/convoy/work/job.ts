@@ -32,8 +32,6 @@ export type Convoy = {
   readonly wishes: Map<string, Wish>;
   /** The prompts to do, if not all of them. */
   readonly only: ReadonlySet<string> | null;
-  /** Did a command in a session start it, such as an agent's? */
-  readonly isInSession: boolean;
   /** Tasks that wait to be claimed. */
   readonly unclaimed: Set<string>;
   /** Tasks that are held because the convoy's budget cannot pay for them. */
