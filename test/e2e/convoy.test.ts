@@ -239,7 +239,7 @@ b) until grep -q 'a 1' "$RAN"; do sleep 0.05; done; ${callOrch('record cost 0.10
       `${head}tasks:\n  - { id: a, prompt: a }\n  - { id: b, prompt: b }\n`,
       `a|b) ${callOrch('record cost 0.10 -q')}; echo x > $ORCH_TASK.txt;;`,
     );
-    const agent = `${callOrch('convoy start plan.yaml -e auth')} && ${callOrch('record cost 0.05 -q')}`;
+    const agent = `${callOrch('convoy start plan.yaml')} && ${callOrch('convoy show auth')} && ${callOrch('record cost 0.05 -q')}`;
     const ran = runOrch(repository, ['start', '-e', 'work', '--budget', '5', '--', 'sh', '-c', agent], {
       env: ranEnvironment(repository),
     });
