@@ -113,10 +113,12 @@ export function nameFile(id: string, suffix = ''): string {
   });
 }
 
-/** The name of the convoy that an epic records a task of: `auth--login` → `auth`; null if it has no such name. */
-export function convoyOfEpic(epic: string): string | null {
-  const at = epic.indexOf('--');
-  return at > 0 ? epic.slice(0, at) : null;
+/** Long ids of tasks' epics keep this much, and end in a digest. */
+export const keptOfLongEpic = 55;
+
+/** Does an epic record a task of this convoy? `auth--login` does of `auth`. */
+export function isTaskOf(epic: EpicId, convoy: EpicId): boolean {
+  return epic !== convoy && epic.startsWith(`${convoy}--`.slice(0, keptOfLongEpic));
 }
 
 /** `58`, `k3f9qz` → `ckpt-00000058-k3f9qz`. */

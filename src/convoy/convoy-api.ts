@@ -20,6 +20,7 @@ import type { TaskRecord } from '../state/runs.ts';
 import type { EpicId, Oid } from '../types.ts';
 import { makeTurns, openMergeQueue } from './merge/merge-queue.ts';
 import { mergedBranch, mergedName, worktreeName } from './names.ts';
+import { refuseWorkers } from './steer/refuse-workers.ts';
 import { carryOutOrders, steer } from './steer/steering.ts';
 import { listFreed, watchWorkers } from './work/collisions.ts';
 import { doPrompt } from './work/do-prompt.ts';
@@ -43,7 +44,11 @@ export async function runConvoy(
   checkConvoyPlan(plan);
   const folder = await findWorktreesFolder(orch);
   const convoy: ConvoyHook = {
-    findFolder: (epic) => locateWorktree(orch, folder, worktreeName(epic, mergedName)),
+    findFolder: (epic) => {
+      // It would pay for a scheduler that pays for it.
+      refuseWorkers(orch, epic, 'start or continue its own convoy');
+      return locateWorktree(orch, folder, worktreeName(epic, mergedName));
+    },
     open: async ({ run, started: { target } }) => {
       const { epic } = target;
       const isNew = Object.keys(run.recorded).length === 0;

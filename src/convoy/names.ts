@@ -1,5 +1,5 @@
 import { hash } from '../digest.ts';
-import { parseEpicId } from '../ids.ts';
+import { keptOfLongEpic, parseEpicId } from '../ids.ts';
 import type { EpicId } from '../types.ts';
 
 /* What belongs to a convoy is named after it, so that people find it with git. */
@@ -21,7 +21,7 @@ function plainTask(task: string): string {
 export function taskEpic(convoy: EpicId, task: string): EpicId {
   const whole = `${convoy}--${plainTask(task)}`;
   if (whole.length <= longestId) return parseEpicId(whole);
-  return parseEpicId(`${whole.slice(0, longestId - 9)}-${hash('sha256', whole).slice(0, 8)}`);
+  return parseEpicId(`${whole.slice(0, keptOfLongEpic)}-${hash('sha256', whole).slice(0, 8)}`);
 }
 
 /** What the worker of a task does is on this branch. */

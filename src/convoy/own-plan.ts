@@ -2,7 +2,7 @@ import { dirname } from 'node:path';
 import { OrchError } from '../errors.ts';
 import { parseEpicId } from '../ids.ts';
 import type { Orch } from '../orch.ts';
-import { parsePlan } from '../plan/parse-plan.ts';
+import { loadConvoyPlan, parsePlan } from '../plan/parse-plan.ts';
 import type { Plan } from '../plan/plan.ts';
 import { listAllEpics } from '../record/which/which-epic.ts';
 import { makeFolder, readTextIfThere, writeAtomically } from '../system/disk.ts';
@@ -71,6 +71,8 @@ export async function addTasks(
       data: { epicId: epic },
     });
   const changed = tasks.length === 0 ? null : addPrompts(readTextIfThere(path) ?? '', path, tasks);
-  if (changed !== null) await writeAtomically(orch, path, changed.text);
+  if (changed === null)
+    loadConvoyPlan(path); // a scheduler would only report that it cannot read it
+  else await writeAtomically(orch, path, changed.text);
   return { ids: changed?.ids ?? [], isTaken: await giveOrder(orch, convoy, { kind: 'reload' }) };
 }

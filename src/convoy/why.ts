@@ -127,7 +127,7 @@ function describeAction(action: NonNullable<KnownHealth['action']>): string {
 /** What happens next, and what a person can do about it. */
 export function explainNext(facts: WhyFacts): string {
   const { name, task, isActive, openNeeds, neededBy, workers, leftUsd, limitedUntil } = facts;
-  const convoy = task.epicId.slice(0, task.epicId.indexOf('--'));
+  const convoy = name.slice(0, name.lastIndexOf('/'));
   const begin = isActive ? '' : ` once the convoy continues: orch convoy resume ${convoy}`;
   const blocks = neededBy.length === 0 ? '' : ` ${neededBy.slice(0, 10).join(', ')} wait for it.`;
   switch (task.status) {

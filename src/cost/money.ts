@@ -55,9 +55,12 @@ export function sumByModel(readings: readonly Reading[]): Map<string, Usage> {
   return sums;
 }
 
-/** A session that pays for others has their meters under their names: `sess-7hq2m4/claude-opus-5`. */
+/**
+ * A session that pays for others has their meters under their names: `sess-7hq2m4/claude-opus-5`, and for a convoy's task
+ * `task:auth--login/claude-opus-5`.
+ */
 function modelOf(name: string): string {
-  return name.replace(/^(?:sess-[a-z0-9]+\/)+/, '');
+  return name.replace(/^(?:(?:sess-[a-z0-9]+|task:[^/]+)\/)+/, '');
 }
 
 /** What the epic has spent, guesses included; budgets compare with this. A writer's corrections lower only its own. */

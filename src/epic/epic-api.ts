@@ -1,7 +1,7 @@
 import { epicNotFound } from '../checkpoint/list.ts';
 import { readBase } from '../checkpoint/read-base.ts';
 import { OrchError } from '../errors.ts';
-import { convoyOfEpic, parseEpicId } from '../ids.ts';
+import { isTaskOf, parseEpicId } from '../ids.ts';
 import type { Orch } from '../orch.ts';
 import { epicExists, readView } from '../record/view.ts';
 import { readAllViews, type UnreadableEpic } from '../record/which/which-epic.ts';
@@ -34,9 +34,10 @@ export async function listEpics(
   return using(where, async (orch) => {
     const { views, unreadable } = await readAllViews(orch);
     views.sort((a, b) => b.state.clock - a.state.clock);
-    const convoys = new Set<string>(views.filter(isConvoyEpic).map(({ epic }) => epic));
+    const convoys = views.filter(isConvoyEpic).map(({ epic }) => epic);
+    const isTask = (epic: EpicId) => convoys.some((convoy) => isTaskOf(epic, convoy));
     // The epics of a convoy's tasks are shown with the convoy.
-    const own = views.filter(({ epic }) => options.all || !convoys.has(convoyOfEpic(epic) ?? ''));
+    const own = views.filter(({ epic }) => options.all || !isTask(epic));
     const found: EpicInfo[] = [];
     for (const view of own) {
       const held = await epics.readHoldings(orch, view);

@@ -1,6 +1,8 @@
+import { chargeSession, chargeTask } from '../cost/charge.ts';
 import { messageOf, OrchError } from '../errors.ts';
+import { isTaskOf } from '../ids.ts';
 import { type LiveRecord, readLive } from '../journal/live.ts';
-import { budgetOf } from '../state/current.ts';
+import { budgetOf, readCurrent } from '../state/current.ts';
 import type { Fact } from '../state/facts.ts';
 import type { State } from '../state/lists.ts';
 import type { EpicId, SessionId } from '../types.ts';
@@ -36,16 +38,19 @@ export async function chargeAbove(
   facts: readonly Fact[],
   durable: Promise<void>,
 ): Promise<void> {
-  const above = facts.some(isSpending) ? readLive(ports.home, session)?.above : undefined;
+  const live = facts.some(isSpending) ? readLive(ports.home, session) : null;
+  const above = live?.above;
   // An ended session no longer pays.
   if (!above || readLive(ports.home, above.session) === null) return;
-  const meters = Object.values(state.ledger).flatMap(({ value }) => Object.entries(value.meters));
-  const charged = meters
-    .filter(([name]) => name.startsWith(`${session}/`))
-    .map(([model, usage]): Fact => ({ kind: 'meter', model, usage }));
   await durable;
   try {
-    await appendFacts(ports, above.session, await readView(ports, above.epic), charged);
+    const view = await readView(ports, above.epic);
+    const isWorker = isTaskOf(live.epic, above.epic) && readCurrent(view.state, 'convoy') !== null;
+    const charges = isWorker
+      ? chargeTask(live.epic, state.ledger, { convoy: view.state.ledger, payer: above.session })
+      : chargeSession(session, state.ledger);
+    const charged = charges.map((charge): Fact => ({ kind: 'meter', ...charge }));
+    await appendFacts(ports, above.session, view, charged);
     await chargeAbove(ports, above.session, (await readView(ports, above.epic)).state, charged, durable);
   } catch (error) {
     const problem = messageOf(error);

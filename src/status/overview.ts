@@ -1,6 +1,6 @@
 import { isOrchError } from '../errors.ts';
 import { type HookFault, readHookFaults } from '../hooks/faults.ts';
-import { convoyOfEpic } from '../ids.ts';
+import { isTaskOf } from '../ids.ts';
 import type { Orch } from '../orch.ts';
 import {
   findTakeover,
@@ -77,9 +77,10 @@ export type OverviewOptions = {
 export async function readOverview(options: OverviewOptions = {}, where: Where = {}): Promise<Overview> {
   return using(where, async (orch) => {
     const { views: found, unreadable } = await readAllViews(orch);
-    const names = new Set<string>(found.filter(isConvoyEpic).map(({ epic }) => epic));
+    const convoys = found.filter(isConvoyEpic).map(({ epic }) => epic);
+    const isTask = (epic: EpicId) => convoys.some((convoy) => isTaskOf(epic, convoy));
     // The epics of a convoy's tasks are shown with the convoy.
-    const own = found.filter(({ epic }) => !names.has(convoyOfEpic(epic) ?? ''));
+    const own = found.filter(({ epic }) => !isTask(epic));
     const views = options.all ? found : own.filter(({ state }) => !isArchived(state));
     views.sort((a, b) => b.state.clock - a.state.clock);
     const unpushed = await countUnpushed(orch, tipsOf(views)).catch(reportUncounted(orch));

@@ -308,7 +308,7 @@ describe('a merged branch that the user touches', () => {
     expect(await merge('a', commit)).toMatchObject({ kind: 'merged' });
   });
 
-  it('C5: is merged onto anew if it was moved while gates ran; if it is deleted, the error says where it was', async () => {
+  it('C5: is merged onto anew if it was moved on while gates ran; if it is moved back or deleted, the error says where it was', async () => {
     const repository = makeGated(`test ! -e a.txt || { ${untilGo}; }`);
     const { merge } = await openTestQueue(repository);
     const [a, b, own] = ['a', 'b', 'own'].map((name) =>
@@ -323,6 +323,13 @@ describe('a merged branch that the user touches', () => {
     expect(results.map(({ kind }) => kind)).toEqual(['merged', 'merged']);
     expect(readMerged(repository, 'auth')).toMatchObject({ 'a.txt': 'a', 'b.txt': 'b', 'own.txt': 'own' });
     const last = repository.git('rev-parse', 'orch/auth/merged');
+    // What is merged would silently be missing from the result.
+    repository.git('branch', '--force', 'orch/auth/merged', 'main');
+    const back = await merge('c', { 'c.txt': 'c' }).catch((error) => error);
+    expect(back).toMatchObject({
+      code: 'GIT_FAILED',
+      hint: `Bring it back: git branch --force orch/auth/merged ${last.slice(0, 10)}`,
+    });
     repository.git('branch', '-D', 'orch/auth/merged');
     const gone = await merge('c', { 'c.txt': 'c' }).catch((error) => error);
     expect(gone).toMatchObject({

@@ -47,6 +47,8 @@ async function start(repository: TestRepository, verb = 'start', name = 'plan.ya
   return scheduler;
 }
 
+const clear = `env -i PATH='${process.env.PATH ?? ''}'`;
+
 const hasEnded = ({ exitCode, signalCode }: ChildProcess) => exitCode !== null || signalCode !== null;
 
 describe('people and a convoy', () => {
@@ -80,6 +82,60 @@ slow) while [ ! -e "$RAN.go" ]; do sleep 0.05; done; echo x > slow.txt;;`,
     // The answer is the user's decision, and no question is left.
     const brief = runOrch(repository, ['brief', '-e', 'auth--mailer']).stdout;
     expect(brief).toContain('SES please');
+  });
+
+  it('what people decide, a worker of the convoy cannot, by accident or with a cleared environment', async () => {
+    const orders = [
+      'say auth/a teal',
+      'land -e auth --into side -y',
+      'cancel -e auth b -y',
+      'pause -e auth',
+      'pause -e auth b',
+      'budget -e auth 100',
+      'retry auth/c',
+      'clean -e auth',
+      'resume -e auth',
+    ];
+    const tries = orders.flatMap((order) => [`"$ORCH" convoy ${order}`, `${clear} "$ORCH" convoy ${order}`]);
+    const repository = makeConvoyed(
+      `${head}budget: 20\ntasks:
+  - { id: a, prompt: ask }
+  - { id: b, prompt: work }
+  - { id: c, prompt: fail, worker: { attempts: 1 } }
+  - { id: d, prompt: work }
+`,
+      `a) if grep -q 'teal' "$ORCH_PROMPT_FILE"; then echo teal > a.txt; else
+  until [ -e "$RAN.go" ]; do sleep 0.05; done
+  "$ORCH" ask "Which colour?"
+  ${tries.map((each) => `${each} >> "$RAN.said" 2>&1; echo "$? ${each.split('convoy ')[1]}" >> "$RAN.tried"`).join('\n')}
+fi;;
+b) until [ -e "$RAN.done" ]; do sleep 0.05; done; echo b > b.txt;;
+c) exit 1;;
+d) echo d > d.txt;;`,
+    );
+    repository.git('add', 'plan.yaml'); // for `resume`, in the worktree
+    repository.git('commit', '--quiet', '--message', 'plan');
+    repository.git('branch', 'side');
+    const side = repository.git('rev-parse', 'side');
+    const scheduler = await start(repository);
+    await waitUntil(() => statuses(repository).c === 'failed' && statuses(repository).d === 'done');
+    repository.write('../ran.go', '');
+    const read = (name: string) => readFileSync(join(repository.home, name), 'utf8');
+    await waitUntil(
+      () =>
+        existsSync(join(repository.home, 'ran.tried')) && read('ran.tried').split('\n').length > tries.length,
+    );
+    const [said, tried] = [read('ran.said'), read('ran.tried').trim().split('\n')];
+    expect(tried, said).toEqual(orders.flatMap((order) => [`2 ${order}`, `2 ${order}`]));
+    expect(said.match(/a worker of a convoy cannot|an agent cannot raise/g)).toHaveLength(tried.length);
+    expect(repository.git('rev-parse', 'side')).toBe(side);
+    expect(show(repository)).toMatchObject({ status: 'running', budget: { limitUsd: 20 } });
+    // A person can, in a shell of their own.
+    expect(call(repository, 'say', 'a', 'teal').status).toBe(0);
+    repository.write('../ran.done', '');
+    await waitUntil(() => hasEnded(scheduler));
+    expect(statuses(repository)).toEqual({ a: 'done', b: 'done', c: 'failed', d: 'done' });
+    expect(call(repository, 'land', 'auth', '--into', 'side', '-y').status).toBe(0);
   });
 
   it('ask --wait prints the answer to the worker that waits for it, and it is not told again', async () => {
@@ -270,6 +326,11 @@ slow) while [ ! -e "$RAN.go" ]; do sleep 0.05; done; echo x > slow.txt;;`,
     expect(JSON.parse(added.stdout)).toMatchObject({ added: ['translate-form'], isTaken: true });
     expect(readFileSync(`${repository.folder}/plan.yaml`, 'utf8')).toContain('# my plan');
     expect(statuses(repository)['translate-form']).toBe('waiting');
+    const plan = readFileSync(`${repository.folder}/plan.yaml`, 'utf8');
+    repository.write('plan.yaml', `${plan}tasks: [\n`);
+    const unread = call(repository, 'add', '-e', 'auth', '--json');
+    expect([unread.status, errorOf(unread).code]).toEqual([2, 'PLAN_INVALID']);
+    repository.write('plan.yaml', plan);
     repository.write('../ran.go', '');
     await waitUntil(() => hasEnded(scheduler));
     expect(readMerged(repository, 'auth')['b.txt']).toBe('a');

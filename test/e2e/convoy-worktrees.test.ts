@@ -1,8 +1,15 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { convoy, makeConvoyed, readAttempts, readMerged, statusesOf } from '../support/convoys.ts';
-import { runOrch } from '../support/orch.ts';
+import {
+  convoy,
+  makeConvoyed,
+  ranEnvironment,
+  readAttempts,
+  readMerged,
+  statusesOf,
+} from '../support/convoys.ts';
+import { runOrch, startOrch } from '../support/orch.ts';
 import type { TestRepository } from '../support/repository.ts';
 import { isAlive, waitUntil, writeConfig } from '../support/supervised.ts';
 
@@ -54,6 +61,27 @@ tasks: [{ id: a, prompt: a }, { id: b, prompt: b, needs: [a] }, { id: c, prompt:
     expect(linesOf(repository, 'ran.listed')).not.toContain('cache');
     expect(existsSync(`${repository.folder}.orch`)).toBe(false);
     expect(repository.git('worktree', 'list').split('\n')).toHaveLength(1);
+  });
+
+  it('C2: are not used again, nor removed, if someone has changed something there meanwhile', async () => {
+    const repository = makeConvoyed(
+      `${head.replace('workers: 1', 'workers: 2')} }
+tasks: [{ id: a, prompt: a }, { id: held, prompt: b }, { id: c, prompt: c, needs: [held] }]
+`,
+      'held) until [ -e "$RAN.go" ]; do sleep 0.05; done; echo b > held.txt;; *) echo x > $ORCH_TASK.txt;;',
+    );
+    const own = `${repository.folder}.orch/auth/a`;
+    const scheduler = startOrch(repository, ['convoy', 'start', 'plan.yaml'], {
+      env: ranEnvironment(repository),
+    });
+    const folder = join(repository.folder, '.git/worktrees');
+    await waitUntil(() => existsSync(join(folder, 'a', 'orch-free')));
+    writeFileSync(join(own, 'mine.txt'), 'mine\n');
+    repository.write('../ran.go', '');
+    await waitUntil(() => scheduler.exitCode !== null);
+    expect(scheduler.exitCode).toBe(0);
+    expect(readFileSync(join(own, 'mine.txt'), 'utf8')).toBe('mine\n');
+    expect(Object.keys(readMerged(repository, 'auth'))).not.toContain('mine.txt');
   });
 
   it('of a convoy that failed stay for the tasks that are open, and only for these', () => {
@@ -206,6 +234,39 @@ adds) test "$(tail -1 pictures/one.big)" = changed && echo two > pictures/two.bi
   expect(git('show', 'orch/auth/merged:pictures/two.big')).toContain('pointer ');
   expect(git('cat-file', '--filters', 'orch/auth/merged:pictures/one.big')).toBe('one\nchanged');
   expect(merged['left-out/file.txt']).toBe(readMergedTree(repository, 'main')['left-out/file.txt']);
+});
+
+it('C2: a worktree stays as long as only it has work in a submodule, merged or not', () => {
+  const me = '-c user.name=U -c user.email=u@example.com';
+  const update = 'git -c protocol.file.allow=always submodule --quiet update --init';
+  const repository = makeConvoyed(
+    `${head} }
+tasks:
+  - { id: looks, prompt: only looks }
+  - { id: changes, prompt: changes it and fails }
+  - { id: commits, prompt: commits in it }
+`,
+    `commits) ${update}; echo own > module/own.txt; git -C module add own.txt; git -C module ${me} commit --quiet -m own;;
+changes) ${update}; echo changed > module/file.txt; exit 1;;
+looks) ${update}; cp module/file.txt looks.txt;;`,
+  );
+  const { folder, home, git } = repository;
+  const module = join(home, 'module');
+  git('clone', '--quiet', folder, module);
+  writeFileSync(join(module, 'file.txt'), 'file\n');
+  git('-C', module, 'add', 'file.txt');
+  git('-C', module, ...me.split(' '), 'commit', '--quiet', '-m', 'file');
+  git('-c', 'protocol.file.allow=always', 'submodule', '--quiet', 'add', module, 'module');
+  git('commit', '--quiet', '--message', 'module');
+  const ran = convoy(repository, 'start');
+  expect(statusesOf(ran.document), ran.stderr).toEqual({ commits: 'done', changes: 'failed', looks: 'done' });
+  const cleaned = runOrch(repository, ['convoy', 'clean', 'auth']);
+  expect(cleaned.status).toBe(0);
+  const read = (path: string) => readFileSync(join(`${folder}.orch/auth`, path), 'utf8');
+  expect(read('commits/module/own.txt')).toBe('own\n');
+  expect(read('changes/module/file.txt')).toBe('changed\n');
+  expect(existsSync(`${folder}.orch/auth/looks`)).toBe(false);
+  expect(ran.stderr + cleaned.stdout).toContain('only it has the work in its submodules: module');
 });
 
 function readMergedTree({ git }: TestRepository, branch = 'orch/auth/merged'): Record<string, string> {

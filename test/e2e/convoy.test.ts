@@ -12,7 +12,7 @@ import {
 } from '../support/convoys.ts';
 import { errorOf, runOrch, startOrch } from '../support/orch.ts';
 import type { TestRepository } from '../support/repository.ts';
-import { callOrch, waitUntil, writeConfig } from '../support/supervised.ts';
+import { callOrch, statusOf, waitUntil, writeConfig } from '../support/supervised.ts';
 
 const head = 'name: auth\nworkers: 3\nworker: { agent: sh ./agent.sh, attempts: 2 }\n';
 
@@ -232,6 +232,29 @@ b) until grep -q 'a 1' "$RAN"; do sleep 0.05; done; ${callOrch('record cost 0.10
     expect(ran.document.convoy.budget.spentUsd).toBeCloseTo(0.7);
     // It was stopped at its half.
     expect(readAttempts(repository).filter((each) => each === 'a 1')).toHaveLength(2);
+  });
+
+  it('C6: a convoy that an agent starts is paid for once by the session of that agent', () => {
+    const repository = makeConvoyed(
+      `${head}tasks:\n  - { id: a, prompt: a }\n  - { id: b, prompt: b }\n`,
+      `a|b) ${callOrch('record cost 0.10 -q')}; echo x > $ORCH_TASK.txt;;`,
+    );
+    const agent = `${callOrch('convoy start plan.yaml')} && ${callOrch('convoy show auth')} && ${callOrch('record cost 0.05 -q')}`;
+    const ran = runOrch(repository, ['start', '-e', 'work', '--budget', '5', '--', 'sh', '-c', agent], {
+      env: ranEnvironment(repository),
+    });
+    expect({ status: ran.status, stderr: ran.stderr }).toMatchObject({ status: 0 });
+    expect(statusOf(repository, 'auth').budget.spentUsd).toBeCloseTo(0.2);
+    expect(statusOf(repository, 'work').budget.spentUsd).toBeCloseTo(0.25);
+  });
+
+  it('a name without Latin letters is no way onto the epic of another convoy', () => {
+    const repository = makeConvoyed(`${head}tasks:\n  - { id: a, prompt: a }\n`, 'a) echo x >> a.txt;;');
+    expect(convoy(repository, 'start').status).toBe(0);
+    repository.write('plan.yaml', `${head.replace('auth', '登录')}tasks:\n  - { id: a, prompt: a }\n`);
+    expect(convoy(repository, 'start').status).toBe(0);
+    const branches = repository.git('for-each-ref', '--format=%(refname:short)', 'refs/heads/orch/*/merged');
+    expect(branches.split('\n')).toEqual(['orch/auth/merged', expect.stringMatching(/^orch\/plan-/)]);
   });
 
   it('continues when it is started again: what is merged is not done, or paid for, twice', () => {

@@ -6,9 +6,19 @@ import { taskBranch, taskEpic, worktreeName } from '../../src/convoy/names.ts';
 import { chooseModel, makeAgentCommand } from '../../src/convoy/work/agent-command.ts';
 import { decideAllowance } from '../../src/convoy/work/allowance.ts';
 import { formatPrompt, type PromptFacts } from '../../src/convoy/work/prompt.ts';
-import { chargeFacts } from '../../src/convoy/work/worker.ts';
-import { isEpicId, parseEpicId, parseSessionId } from '../../src/ids.ts';
-import { emptyState, type State } from '../../src/state/lists.ts';
+import { type Charge, chargeTask } from '../../src/cost/charge.ts';
+import {
+  addUsage,
+  compactRow,
+  emptyRow,
+  type Ledger,
+  type LedgerRow,
+  listReadings,
+  mergeRows,
+  noUsage,
+} from '../../src/cost/ledger.ts';
+import { spentIn, sumByModel } from '../../src/cost/money.ts';
+import { isEpicId, isTaskOf, parseEpicId, parseSessionId } from '../../src/ids.ts';
 import { makeFolder } from '../support/repository.ts';
 
 const convoy = parseEpicId('auth');
@@ -33,6 +43,18 @@ describe('what belongs to a convoy is named after it', () => {
       }),
       { numRuns: 2_000 },
     );
+  });
+
+  it('and known as its own, however long or odd its name is', () => {
+    for (const length of [1, 53, 54, 55, 61, 64])
+      for (const task of ['a', 'b.lock', 'c'.repeat(64)]) {
+        const long = parseEpicId('x'.repeat(length));
+        expect([length, task, isTaskOf(taskEpic(long, task), long)]).toEqual([length, task, true]);
+      }
+    const dashed = parseEpicId('x--y');
+    expect(isTaskOf(taskEpic(dashed, 'a'), dashed)).toBe(true);
+    expect(isTaskOf(taskEpic(convoy, 'a'), dashed)).toBe(false);
+    expect(isTaskOf(convoy, convoy)).toBe(false);
   });
 });
 
@@ -193,32 +215,63 @@ describe('the prompt of a worker', () => {
   });
 });
 
-describe('the cost of a worker', () => {
-  const worker = parseSessionId('sess-work');
-  const [first, second] = [parseSessionId('sess-aaaa'), parseSessionId('sess-bbbb')];
-  const usage = (micros: number) => ({
-    micros,
-    input: 0,
-    output: 0,
-    cacheRead: 0,
-    cacheWrite: 0,
-    unpriced: 0,
-  });
-  const stateWith = (meters: { [name: string]: ReturnType<typeof usage> }): State => ({
-    ...emptyState,
-    ledger: {
-      w: { value: { generation: 0, folded: {}, meters }, stamp: [1, 'w', 0] },
-    } as unknown as State['ledger'],
+describe('the cost of a task', () => {
+  const task = parseEpicId('auth--login');
+  const usage = (micros: number) => ({ ...noUsage, micros });
+  const ledgerOf = (row: LedgerRow): Ledger => ({ w: { value: row } });
+  const read = (row: LedgerRow, meters: readonly Charge[]): LedgerRow =>
+    mergeRows(row, {
+      ...{ generation: row.generation, folded: {} },
+      meters: Object.fromEntries(meters.map(({ model, usage: reading }) => [model, reading])),
+    });
+
+  it('is paid once, however often it is charged, sessions are summed up and another scheduler continues', () => {
+    const step = fc.oneof(
+      fc.record({ spends: fc.integer({ min: 1, max: 9_999 }), model: fc.constantFrom('sonnet', 'gpt/5') }),
+      fc.constantFrom('another session', 'summed up', 'charged', 'another scheduler', 'convoy summed up'),
+    );
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
+        let used: LedgerRow = emptyRow;
+        let paid: LedgerRow = emptyRow;
+        let [session, payer] = [0, 0];
+        const charge = () => {
+          const convoyed = { convoy: ledgerOf(paid), payer: parseSessionId(`sess-pay${payer}`) };
+          const charges = chargeTask(task, ledgerOf(used), convoyed);
+          const named = charges.map(({ model, usage: all }) => ({
+            model: `sess-pay${payer}/${model}`,
+            usage: all,
+          }));
+          paid = read(paid, named);
+        };
+        for (const each of steps) {
+          if (typeof each === 'object') {
+            const model = `sess-work${session}/${each.model}`;
+            used = read(used, [
+              { model, usage: addUsage(used.meters[model] ?? noUsage, usage(each.spends)) },
+            ]);
+          } else if (each === 'another session') session += 1;
+          else if (each === 'another scheduler') payer += 1;
+          else if (each === 'charged') charge();
+          else if (each === 'summed up') used = compactRow(used, (other) => other !== `sess-work${session}`);
+          else paid = compactRow(paid, (other) => other !== `sess-pay${payer}`);
+        }
+        charge();
+        expect(spentIn(ledgerOf(paid))).toBe(spentIn(ledgerOf(used)));
+        expect([...sumByModel(listReadings(ledgerOf(paid))).keys()].sort()).toEqual(
+          [...sumByModel(listReadings(ledgerOf(used))).keys()].sort(),
+        );
+      }),
+      { numRuns: 500 },
+    );
   });
 
-  it('is not paid again by a scheduler that continues after another', () => {
-    const own = stateWith({ [`${worker}/sonnet`]: usage(900) });
-    expect(chargeFacts(emptyState, first, own)).toMatchObject([
-      { kind: 'meter', model: `${worker}/sonnet`, usage: { micros: 900 } },
-    ]);
-    const paid = stateWith({ [`${first}/${worker}/sonnet`]: usage(400) });
-    expect(chargeFacts(paid, second, own)).toMatchObject([{ usage: { micros: 500 } }]);
-    // A reading is the whole of what one session pays: reading it twice adds nothing.
-    expect(chargeFacts(paid, first, own)).toMatchObject([{ usage: { micros: 900 } }]);
+  it('is not mixed up with that of another task whose sessions were summed up too', () => {
+    const used = ledgerOf({ ...emptyRow, meters: { 'earlier/sonnet': usage(900) } });
+    const [payer, convoyed] = [parseSessionId('sess-aaaa'), ledgerOf(emptyRow)];
+    const names = [task, parseEpicId('auth--mail')].map(
+      (epic) => chargeTask(epic, used, { convoy: convoyed, payer })[0]?.model,
+    );
+    expect(names).toEqual(['task:auth--login/sonnet', 'task:auth--mail/sonnet']);
   });
 });

@@ -68,6 +68,20 @@ describe('where a call comes from', () => {
     expect(judgeOrigin(call([]), [], epic)).toEqual({ kind: 'outside' });
   });
 
+  it('is the session of the process that passes the variable of another one on', () => {
+    const scheduler: AtWork = { ...supervised, session: parseSessionId('sess-bbbb'), pid: 700 };
+    const worker = {
+      ...call([]),
+      chain: [session, session, null].map((own, at) =>
+        process([900, 700, 500][at] ?? 0, 1_500, { session: own }),
+      ),
+    };
+    const found = judgeOrigin(worker, [supervised, scheduler], parseEpicId('b'));
+    expect(found).toMatchObject({ because: 'parent', session: 'sess-bbbb' });
+    const agent = { ...call([]), chain: [process(900, 2_000, { session }), process(500, 1_000)] };
+    expect(judgeOrigin(agent, [supervised, scheduler], epic)).toMatchObject({ session });
+  });
+
   it('is not below itself', () => {
     expect(judgeOrigin({ ...call([]), chain: [process(500, 1_000), shell] }, [supervised], epic)).toEqual({
       kind: 'outside',

@@ -15,6 +15,7 @@ import type { Orch } from '../../orch.ts';
 import { quoteForShell } from '../../text.ts';
 import type { EpicId, Oid } from '../../types.ts';
 import { mergedBranch } from '../names.ts';
+import { refuseWorkers } from '../steer/refuse-workers.ts';
 import { noteLanding, takeBackCutOff } from './cut-off-landing.ts';
 
 export type Landing = {
@@ -61,7 +62,12 @@ export async function previewLanding(orch: Orch, convoy: EpicId, into: string | 
  * Merges a convoy's branch into the user's: the only call of a convoy that touches it. The branch that is checked out is
  * merged only if nothing is uncommitted there.
  */
-export async function landConvoy(orch: Orch, { from, into, isFastForward, commit }: Landing): Promise<Oid> {
+export async function landConvoy(
+  orch: Orch,
+  convoy: EpicId,
+  { from, into, isFastForward, commit }: Landing,
+): Promise<Oid> {
+  refuseWorkers(orch, convoy, 'land what is merged');
   const { repository } = orch;
   const current = (await runGit(repository, ['rev-parse', '--abbrev-ref', 'HEAD'])).trim();
   if (into !== current) {

@@ -1,5 +1,5 @@
 import { OrchError } from '../../errors.ts';
-import { findCheckout, moveBranch, readBranch } from '../../git/worktree/merge-commits.ts';
+import { findCheckout, isAncestor, moveBranch, readBranch } from '../../git/worktree/merge-commits.ts';
 import type { Orch } from '../../orch.ts';
 import type { Oid } from '../../types.ts';
 
@@ -9,6 +9,15 @@ export function openMergedBranch({ repository }: Orch, branch: string) {
   return {
     read: async (): Promise<Oid> => {
       const found = await readBranch(repository, branch);
+      if (found !== null && last !== null && found !== last && !(await isAncestor(repository, last, found)))
+        throw new OrchError(
+          'GIT_FAILED',
+          `${branch} was moved, and not all that is merged is on it; it was at ${last.slice(0, 10)}`,
+          {
+            hint: `Bring it back: git branch --force ${branch} ${last.slice(0, 10)}`,
+            data: { branch, last, found },
+          },
+        );
       if (found !== null) {
         last = found;
         return found;

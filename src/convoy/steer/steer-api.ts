@@ -12,6 +12,7 @@ import { type ConvoyTask, showConvoy } from '../show-convoy.ts';
 import type { TaskState } from '../work/task-transition.ts';
 import { isWorking, pauseWorker, readWorker } from '../work/worker.ts';
 import { type Order, placeOrder, waitUntilTaken } from './orders.ts';
+import { refuseOwnAnswer, refuseWorkers } from './refuse-workers.ts';
 
 /* What people do with the tasks of a convoy while it runs. */
 
@@ -69,6 +70,7 @@ export async function sayToTask(
   const [question] = questions;
   if (question === undefined) await sayTo(orch, epic, text);
   else {
+    refuseOwnAnswer(orch, epic);
     const { state } = await readView(orch, epic);
     const facts = answerFacts(orch.random, state, question.id, text, { at: orch.clock.now(), byAgent });
     await sayTo(orch, epic, `To your question "${question.text}": ${text}`, { facts, answers: question.id });
@@ -94,6 +96,7 @@ export async function retryTask(
   { convoy, task }: NamedTask,
   { model, isFresh }: { readonly model: string | null; readonly isFresh: boolean },
 ): Promise<boolean> {
+  refuseWorkers(orch, convoy.epic, 'try a task again');
   const again: readonly TaskState[] = ['failed', 'held', 'cancelled', 'needs_input'];
   if (!again.includes(task.status))
     throw new OrchError('USAGE', `${task.id} cannot be tried again now: it is ${task.status}`, {
@@ -114,6 +117,7 @@ export async function retryTask(
 
 /** Pauses the worker of a task. Everything is saved, and it continues in the same conversation. */
 export async function pauseTask(orch: Orch, { convoy, task }: NamedTask, reason: string): Promise<void> {
+  refuseWorkers(orch, convoy.epic, 'pause a task');
   if (isWorking(await readWorker(orch, task.epicId))) return pauseWorker(orch, task.epicId, reason);
   throw new OrchError('USAGE', `no agent works on ${task.id} now: it is ${task.status.replace('_', ' ')}`, {
     hint: `To leave it out: orch convoy cancel ${convoy.epic}/${task.id}`,
@@ -133,6 +137,7 @@ export async function resumeUnpaid(orch: Orch, convoy: KnownConvoy): Promise<boo
 
 /** Pauses a convoy: no task is started, and its workers are paused. Returns how many were at work. */
 export async function pauseConvoy(orch: Orch, convoy: KnownConvoy, reason: string): Promise<number> {
+  refuseWorkers(orch, convoy.epic, 'pause its convoy');
   const { tasks, workers } = await showConvoy(orch, convoy, true);
   const live = convoy.isActive ? readLive(orch.home, convoy.run.head.session) : null;
   if (live !== null) await stopSession(orch, live, { want: 'pause', reason });
@@ -149,6 +154,7 @@ export async function cancelTasks(
   tasks: readonly ConvoyTask[],
   goesOn: boolean,
 ): Promise<{ readonly tasks: readonly string[]; readonly isTaken: boolean }> {
+  refuseWorkers(orch, convoy.epic, 'cancel tasks');
   const open = tasks.filter(({ status }) => !over.includes(status)).map(({ id }) => id);
   if (open.length === 0)
     throw new OrchError('USAGE', 'there is nothing to cancel: it is done, cancelled or skipped already', {

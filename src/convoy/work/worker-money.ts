@@ -1,3 +1,4 @@
+import { chargeTask } from '../../cost/charge.ts';
 import { spentIn } from '../../cost/money.ts';
 import { lookUp } from '../../keyed.ts';
 import type { Orch } from '../../orch.ts';
@@ -6,12 +7,13 @@ import type { RunProgress, TaskPorts } from '../../plan/task/do-task.ts';
 import { record } from '../../record/record.ts';
 import { readView } from '../../record/view.ts';
 import { budgetOf } from '../../state/current.ts';
+import type { Fact } from '../../state/facts.ts';
 import { sleepUnlessAborted } from '../../system/clock.ts';
 import type { EpicId, Micros, Millis } from '../../types.ts';
 import { taskEpic } from '../names.ts';
 import { type Allowance, decideAllowance, describeShortage } from './allowance.ts';
 import type { Convoy, Job } from './job.ts';
-import { chargeFacts, isWorking, readWorker, type WorkerState } from './worker.ts';
+import { isWorking, readWorker, type WorkerState } from './worker.ts';
 
 /* What workers may spend, and what they have spent, on one budget. */
 
@@ -113,7 +115,9 @@ export async function chargeWorker(
   const spent = spentIn(state.ledger);
   const more = spent - job.record.costMicros;
   job.record = { ...job.record, costMicros: spent };
-  const facts = chargeFacts((await readView(orch, convoy.epic)).state, target.session, state);
+  const { ledger } = (await readView(orch, convoy.epic)).state;
+  const charges = chargeTask(epic, state.ledger, { convoy: ledger, payer: target.session });
+  const facts = charges.map((charge): Fact => ({ kind: 'meter', ...charge }));
   if (facts.length > 0) await record(ports, target, facts);
   // Only now, or what was spent would for a moment be neither spent nor promised.
   const own = convoy.active.get(job.task.id);

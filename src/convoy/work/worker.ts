@@ -1,8 +1,6 @@
-import type { Usage } from '../../cost/ledger.ts';
 import { spentIn } from '../../cost/money.ts';
 import { readAgentSession } from '../../ids.ts';
 import { readLive } from '../../journal/live.ts';
-import { lookUp } from '../../keyed.ts';
 import type { Orch } from '../../orch.ts';
 import { isRaise } from '../../record/budget-rules.ts';
 import { listSessions, type SessionCondition } from '../../record/sessions.ts';
@@ -13,8 +11,6 @@ import { recordTo } from '../../session/calls.ts';
 import { listOpenQuestions, type OpenQuestion } from '../../session/epic-status.ts';
 import { stopSession } from '../../session/stop.ts';
 import { budgetOf, readCurrent } from '../../state/current.ts';
-import type { Fact } from '../../state/facts.ts';
-import type { State } from '../../state/lists.ts';
 import { findAgentHomes } from '../../supervise/agent-plan.ts';
 import { findTranscript } from '../../supervise/conversation.ts';
 import { sleepUnlessAborted } from '../../system/clock.ts';
@@ -153,31 +149,4 @@ export async function pauseWorker(orch: Orch, epic: EpicId, reason: string): Pro
   const { session } = await readWorker(orch, epic);
   const live = session === null ? null : readLive(orch.home, session);
   if (live !== null) await stopSession(orch, live, { want: 'pause', reason });
-}
-
-/**
- * What a task has used, as meters of the convoy's session: all its sessions, also one that a person had with its agent.
- * Another session of the convoy may have paid for a part: its
- * meters are subtracted, so that nothing is counted twice after the scheduler was started again.
- */
-export function chargeFacts(convoy: State, own: SessionId, worker: State): Fact[] {
-  const used = listMeters(worker);
-  const paid = listMeters(convoy).filter(({ name }) => !name.startsWith(`${own}/`));
-  return used.map(({ name, usage }): Fact => {
-    const before = paid.filter((other) => other.name.slice(other.name.indexOf('/') + 1) === name);
-    const left = Object.entries(usage).map(([part, amount = 0]) => {
-      const known = before.reduce(
-        (sum, other) => sum + (lookUp<number | undefined>(other.usage, part) ?? 0),
-        0,
-      );
-      return [part, Math.max(0, amount - known)];
-    });
-    return { kind: 'meter', model: name, usage: Object.fromEntries(left) as Usage }; // the same parts
-  });
-}
-
-function listMeters({ ledger }: State): { readonly name: string; readonly usage: Usage }[] {
-  return Object.values(ledger).flatMap(({ value }) =>
-    Object.entries(value.meters).map(([name, usage]) => ({ name, usage })),
-  );
 }

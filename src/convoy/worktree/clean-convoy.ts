@@ -5,6 +5,7 @@ import { formatProcesses } from '../../system/process/process-table.ts';
 import type { EpicId } from '../../types.ts';
 import type { KnownConvoy } from '../find-convoy.ts';
 import { mergedName, worktreeName } from '../names.ts';
+import { refuseWorkers } from '../steer/refuse-workers.ts';
 import { removeTaskWorktree } from './free-worktrees.ts';
 
 /** A worktree of a convoy, and why it stays; null if it is gone. */
@@ -24,6 +25,7 @@ export function listLeftWorktrees(orch: Orch, { epic, isActive }: KnownConvoy): 
  * A task that continues later gets a new one.
  */
 export async function cleanConvoy(orch: Orch, convoy: KnownConvoy): Promise<CleanedWorktree[]> {
+  refuseWorkers(orch, convoy.epic, 'remove worktrees');
   const cleaned: CleanedWorktree[] = [];
   for (const own of listLeftWorktrees(orch, convoy))
     cleaned.push({ path: own.path, kept: await remove(orch, convoy.epic, own).catch(messageOf) });

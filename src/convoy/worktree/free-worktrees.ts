@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { messageOf } from '../../errors.ts';
+import { isClean } from '../../git/worktree/ignored-files.ts';
 import { readCommit } from '../../git/worktree/merge-commits.ts';
 import {
   listOwnWorktrees,
@@ -87,6 +88,8 @@ export async function takeFreeWorktree(
   const found = free.find((own) => own.name === name) ?? free[0];
   if (found === undefined || findWorkingIn(found.path).length > 0) return null;
   try {
+    // Someone may have looked into it, and changed something, since all of it was on a branch.
+    if (!(await isClean(openWorktree(found)))) return null;
     const before = readPrepared(freeMark(openWorktree(found).gitDir));
     const isStale = found.name !== name && (await areTied(found.path, before.made));
     const own = await moveWorktree(orch, found, name, reason);

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { OrchError } from '../../errors.ts';
 import type { Repository } from '../../git/repository.ts';
 import { askGit, runGit } from '../../git/run-git.ts';
 import { findCaseCollisions } from '../../git/worktree/case-collisions.ts';
@@ -30,7 +31,7 @@ import { refuseCheckedOut } from '../merge/merged-branch.ts';
 import { stageResolved } from '../merge/pending-merge.ts';
 import { mergedBranch, mergedName, taskBranch, worktreeName } from '../names.ts';
 import { refuseFullDisk } from './disk-space.ts';
-import { closeWorktree, isFreeWorktree, takeFreeWorktree } from './free-worktrees.ts';
+import { closeWorktree, isFreeWorktree, removeTaskWorktree, takeFreeWorktree } from './free-worktrees.ts';
 import {
   nothingPrepared,
   type Prepared,
@@ -91,8 +92,12 @@ async function findOrMake(
     return { own: known, earlier: nothingPrepared, isEmpty: false };
   const free = await takeFreeWorktree(orch, { convoy, name, reason });
   if (free !== null) return { ...free, isEmpty: false };
-  // Its own, free and not usable: nothing in it is needed any more.
-  if (known !== null) await removeWorktree(orch, known);
+  const why = known === null ? null : await removeTaskWorktree(orch, known);
+  if (why !== null)
+    throw new OrchError('GIT_FAILED', `the worktree of an earlier round is in the way: ${why}`, {
+      hint: `Take what you need out of it, then continue: orch convoy resume ${convoy}`,
+      data: { worktree: known?.path },
+    });
   return { own: await makeNew(orch, name, base, reason), earlier: nothingPrepared, isEmpty: true };
 }
 

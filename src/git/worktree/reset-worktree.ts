@@ -23,8 +23,22 @@ export async function holdOnBranch(worktree: Repository, message: string): Promi
     if (embedded.length > 0) return `there are git repositories in it: ${embedded.join(', ')}`;
     await commitLeftovers(worktree, message);
   }
+  const submodules = await listSubmoduleWork(worktree);
+  if (submodules.length > 0) return `only it has the work in its submodules: ${submodules.join(', ')}`;
   if (branch !== null || (await isHeld(worktree))) return null;
   return 'its commits are on no branch';
+}
+
+/**
+ * Lists the submodules with changes, or with commits that no remote of theirs has. Git keeps the repository of a submodule
+ * in the folder of the worktree, and removes both together.
+ */
+async function listSubmoduleWork(worktree: Repository): Promise<string[]> {
+  if (worktree.worktree === null || statIfThere(join(worktree.worktree, '.gitmodules')) === null) return [];
+  const own = 'git rev-list --max-count=1 --branches --glob=refs/stash HEAD --not --remotes --tags';
+  const look = `test -z "$(git status --porcelain; ${own})" || printf '%s\\n' "$displaypath"`;
+  const listed = await runGit(worktree, ['submodule', '--quiet', 'foreach', '--recursive', look]);
+  return listed.split('\n').filter(Boolean);
 }
 
 async function isHeld(worktree: Repository): Promise<boolean> {

@@ -1,6 +1,6 @@
 import { basename } from 'node:path';
-import { checkLive, type LiveRecord, listLive } from '../../journal/live.ts';
-import { type Ancestry, traceAncestry } from '../../system/process/ancestry.ts';
+import { checkLive, type LiveRecord, listLive, readLive } from '../../journal/live.ts';
+import { type Ancestor, type Ancestry, traceAncestry } from '../../system/process/ancestry.ts';
 import type { EpicId, SessionId } from '../../types.ts';
 
 /**
@@ -38,11 +38,15 @@ export function judgeOrigin(
   sessions: readonly AtWork[],
   epic: EpicId | null,
 ): Origin {
+  const holderOf = ({ pid: own }: Ancestor) =>
+    sessions.find(({ pid, kind }) => pid === own && kind !== 'library');
   for (const [index, each] of chain.entries()) {
     const named = sessions.find(({ session }) => session === each.session);
+    // What works on another session and passes the variable on is nearer: the scheduler of a convoy that an agent started.
+    const passing = named ? chain.slice(index + 1).filter(({ session }) => session === each.session) : [];
+    const holder = [...(index > 0 ? [each] : []), ...passing].map(holderOf).find(Boolean);
+    if (holder) return { kind: 'inside', because: 'parent', session: holder.session };
     if (named) return { kind: 'inside', because: 'environment', session: named.session };
-    const holder = sessions.find(({ pid, kind }) => pid === each.pid && kind !== 'library');
-    if (holder && index > 0) return { kind: 'inside', because: 'parent', session: holder.session };
   }
   const grouped = sessions.find(({ group }) => group !== undefined && groups.includes(basename(group)));
   if (grouped) return { kind: 'inside', because: 'group', session: grouped.session };
@@ -76,6 +80,17 @@ export function findSessionAbove(home: string): LiveRecord | null {
   const origin = findOrigin(home, null);
   if (origin.kind === 'outside') return null;
   return listLive(home).find(({ session }) => session === origin.session) ?? null;
+}
+
+/** The epics of the session this process belongs to, and of those that one was started from. */
+export function listEpicsAbove(home: string): EpicId[] {
+  const epics: EpicId[] = [];
+  let live = findSessionAbove(home);
+  while (live !== null && !epics.includes(live.epic)) {
+    epics.push(live.epic);
+    live = live.above === undefined ? null : readLive(home, live.above.session);
+  }
+  return epics;
 }
 
 function listAtWork(home: string): AtWork[] {

@@ -1,4 +1,5 @@
 import { listEpics } from '../../checkpoint/tip.ts';
+import { hash } from '../../digest.ts';
 import { type ErrorCode, hasCode, OrchError } from '../../errors.ts';
 import { branchInProgress, isDefaultBranch } from '../../git/refs/file-refs.ts';
 import type { Repository } from '../../git/repository.ts';
@@ -91,7 +92,7 @@ export async function resolveEpic(ports: ResolvePorts, question: EpicQuestion): 
   if (environment) return { epic: parseEpicId(environment), because: 'environment' };
   const { epic: configured } = await ports.readConfig();
   if (configured) return { epic: configured, because: 'config' };
-  const own = question.name === undefined || containsSecret(question.name) ? null : slugOf(question.name);
+  const own = question.name === undefined || containsSecret(question.name) ? null : nameAsEpic(question.name);
   if (own) return { epic: own, because: 'name' };
   const branch = await findBranch(ports);
   const named = branch === null ? null : nameAfter(ports, branch);
@@ -114,6 +115,11 @@ export async function resolveEpic(ports: ResolvePorts, question: EpicQuestion): 
     hint: `Name one, for example: --epic ${only}`,
     data: { epics },
   });
+}
+
+/** A name without a usable letter, such as `登录`, must not end up on the epic of other work. */
+function nameAsEpic(name: string): EpicId {
+  return slugOf(name) ?? parseEpicId(`plan-${hash('sha256', name).slice(0, 6)}`);
 }
 
 /** The branch that is checked out or being rebased; null if there is none. */

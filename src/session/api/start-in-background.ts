@@ -56,8 +56,9 @@ export async function superviseDetached(epic: EpicId, command: DetachedCommand):
     ORCH_BACKGROUND: undefined,
   });
   if (status === 0) return;
-  const lines = stderr.trim().split('\n').slice(-3);
-  throw new OrchError('INTERNAL', `the worker did not start: ${lines.join(' ')}`, {
+  const said = stderr.trim().split('\n').slice(-3).join(' ');
+  const why = said || (status === null ? 'its supervisor was killed' : `its supervisor ended with ${status}`);
+  throw new OrchError('INTERNAL', `the worker did not start: ${why}`, {
     hint: 'Fix the cause, then continue: orch convoy resume',
     data: { epicId: epic, status },
   });

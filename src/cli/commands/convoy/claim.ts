@@ -4,7 +4,7 @@ import { epicOption } from '../../choose.ts';
 import { printJson } from '../../output.ts';
 import { type Context, defineCommand, inRepository } from '../../run-command.ts';
 import { type Call, type Command, readText } from '../../spec.ts';
-import { chooseTask } from './look.ts';
+import { chooseTask, readEpic } from './look.ts';
 
 const epic = epicOption('the epic of the convoy');
 
@@ -18,7 +18,7 @@ export const commands: { readonly [name: string]: Command } = {
     examples: ['orch convoy claim', 'orch convoy claim login --by ann'],
     run: inRepository(async (context, orch, call) => {
       const { out, json, cwd, settings } = context;
-      const given = readText(call, 'epic') ?? (settings.byAgent ? undefined : settings.epic);
+      const given = readEpic(call, settings);
       const { convoy, task } = await findNamed(orch, { word: call.argument, epic: given, cwd });
       const by = readText(call, 'by') ?? (settings.byAgent ? 'a subagent' : 'a person');
       const claimed = await claimTask(orch, convoy, task, by);

@@ -13,6 +13,7 @@ import { confirmFirst, confirmOptions } from '../../confirm.ts';
 import { printJson } from '../../output.ts';
 import { type Context, defineCommand } from '../../run-command.ts';
 import { type Call, readText } from '../../spec.ts';
+import { readEpic } from './look.ts';
 
 export const command = defineCommand({
   summary: 'merge what a convoy has merged into your branch',
@@ -31,7 +32,7 @@ export const command = defineCommand({
 async function land(context: Context, call: Call): Promise<number> {
   const { out, json, settings, cwd } = context;
   return context.withOrch(async (orch) => {
-    const epic = readText(call, 'epic') ?? settings.epic;
+    const epic = readEpic(call, settings);
     const { convoy } = await findNamed(orch, { word: call.argument, epic, cwd });
     const into = readText(call, 'into') ?? readTarget(convoy);
     const landing = await previewLanding(orch, convoy.epic, into);
@@ -42,7 +43,7 @@ async function land(context: Context, call: Call): Promise<number> {
     }
     const answer = await confirmFirst(context, call, [describeLanding(landing)], 'Merge it?');
     if (answer !== null) return answer;
-    const landed = await landConvoy(orch, landing);
+    const landed = await landConvoy(orch, convoy.epic, landing);
     if (json) printJson(out, { landed, ...landing });
     else {
       out.print(`${out.paint('green', '✓')} ${landing.into} is at ${landed.slice(0, 10)}.`);

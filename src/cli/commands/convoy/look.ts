@@ -17,6 +17,7 @@ import {
 } from '../../../index.ts';
 import { statusOfSignal } from '../../../system/process/signals.ts';
 import { epicOption } from '../../choose.ts';
+import type { Settings } from '../../environment.ts';
 import { printJson, writeTo } from '../../output.ts';
 import { type Context, defineCommand, inRepository } from '../../run-command.ts';
 import { type Call, type Command, type ExitStatus, readText, readTexts } from '../../spec.ts';
@@ -35,6 +36,11 @@ const taskArgument = {
 } as const;
 const epic = epicOption('the epic of the convoy');
 
+/** The epic that a person named. Within a session ORCH_EPIC is that of the session, which is none of a convoy. */
+export function readEpic(call: Call, { session, epic: named }: Settings): string | undefined {
+  return readText(call, 'epic') ?? (session === undefined ? named : undefined);
+}
+
 /** Finds the convoy that a command is about. */
 export async function chooseConvoy(
   { cwd, settings }: Context,
@@ -44,7 +50,7 @@ export async function chooseConvoy(
 ): Promise<KnownConvoy> {
   const named = await findNamed(orch, {
     word: word ?? undefined,
-    epic: readText(call, 'epic') ?? settings.epic,
+    epic: readEpic(call, settings),
     cwd,
   });
   return named.convoy;
@@ -57,8 +63,7 @@ export async function chooseTask(
   call: Call,
   word = call.argument,
 ): Promise<{ readonly convoy: KnownConvoy; readonly task: ConvoyTask }> {
-  // Within a worker, the epic of its task is set, which is none of a convoy.
-  const given = readText(call, 'epic') ?? (settings.byAgent ? undefined : settings.epic);
+  const given = readEpic(call, settings);
   const { convoy, task } = await findNamed(orch, { word, epic: given, cwd });
   if (task !== null) return { convoy, task: await readTask(orch, convoy, task) };
   throw new OrchError('USAGE', `${word ?? convoy.epic} is a convoy; which of its tasks?`, {

@@ -34,6 +34,7 @@ import { formatConvoy } from '../../views/convoy-view.ts';
 import { showPreview } from '../plans/run-preview.ts';
 import { showStart } from '../plans/run-progress.ts';
 import { leaveParent, startInBackground, tellParent } from './background.ts';
+import { readEpic } from './look.ts';
 import { openConvoyScreen } from './screen.ts';
 
 const runOptions: readonly OptionSpec[] = [
@@ -134,7 +135,7 @@ async function resume(context: Context, call: Call): Promise<number> {
   return context.withOrch(async (orch) => {
     const named = await findNamed(orch, {
       word: call.argument,
-      epic: readText(call, 'epic') ?? settings.epic,
+      epic: readEpic(call, settings),
       cwd,
     });
     const { convoy, task } = named;
@@ -194,7 +195,7 @@ async function workOn(
     checkConvoyPlan(plan);
     return showPreview(context, plan, previewNewRun(plan, plan.convoy.workers ?? defaultWorkers), 2);
   }
-  const asked = ownEpic ?? readText(call, 'epic') ?? settings.epic;
+  const asked = ownEpic ?? readEpic(call, settings);
   const open = wanted === 'plain' ? await findOpenConvoy(orch, plan, asked) : null;
   const kind = open === null || open.isActive ? wanted : 'resume';
   if (isOutermost && open !== null && kind === 'resume')
@@ -237,7 +238,7 @@ async function workOn(
       requireGreen: false,
       report: null,
       epic: ownEpic ?? readText(call, 'epic'),
-      environmentEpic: settings.epic,
+      environmentEpic: settings.session === undefined ? settings.epic : undefined,
       ownSession: settings.session,
       byAgent: settings.byAgent,
       isTrusted: settings.trusted,

@@ -27,7 +27,7 @@ import { type Context, defineCommand, inRepository } from '../../run-command.ts'
 import { type Call, type Command, type ExitStatus, readText, readTexts } from '../../spec.ts';
 import { showMoney } from '../../views/money-view.ts';
 import { showRecorded } from '../../views/recorded-view.ts';
-import { chooseConvoy, chooseTask } from './look.ts';
+import { chooseConvoy, chooseTask, readEpic } from './look.ts';
 import { settle } from './start.ts';
 
 const epic = epicOption('the epic of the convoy');
@@ -155,7 +155,7 @@ function tell(
 
 async function pause(context: Context, orch: Orch, call: Call): Promise<ExitStatus> {
   const { out, json, cwd, settings } = context;
-  const given = readText(call, 'epic') ?? settings.epic;
+  const given = readEpic(call, settings);
   const named = await findNamed(orch, { word: call.argument, epic: given, cwd });
   const { convoy } = named;
   const reason = readText(call, 'reason') ?? 'it was paused by hand';
@@ -179,7 +179,7 @@ async function pause(context: Context, orch: Orch, call: Call): Promise<ExitStat
 
 async function cancel(context: Context, orch: Orch, call: Call): Promise<ExitStatus> {
   const { out, json, cwd, settings } = context;
-  const given = readText(call, 'epic') ?? settings.epic;
+  const given = readEpic(call, settings);
   const named = await findNamed(orch, { word: call.argument, epic: given, cwd });
   const { convoy } = named;
   const goesOn = call.options['keep-going'] === true;
