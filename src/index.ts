@@ -261,7 +261,7 @@ export {
   nameForCommands,
   readConvoy,
 } from './convoy/find-convoy.ts';
-export { type Landing, landConvoy, previewLanding } from './convoy/land/land.ts';
+export { checkLanding, type Landing, landConvoy, previewLanding } from './convoy/land/land.ts';
 export { addTasks, makeOwnPlan } from './convoy/own-plan.ts';
 export {
   type ConvoyInfo,

@@ -250,7 +250,10 @@ b) [ "$ORCH_ATTEMPT" = 1 ] && { ${callOrch('record cost 0.48 -q')}; exit 1; }; e
     expect(repository.git('rev-parse', 'HEAD')).toBe(before);
     expect(repository.git('status', '--porcelain', '--untracked-files=no')).toBe('');
     const shown = runOrch(repository, ['convoy', 'land', 'plan.yaml', '--dry-run']);
-    expect(shown.stdout + shown.stderr).toContain('1 file +1 −1, merge');
+    expect(shown.status).toBe(conflict.status);
+    expect(shown.stdout).toBe('');
+    expect(shown.stderr).toContain('1 file +1 −1, merge');
+    expect(shown.stderr).toContain('it conflicts with main, in README');
   });
 
   it("C1: leaves a branch alone that the user has checked out, even if it is the convoy's", () => {

@@ -22,6 +22,7 @@ it('the library exports exactly this', () => {
     'catchSignals',
     'checkCheckpointTrigger',
     'checkConvoyPlan',
+    'checkLanding',
     'claimTask',
     'cleanConvoy',
     'cleanUp',

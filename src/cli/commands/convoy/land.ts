@@ -1,4 +1,5 @@
 import {
+  checkLanding,
   findNamed,
   type KnownConvoy,
   type Landing,
@@ -40,7 +41,12 @@ async function land(context: Context, call: Call): Promise<number> {
       else out.print(`${landing.into} has everything of ${landing.from} already.`);
       return 0;
     }
-    const answer = await confirmFirst(context, call, [describeLanding(landing)], 'Merge it?');
+    const what = describeLanding(landing);
+    await checkLanding(orch, landing).catch((error: unknown) => {
+      if (!json) out.inform(what);
+      throw error;
+    });
+    const answer = await confirmFirst(context, call, [what], 'Merge it?');
     if (answer !== null) return answer;
     const landed = await landConvoy(orch, landing);
     if (json) printJson(out, { landed, ...landing });
