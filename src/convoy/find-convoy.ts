@@ -1,6 +1,7 @@
 import { join, relative, resolve } from 'node:path';
 import { OrchError } from '../errors.ts';
 import { askGit } from '../git/run-git.ts';
+import { readBranch } from '../git/worktree/merge-commits.ts';
 import { isEpicId, nameFile, parseEpicId, readInnerPath } from '../ids.ts';
 import type { Orch } from '../orch.ts';
 import { loadConvoyPlan } from '../plan/parse-plan.ts';
@@ -12,7 +13,7 @@ import { isConvoyEpic } from '../session/epic-status.ts';
 import { statIfThere } from '../system/disk.ts';
 import { findNearest } from '../text.ts';
 import type { EpicId } from '../types.ts';
-import { mergedName } from './names.ts';
+import { mergedBranch, mergedName } from './names.ts';
 
 /* Which convoy, and which of its tasks, a person means. */
 
@@ -56,7 +57,10 @@ export async function readConvoy(orch: Orch, epic: EpicId): Promise<KnownConvoy 
   return { epic, view, run, isActive: isActive(orch, run), path: findPlanFile(orch, epic, run), isConvoy };
 }
 
-/** Finds the convoy of a plan that is begun and not done; null if there is none. What is done of it is not paid for twice. */
+/**
+ * Finds the convoy of a plan that is begun and not done, or not landed; null if there is none. What is done of it is not
+ * paid for twice.
+ */
 export async function findOpenConvoy(
   orch: Orch,
   { name }: Pick<Plan, 'name'>,
@@ -64,7 +68,19 @@ export async function findOpenConvoy(
 ): Promise<KnownConvoy | null> {
   const own = (await resolveEpic(orch, { given: epic, name, create: true })).epic;
   const known = await readConvoy(orch, own);
-  return known?.isConvoy && known.run.head.status !== 'succeeded' ? known : null;
+  if (!known?.isConvoy) return null;
+  return known.run.head.status !== 'succeeded' || !(await isLanded(orch, known)) ? known : null;
+}
+
+/** Does a branch that is none of orch's, or the checkout, have all that a convoy has merged? */
+async function isLanded({ repository }: Orch, { epic }: KnownConvoy): Promise<boolean> {
+  const merged = await readBranch(repository, mergedBranch(epic));
+  if (merged === null) return true;
+  const head = await askGit(repository, ['merge-base', '--is-ancestor', merged, 'HEAD']);
+  if (head.status === 0) return true;
+  const args = ['for-each-ref', `--contains=${merged}`, '--format=%(refname)', 'refs/heads/'];
+  const { stdout } = await askGit(repository, args);
+  return stdout.split('\n').some((ref) => ref !== '' && !ref.startsWith('refs/heads/orch/'));
 }
 
 /** Where the plan of a convoy is that was started without a file. */

@@ -100,8 +100,10 @@ async function openPlace({ orch, convoy, job, epic, signal }: Work): Promise<Tas
     return openTaskWorktree(orch, { ...place, env: slotEnvironment(job.slot) });
   });
   if (job.isNew && job.isFresh) {
-    const kept = `${worktree.branch}.${job.record.lease}`;
-    worktree = await startAfresh(worktree, await convoy.queue.tip(), kept);
+    const afresh = await startAfresh(worktree, await convoy.queue.tip());
+    worktree = afresh.worktree;
+    if (afresh.kept !== null)
+      orch.report(`${task.id} begins anew; what was done before is on ${afresh.kept}`);
     job.feedback = null;
   }
   job.record = { ...job.record, base: worktree.base };

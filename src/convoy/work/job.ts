@@ -40,6 +40,8 @@ export type Convoy = {
   readonly colliding: Map<string, readonly string[]>;
   /** Does the later of two tasks that collide wait? */
   readonly holdsCollisions: boolean;
+  /** Has the plan been done before, by another run? */
+  readonly hasEarlierRun: boolean;
   /** What was last seen of what is the user's. */
   readonly user: {
     state: UserState | null;
@@ -127,7 +129,8 @@ async function readJob(
     attempt: isContinued ? Math.max(1, known?.attempts ?? 1) : 1,
     isNew: !isContinued,
     wasJoined: false,
-    isFresh: false,
+    // What an earlier run left is kept, and not continued.
+    isFresh: convoy.hasEarlierRun && !convoy.jobs.has(task.id) && known === undefined,
     feedback: begun ? readFeedback(orch, progress, task) : null,
     record: {
       ...{ lease: earlier?.lease ?? 0, step: 'working', epic: taskEpic(convoy.epic, task.id), base },

@@ -58,6 +58,16 @@ export async function moveBranch(
   });
 }
 
+/** Keeps what a branch has under another name; returns the name. */
+export async function keepBranch(repository: Repository, branch: string, commit: Oid): Promise<string> {
+  for (let number = 1; ; number++) {
+    const name = `${branch}.kept-${number}`;
+    const found = await readBranch(repository, name);
+    if (found === null) await moveBranch(repository, name, commit, null, `convoy: keep ${branch}`);
+    if (found === null || found === commit) return name;
+  }
+}
+
 export async function isAncestor(repository: Repository, ancestor: Oid, of: Oid): Promise<boolean> {
   return (await askGit(repository, ['merge-base', '--is-ancestor', ancestor, of])).status === 0;
 }

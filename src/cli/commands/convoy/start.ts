@@ -198,7 +198,11 @@ async function workOn(
   const open = wanted === 'plain' ? await findOpenConvoy(orch, plan, asked) : null;
   const kind = open === null || open.isActive ? wanted : 'resume';
   if (isOutermost && open !== null && kind === 'resume')
-    out.inform(`${open.epic} is begun and not done, so it continues. To start over: --fresh`);
+    out.inform(
+      open.run.head.status === 'succeeded'
+        ? `${open.epic} is done but not landed, so its tasks are not done again. To start over: --fresh`
+        : `${open.epic} is begun and not done, so it continues. To start over: --fresh`,
+    );
   if (isOutermost) await approveConfig(context, orch);
   if (isOutermost && call.options.background === true)
     return startInBackground(context, orch, context.argv, name);
