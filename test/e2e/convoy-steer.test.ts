@@ -90,6 +90,9 @@ slow) while [ ! -e "$RAN.go" ]; do sleep 0.05; done; echo x > slow.txt;;`,
     const scheduler = await start(repository);
     await waitUntil(() => statuses(repository).a === 'needs_input');
     expect(taskOf(repository, 'a').health).toBe('waiting');
+    expect(JSON.parse(call(repository, 'list', '--json').stdout).convoys[0].counts).toEqual({
+      needs_input: 1,
+    });
     expect(call(repository, 'say', 'a', 'teal').status).toBe(0);
     await waitUntil(() => hasEnded(scheduler));
     expect(readMerged(repository, 'auth')['colour.txt']).toBe('teal');
@@ -239,7 +242,7 @@ slow) while [ ! -e "$RAN.go" ]; do sleep 0.05; done; echo x > slow.txt;;`,
     await waitUntil(() => statuses(repository).bad === 'done');
     expect(taskOf(repository, 'bad')).toMatchObject({ attempts: 2 });
     // What was done before is kept on a branch of its own.
-    expect(repository.git('show', 'orch/auth/bad.1:left.txt')).toBe('left');
+    expect(repository.git('show', 'orch/auth/bad.kept-1:left.txt')).toBe('left');
     repository.write('../ran.go', '');
     await waitUntil(() => hasEnded(scheduler));
     expect(scheduler.exitCode).toBe(0);
@@ -257,6 +260,21 @@ slow) while [ ! -e "$RAN.go" ]; do sleep 0.05; done; echo x > slow.txt;;`,
     );
     expect(call(repository, 'resume').status).toBe(0);
     expect(statuses(repository)).toEqual({ bad: 'done' });
+  });
+
+  it('a task that is tried again has as many attempts as the plan gives, each time', () => {
+    const repository = makeConvoyed(`${head}tasks:\n  - { id: bad, prompt: fail }\n`, 'bad) exit 1;;');
+    const environment = { env: environmentOf(repository) };
+    const ran = runOrch(repository, ['convoy', 'start', 'plan.yaml'], environment);
+    expect(ran.stderr).toContain('attempt 2 of 2');
+    call(repository, 'retry', 'bad');
+    const again = call(repository, 'resume');
+    expect(readAttempts(repository)).toHaveLength(4);
+    expect(again.stderr).toContain('attempt 3 of 3');
+    expect(again.stderr).not.toContain('of 2');
+    // Without being asked for again.
+    call(repository, 'resume');
+    expect(readAttempts(repository)).toHaveLength(6);
   });
 
   it('tasks are added while it runs, and wait for what they need', async () => {

@@ -274,8 +274,8 @@ function isOwnBudget(budget: number | undefined, { spent }: Pick<WorkerState, 's
 /** Whose budget it was: the task's own, or what the convoy had left for it. */
 function describeUsedUp({ spent }: Pick<WorkerState, 'spent'>, own: number | undefined): string {
   return own === undefined
-    ? `what the convoy's budget had left for it is used up (${formatUsd(spent)} so far); to continue: orch convoy budget +10`
-    : `its own budget is used up (${formatUsd(spent)} of ${formatUsd(own)}); to continue, raise it in the plan and resume`;
+    ? `what the convoy's budget had left for it is used up (${formatUsd(spent)} so far)`
+    : `its own budget is used up (${formatUsd(spent)} of ${formatUsd(own)}); raise it in the plan, then resume the convoy`;
 }
 
 function pausesWorkers(why: unknown): boolean {

@@ -137,7 +137,8 @@ async function readJob(
       ...{ agent: begun?.agent ?? '', model: begun?.model ?? null, commit: null, merged: null },
       costMicros: earlier?.costMicros ?? 0,
       ...(earlier?.rejectedMicros !== undefined && { rejectedMicros: earlier.rejectedMicros }),
-      ...(begun?.wanted && { wanted: begun.wanted }),
+      // More attempts were given on top of those before; one that starts over has as many as the plan says.
+      ...(begun?.wanted && { wanted: isContinued ? begun.wanted : omitAttempts(begun.wanted) }),
       ...(begun?.since !== undefined && { since: begun.since }),
       ...(begun?.refused !== undefined && { refused: begun.refused }),
     },
@@ -146,6 +147,10 @@ async function readJob(
     slot: null,
     claim: isContinued && isClaimable(convoy, task) ? { by: begun.agent, order: null, end: null } : null,
   };
+}
+
+function omitAttempts({ model }: NonNullable<WorkerRecord['wanted']>): WorkerRecord['wanted'] {
+  return model === undefined ? {} : { model };
 }
 
 /** Is it claimed rather than given to an agent that is started for it? */

@@ -228,7 +228,7 @@ async function say(context: Context, orch: Orch, call: Call): Promise<ExitStatus
     'when it begins': `${named.task.id} hears it when it begins`,
     'when the convoy continues': `${named.task.id} hears it once the convoy continues: orch convoy resume ${named.convoy.epic}`,
   }[heard];
-  out.print(`${what}: ${when}.`);
+  out.print(`${what}: ${when}${heard === 'when the convoy continues' ? '' : '.'}`);
   return undefined;
 }
 
