@@ -256,6 +256,7 @@ export { checkConvoyPlan, defaultWorkers, runConvoy, selectByLabel } from './con
 export {
   findNamed,
   findOpenConvoy,
+  isPlanElsewhere,
   type KnownConvoy,
   listConvoys,
   nameForCommands,

@@ -1,5 +1,5 @@
 import type { ChildProcess } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import {
@@ -262,6 +262,24 @@ slow) while [ ! -e "$RAN.go" ]; do sleep 0.05; done; echo x > slow.txt;;`,
     expect(statuses(repository)).toEqual({ bad: 'done' });
   });
 
+  it('a task is found from any checkout of the repository, and without the file of the plan', () => {
+    const repository = makeConvoyed(
+      `${head}tasks:\n  - { id: a, prompt: work }\n  - { id: bad, prompt: fail }\n  - { id: later, prompt: wait, needs: [bad] }\n`,
+      'a) echo a > a.txt;; bad) exit 1;;',
+    );
+    expect(call(repository, 'start', 'plan.yaml').status).toBe(3);
+    const linked = join(repository.folder, '..', 'linked');
+    repository.git('worktree', 'add', '--quiet', linked);
+    mkdirSync(join(repository.folder, 'sub'));
+    const places = [linked, join(repository.folder, 'sub'), taskOf(repository, 'bad').worktree ?? ''];
+    const why = (id: string, cwd: string) => runOrch(repository, ['convoy', 'why', id], { cwd }).status;
+    for (const cwd of places) for (const id of ['a', 'bad', 'later']) expect(why(id, cwd)).toBe(0);
+    const resumed = runOrch(repository, ['convoy', 'resume', '--json'], { cwd: linked });
+    expect(errorOf(resumed).hint).toContain(`cd ${repository.folder}`);
+    renameSync(join(repository.folder, 'plan.yaml'), join(repository.folder, '..', 'away.yaml'));
+    for (const cwd of places) for (const id of ['a', 'bad', 'later']) expect(why(id, cwd)).toBe(0);
+  });
+
   it('a task that is tried again has as many attempts as the plan gives, each time', () => {
     const repository = makeConvoyed(`${head}tasks:\n  - { id: bad, prompt: fail }\n`, 'bad) exit 1;;');
     const environment = { env: environmentOf(repository) };
@@ -429,6 +447,8 @@ describe('a convoy without a plan', () => {
     const landed = call(repository, 'land', '-y');
     expect(landed.status).toBe(0);
     expect(existsSync(`${repository.folder}/document-api.txt`)).toBe(true);
+    // The convoy is named after this task.
+    expect(call(repository, 'why', 'add-login-form').stdout).toContain('add-login-form/add-login-form  done');
   });
 
   it('is made of what is open in a spec, whose tasks are found in git once it has landed', () => {

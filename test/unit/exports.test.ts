@@ -72,6 +72,7 @@ it('the library exports exactly this', () => {
     'isBudgetExceeded',
     'isConvoy',
     'isFromInside',
+    'isPlanElsewhere',
     'keepHookProblem',
     'landConvoy',
     'listAllSessions',

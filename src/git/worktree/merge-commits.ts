@@ -34,6 +34,12 @@ export async function findCheckout(repository: Repository, branch: string): Prom
   return found?.[0]?.replace(/^worktree /, '') ?? null;
 }
 
+/** The folders of all worktrees, the main one first. */
+export async function listCheckouts(repository: Repository): Promise<string[]> {
+  const output = await runGit(repository, ['worktree', 'list', '--porcelain', '-z']);
+  return output.split('\0').flatMap((line) => (line.startsWith('worktree ') ? [line.slice(9)] : []));
+}
+
 /** The commit a worktree is at. */
 export async function readCommit(worktree: Repository): Promise<Oid> {
   return parseOid((await runGit(worktree, ['rev-parse', 'HEAD'])).trim());

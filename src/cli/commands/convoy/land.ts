@@ -38,7 +38,7 @@ async function land(context: Context, call: Call): Promise<number> {
     const landing = await previewLanding(orch, convoy.epic, into);
     if (landing.isLanded) {
       if (json) printJson(out, { landed: null, ...landing });
-      else out.print(`${landing.into} has everything of ${landing.from} already.`);
+      else out.print(`Nothing to land: ${landing.into} has everything of ${landing.from}.`);
       return 0;
     }
     const what = describeLanding(landing);

@@ -61,8 +61,12 @@ export async function chooseTask(
   const given = readText(call, 'epic') ?? (settings.byAgent ? undefined : settings.epic);
   const { convoy, task } = await findNamed(orch, { word, epic: given, cwd });
   if (task !== null) return { convoy, task: await readTask(orch, convoy, task) };
+  const { tasks } = await showConvoy(orch, convoy, true);
+  // A convoy of one task is named after it.
+  const namesake = tasks.find(({ id }) => id === word);
+  if (namesake !== undefined) return { convoy, task: namesake };
   throw new OrchError('USAGE', `${word ?? convoy.epic} is a convoy; which of its tasks?`, {
-    hint: `Try: ${convoy.epic}/TASK. List them: orch convoy show ${convoy.epic}`,
+    hint: `Name one, such as ${convoy.epic}/${tasks[0]?.id ?? 'TASK'}. List them: orch convoy show ${convoy.epic}`,
   });
 }
 

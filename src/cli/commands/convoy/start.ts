@@ -1,4 +1,4 @@
-import { resolve } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import { hasCode, OrchError } from '../../../errors.ts';
 import {
   catchSignals,
@@ -7,6 +7,7 @@ import {
   type EpicId,
   findNamed,
   findOpenConvoy,
+  isPlanElsewhere,
   type KnownConvoy,
   loadConvoyPlan,
   makeOwnPlan,
@@ -25,6 +26,7 @@ import {
 } from '../../../index.ts';
 import { statIfThere } from '../../../system/disk.ts';
 import { statusOfSignal } from '../../../system/process/signals.ts';
+import { quoteForShell } from '../../../text.ts';
 import { budgetOption, epicOption, printChoice, printUnreadable } from '../../choose.ts';
 import { approveConfig } from '../../config-trust.ts';
 import { printJson } from '../../output.ts';
@@ -160,6 +162,11 @@ function choose(orch: Orch, convoy: KnownConvoy, cwd: string): Chosen {
         data: { epicId: epic },
       },
     );
+  if (isPlanElsewhere(orch, convoy))
+    throw new OrchError('USAGE', `the plan of ${epic} is in another checkout: ${path}`, {
+      hint: `Run the same command there: cd ${quoteForShell([dirname(path)])}`,
+      data: { epicId: epic, path },
+    });
   return { plan: loadConvoyPlan(path), path, epic, name: nameForCommands(convoy, orch, cwd) };
 }
 
