@@ -143,7 +143,7 @@ export async function findNamed(orch: Orch, { word, epic, cwd }: NameQuestion): 
     return { convoy: await readOrRefuse(orch, own), task: null };
   }
   const convoys = await listConvoys(orch);
-  if (word === undefined) return { convoy: chooseConvoy(convoys), task: null };
+  if (word === undefined || convoys.length === 0) return { convoy: chooseConvoy(convoys), task: null };
   const named = convoys.find((each) => each.epic === word);
   if (named) return { convoy: named, task: null };
   const slash = word.indexOf('/');

@@ -162,6 +162,7 @@ export function explainNext(facts: WhyFacts): string {
           ? "It continues when its provider's limit ends."
           : `It continues when its provider's limit ends, at ${formatInstant(limitedUntil)}.`;
       if (task.health === 'dead') return `Its worker continues where it was${begin}`;
+      if (isClaimed && isActive) return `It waits for who claimed it: orch convoy done ${name}`;
       return `When its agent ends, its work is committed, merged and checked by the gates${begin}`;
     case 'waiting':
     case 'ready': {

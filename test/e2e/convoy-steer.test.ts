@@ -280,6 +280,30 @@ slow) while [ ! -e "$RAN.go" ]; do sleep 0.05; done; echo x > slow.txt;;`,
     for (const cwd of places) for (const id of ['a', 'bad', 'later']) expect(why(id, cwd)).toBe(0);
   });
 
+  it('what cannot be done is refused with a next step that can be', () => {
+    const repository = makeConvoyed(
+      `${head}tasks:\n  - { id: a, prompt: work }\n  - { id: bad, prompt: fail }\n`,
+      'a) echo a > a.txt;; bad) exit 1;;',
+    );
+    const errorAfter = (...args: string[]) => errorOf(call(repository, ...args, '--json'));
+    expect(errorAfter('why', 'a').message).toBe('this repository has no convoys yet');
+    expect(errorAfter('start', '--task', ' ').message).toBe('a task is empty');
+    expect(errorAfter('start', 'plan.yaml', '--agent', 'claude').message).toContain('is in the plan');
+    expect(call(repository, 'start', 'plan.yaml').status).toBe(3);
+    expect(errorAfter('say', 'a', 'more').hint).toBe(
+      'Add what is to be done: orch convoy add "text" -e auth',
+    );
+    expect(errorAfter('say', 'bad', 'more').hint).toBe('Have it tried again: orch convoy retry auth/bad');
+    expect(errorAfter('pause', 'a').hint).toBe('See how it is: orch convoy why auth/a');
+    const cancelled = JSON.parse(call(repository, 'cancel', 'bad', '--dry-run', '--json').stdout);
+    expect(cancelled).toEqual({ convoy: 'auth', cancelled: [], wouldCancel: ['bad'] });
+    const landed = JSON.parse(call(repository, 'land', '--dry-run', '--json').stdout);
+    expect(landed).toMatchObject({ landed: null, into: 'main', files: 1, isLanded: false });
+    const added = call(repository, 'add', 'more');
+    expect(added.stdout).toBe('Added: more; it is done once the convoy continues: orch convoy resume auth\n');
+    expect(errorAfter('logs', 'more').message).toBe('no worker of more has printed anything: it is ready');
+  });
+
   it('a task that is tried again has as many attempts as the plan gives, each time', () => {
     const repository = makeConvoyed(`${head}tasks:\n  - { id: bad, prompt: fail }\n`, 'bad) exit 1;;');
     const environment = { env: environmentOf(repository) };

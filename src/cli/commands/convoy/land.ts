@@ -46,6 +46,10 @@ async function land(context: Context, call: Call): Promise<number> {
       if (!json) out.inform(what);
       throw error;
     });
+    if (json && call.options['dry-run'] === true) {
+      printJson(out, { landed: null, ...landing });
+      return 0;
+    }
     const answer = await confirmFirst(context, call, [what], 'Merge it?');
     if (answer !== null) return answer;
     const landed = await landConvoy(orch, landing);

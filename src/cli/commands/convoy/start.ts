@@ -114,9 +114,19 @@ async function start(context: Context, call: Call): Promise<number> {
     throw new OrchError('USAGE', 'what should be done? Name a plan, or give tasks', {
       hint: 'Try: orch convoy start PLAN, or: orch convoy start --task "what to do"',
     });
+  if (texts.some((text) => text.trim() === ''))
+    throw new OrchError('USAGE', 'a task is empty', { hint: 'Say what to do: --task "Add a login form"' });
   const kind = call.options.fresh === true ? 'fresh' : 'plain';
   const isSpec = file !== undefined && statIfThere(resolve(cwd, file))?.isDirectory() === true;
   if (file !== undefined && !isSpec) {
+    if (readText(call, 'agent') !== undefined)
+      throw new OrchError(
+        'USAGE',
+        'the agent of a plan is in the plan, and --agent is for --task and specs',
+        {
+          hint: `Write it into ${file}: worker: { agent: … }`,
+        },
+      );
     const path = resolve(cwd, file);
     const chosen = { plan: loadConvoyPlan(path, file), path, epic: undefined, name: file };
     return context.withOrch((orch) => workOn(context, orch, call, kind, chosen));
@@ -341,7 +351,8 @@ export async function settle(context: Context, orch: Orch, convoy: KnownConvoy):
 
 /** The usual hint would stop the convoy that is running. */
 function explainActive(error: unknown, name: string): unknown {
-  if (!hasCode(error, 'SESSION_ACTIVE')) return error;
+  // One of another clone needs --take-over, which the usual hint says.
+  if (!hasCode(error, 'SESSION_ACTIVE') || error.data.reason === 'elsewhere') return error;
   const { code, message, data, cause } = error;
   return new OrchError(code, message, { hint: `See how it is: orch convoy show ${name}`, data, cause });
 }
