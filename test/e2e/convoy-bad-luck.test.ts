@@ -134,6 +134,9 @@ fails) echo f > f.txt; exit 1;;`,
     repository.write('plan.yaml', longer);
     expect(statusesOf(convoy(repository, 'start').document)).toEqual({ a: 'done', b: 'done' });
     expect(readAttempts(repository)).toEqual(['a 1', 'b 1']);
+    const preview = runOrch(repository, ['convoy', 'start', 'plan.yaml', '--dry-run']);
+    expect(preview.stdout).toContain('nothing left to do');
+    expect(preview.stderr).toContain('auth is done but not landed');
     const old = ['a', 'b', 'merged'].map((name) => repository.git('rev-parse', `orch/auth/${name}`));
     const fresh = convoy(repository, 'start', '--fresh');
     expect(statusesOf(fresh.document)).toEqual({ a: 'done', b: 'done' });

@@ -2,8 +2,6 @@ import { dirname, resolve } from 'node:path';
 import { hasCode, OrchError } from '../../../errors.ts';
 import {
   catchSignals,
-  checkConvoyPlan,
-  defaultWorkers,
   type EpicId,
   findNamed,
   findOpenConvoy,
@@ -15,7 +13,6 @@ import {
   nameForCommands,
   type Orch,
   type Plan,
-  previewNewRun,
   type RunFileEvent,
   type RunFileOutcome,
   readConvoy,
@@ -33,9 +30,9 @@ import { printJson } from '../../output.ts';
 import { type Context, defineCommand } from '../../run-command.ts';
 import { type Call, type Command, type OptionSpec, readText, readTexts } from '../../spec.ts';
 import { formatConvoy } from '../../views/convoy-view.ts';
-import { showPreview } from '../plans/run-preview.ts';
 import { showStart } from '../plans/run-progress.ts';
 import { leaveParent, startInBackground, tellParent } from './background.ts';
+import { previewConvoy } from './preview.ts';
 import { openConvoyScreen } from './screen.ts';
 
 const runOptions: readonly OptionSpec[] = [
@@ -67,7 +64,7 @@ export const commands: { readonly [name: string]: Command } = {
         flags: '--agent <agent>',
         description: 'with --task or a spec: claude (the default), codex, claim, or a command',
       },
-      { flags: '--fresh', description: 'start over, even if a run is unfinished' },
+      { flags: '--fresh', description: 'start over; what was done before is kept on branches' },
       { flags: '--dry-run', description: 'show what would be done, and start nothing' },
     ],
     examples: [
@@ -207,12 +204,9 @@ async function workOn(
   const labels = readTexts(call, 'label');
   const only = labels.length === 0 ? null : selectByLabel(plan, labels);
   const isOutermost = settings.background === undefined;
-  if (call.options['dry-run'] === true) {
-    checkConvoyPlan(plan);
-    return showPreview(context, plan, previewNewRun(plan, plan.convoy.workers ?? defaultWorkers), 2);
-  }
   const asked = ownEpic ?? readText(call, 'epic') ?? settings.epic;
-  const open = wanted === 'plain' ? await findOpenConvoy(orch, plan, asked) : null;
+  const known = wanted === 'resume' ? null : await findOpenConvoy(orch, plan, asked);
+  const open = wanted === 'plain' ? known : null;
   const kind = open === null || open.isActive ? wanted : 'resume';
   if (isOutermost && open !== null && kind === 'resume')
     out.inform(
@@ -220,9 +214,14 @@ async function workOn(
         ? `${open.epic} is done but not landed, so its tasks are not done again. To start over: --fresh`
         : `${open.epic} is begun and not done, so it continues. To start over: --fresh`,
     );
+  if (call.options['dry-run'] === true) return previewConvoy(context, orch, call, { plan, path, open });
   if (isOutermost) await approveConfig(context, orch);
-  if (isOutermost && call.options.background === true)
-    return startInBackground(context, orch, context.argv, name);
+  if (isOutermost && call.options.background === true) {
+    const status = await startInBackground(context, orch, context.argv, name);
+    if (wanted === 'fresh' && known !== null)
+      out.inform(`  What was done before is kept: git branch --list 'orch/${known.epic}/*.kept-*'`);
+    return status;
+  }
   if (!isOutermost) leaveParent();
   const budget = readText(call, 'budget') ?? (kind === 'resume' ? null : planBudget(given));
   const signals = catchSignals();
