@@ -350,3 +350,13 @@ export {
 export type { ImportReport } from './import/import-report.ts';
 export type { Source as ImportSource } from './import/imported-issue.ts';
 export type { ImportInput } from './import/read-source.ts';
+
+// What looks after agents at work.
+
+export {
+  configureWitness,
+  readWitness,
+  setWitness,
+  type WitnessedAgent,
+  type WitnessStatus,
+} from './witness/witness-api.ts';

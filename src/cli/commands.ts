@@ -19,6 +19,7 @@ const convoy: Loader = () => import('./commands/convoy/start.ts');
 const convoyLook: Loader = () => import('./commands/convoy/look.ts');
 const convoySteer: Loader = () => import('./commands/convoy/steer.ts');
 const convoyClaim: Loader = () => import('./commands/convoy/claim.ts');
+const witness: Loader = () => import('./commands/agents/witness.ts');
 const called: Loader = () => import('./commands/agents/called-by-agents.ts');
 
 /** Every command, under the headings and in the order of the help. Only the file of the typed command is loaded. */
@@ -73,6 +74,10 @@ export const commands: { readonly [heading: string]: { readonly [path: string]: 
     'checkpoint verify': () => import('./commands/agents/checkpoint/checkpoint-verify.ts'),
     ask: () => import('./commands/agents/ask.ts'),
     baseline: () => import('./commands/agents/baseline.ts'),
+    'witness status': witness,
+    'witness config': witness,
+    'witness start': witness,
+    'witness stop': witness,
     hook: called,
     statusline: called,
     mcp: called,
@@ -150,6 +155,12 @@ export const groups: { readonly [word: string]: Group } = {
     summary: 'many agents on one plan: start, show, say, why, land …',
     description:
       'Let several agents work on the tasks of a plan at once, each in a git worktree of its own, on one budget.',
+  },
+  witness: {
+    summary: 'looks after agents at work: status, config, start, stop',
+    description:
+      'Look after the agents at work, by evidence: a loop or a silence is first told to the agent, then escalated. It never calls a model.',
+    initial: 'status',
   },
   batch: {
     summary: 'work through a spec: start, next, complete, status',

@@ -44,6 +44,14 @@ export const deciders = {
     snapshots: 'repository',
     budgets: { asks: 'whether a budget raised in another clone counts here' },
   },
+  // What it does about an agent is said, and a task that it ends is tried again.
+  witness: {
+    quiet: 'repository',
+    stuck: 'repository',
+    repeats: 'repository',
+    patience: 'repository',
+    actions: 'repository',
+  },
   orchestrationFile: 'repository',
   worktrees: { asks: 'where the files of worktrees are written' },
   prices: { asks: 'what agents cost, and so when a budget is used up' },

@@ -13,6 +13,7 @@ import {
   type Gate,
   optionalTriggers,
   orchestrationFileUses,
+  witnessActions,
 } from './defaults.ts';
 import {
   accepts,
@@ -194,7 +195,7 @@ const prices = accepts(priceList, {
 
 const keeping = durationOrOff('30d', '1m', '36500d');
 
-const { checkpoint, context, redact, sync, retention } = defaultConfig;
+const { checkpoint, context, redact, sync, witness, retention } = defaultConfig;
 
 const sections = {
   epic: z._default(epic, defaultConfig.epic),
@@ -234,6 +235,16 @@ const sections = {
     remote: z._default(remote, sync.remote),
     snapshots: z._default(trueOrFalse, sync.snapshots),
     budgets: z._default(oneOf(budgetConsents), sync.budgets),
+  }),
+  witness: section({
+    quiet: z._default(duration('5m', '1s', '7d'), witness.quiet),
+    stuck: z._default(duration('30m', '1s', '7d'), witness.stuck),
+    repeats: z._default(whole(3, 1000), witness.repeats),
+    patience: z._default(duration('10m', '1s', '7d'), witness.patience),
+    actions: z._default(
+      list(`a list of ${witnessActions.join(', ')} ([] only watches)`, oneOf(witnessActions)),
+      [...witness.actions],
+    ),
   }),
   orchestrationFile: z._default(oneOf(orchestrationFileUses), defaultConfig.orchestrationFile),
   worktrees: z._default(folder, defaultConfig.worktrees),

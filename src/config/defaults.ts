@@ -26,6 +26,10 @@ export const budgetConsents = ['ask', 'accept'] as const;
 export const orchestrationFileUses = ['write', 'read', 'off'] as const;
 export type OrchestrationFileUse = (typeof orchestrationFileUses)[number];
 
+/** What the witness may do about an agent in trouble, mildest first. */
+export const witnessActions = ['nudge', 'escalate', 'end'] as const;
+export type WitnessAction = (typeof witnessActions)[number];
+
 /** A shell line, or a program and its arguments, which run without a shell. */
 export type CommandLine = string | readonly string[];
 
@@ -74,6 +78,19 @@ export type Config = {
     readonly snapshots: boolean;
     readonly budgets: (typeof budgetConsents)[number];
   };
+  /** What looks after agents that work. */
+  readonly witness: {
+    /** Without a sign of life for this long, an agent is quiet. */
+    readonly quiet: Millis;
+    /** And for this long, it is stuck. */
+    readonly stuck: Millis;
+    /** So many times the same step with the same result is a loop. */
+    readonly repeats: number;
+    /** How long each action has to work before the next one. */
+    readonly patience: Millis;
+    /** What it may do, in this order. */
+    readonly actions: readonly WitnessAction[];
+  };
   /** write: read its plan and name the latest checkpoint in it; read: only read it; off: ignore it. */
   readonly orchestrationFile: OrchestrationFileUse;
   /** The folder for worktrees, seen from the main checkout; null: beside it. */
@@ -111,6 +128,13 @@ export const defaultConfig: Config = {
   context: { window: 'auto', critical: 'checkpoint', emergency: 'checkpoint' },
   redact: { presets: true, patterns: [] },
   sync: { remote: 'origin', snapshots: true, budgets: 'ask' },
+  witness: {
+    quiet: 5 * minute,
+    stuck: 30 * minute,
+    repeats: 8,
+    patience: 10 * minute,
+    actions: ['nudge', 'escalate', 'end'],
+  },
   orchestrationFile: 'write',
   worktrees: null,
   prices: {},

@@ -12,6 +12,8 @@ import { type Collision, readCurrent } from '../state/current.ts';
 import type { TaskRecord } from '../state/runs.ts';
 import type { EpicId, Micros } from '../types.ts';
 import { formatInstant, toUsd } from '../units.ts';
+import { type KnownHealth, readHealth } from '../witness/health-file.ts';
+import type { Health } from '../witness/judge.ts';
 import type { KnownConvoy } from './find-convoy.ts';
 import { mergedBranch, taskBranch, taskEpic, worktreeName } from './names.ts';
 import { readEvidence } from './work/evidence.ts';
@@ -27,7 +29,9 @@ export type ConvoyTask = {
   readonly name: string;
   readonly status: TaskState;
   /** How the agent is that works on it now; null if none does. */
-  readonly health: 'working' | 'waiting' | 'limited' | 'dead' | null;
+  readonly health: Health | null;
+  /** What the witness sees, if that is worth a word, and what it did about it. */
+  readonly witness: KnownHealth | null;
   readonly attempts: number;
   readonly agent: string | null;
   readonly model: string | null;
@@ -135,10 +139,12 @@ export async function showConvoy(orch: Orch, convoy: KnownConvoy, wantsAll = fal
       worker && isWorking(worker)
         ? await readEvidence(orch, taskEpic(epic, task.id), { session: worker.session, worktree: at })
         : null;
+    const witnessed = worker?.session == null ? null : readHealth(orch.home, worker.session);
     tasks.push({
       ...{ id: task.id, number: task.number, name: task.name, labels: task.labels },
       ...describeRecord(record, worker, isBegun || !task.needs.every(isReady)),
-      health: describeHealth(orch, record, worker),
+      health: describeHealth(orch, record, worker, witnessed),
+      witness: witnessed,
       ...{ worktree: at, doing: seen?.doing ?? null },
       collisions: isBegun && !isOver ? collisionsOf(collisions, task.id) : [],
       activeAt: seen?.at == null ? null : formatInstant(seen.at),
@@ -239,11 +245,12 @@ function describeHealth(
   { home, clock }: Orch,
   record: TaskRecord | undefined,
   worker: WorkerState | null,
+  witnessed: KnownHealth | null,
 ): ConvoyTask['health'] {
   if (worker === null || record?.status !== 'running' || record.worker?.step !== 'working') return null;
   if (!isWorking(worker)) return worker.condition === 'interrupted' ? 'dead' : null;
   const waiting = worker.session === null ? null : readWaiting(home, worker.session);
-  if (waiting === null) return worker.questions.length > 0 ? 'waiting' : 'working';
+  if (waiting === null) return worker.questions.length > 0 ? 'waiting' : (witnessed?.health ?? 'working');
   if (waiting.for !== 'limit') return 'waiting';
   return typeof waiting.until === 'number' && waiting.until <= clock.now() ? 'waiting' : 'limited';
 }

@@ -4,6 +4,7 @@ import { readRun } from '../plan/run/known-runs.ts';
 import { readWaiting } from '../session/agent/agent-waiting.ts';
 import type { Millis, SessionId } from '../types.ts';
 import { formatInstant, formatUsd, toMicros } from '../units.ts';
+import type { KnownHealth } from '../witness/health-file.ts';
 import type { KnownConvoy } from './find-convoy.ts';
 import { type ConvoyTask, loadIfThere, showConvoy } from './show-convoy.ts';
 import { decideAllowance } from './work/allowance.ts';
@@ -112,9 +113,31 @@ export function listEvidence({ task }: WhyFacts): string[] {
     ...(status === 'needs_input' && reason !== null ? [`It asks: ${reason}`] : []),
     ...(who === null ? [] : [`${who}, attempt ${attempts}${cost}`]),
     ...(health === 'dead' ? ['The process of its worker is gone.'] : []),
+    ...listWitnessed(task),
     ...(doing === null ? [] : [`Last seen${activeAt === null ? '' : ` at ${activeAt}`}: ${doing}`]),
     ...(worktree === null ? [] : [`It works in ${worktree}, on ${branch}.`]),
   ];
+}
+
+/** What the witness sees, unless all is well, and what it did about it. */
+function listWitnessed({ witness, health }: ConvoyTask): string[] {
+  if (witness === null || health === null || health === 'dead') return [];
+  const { why, since, action, actedAt } = witness;
+  const isWell = witness.health === 'working' && action === null;
+  const acted =
+    action === null || actedAt === null ? [] : [`${describeAction(action)} at ${formatInstant(actedAt)}.`];
+  return isWell ? [] : [`The witness: ${witness.health} since ${formatInstant(since)}: ${why}.`, ...acted];
+}
+
+function describeAction(action: NonNullable<KnownHealth['action']>): string {
+  switch (action) {
+    case 'nudge':
+      return 'The witness told the agent so';
+    case 'escalate':
+      return 'The witness ended the attempt, for the next model';
+    case 'end':
+      return 'The witness ended it';
+  }
 }
 
 /** What happens next, and what a person can do about it: a command comes last, so that it can be copied. */

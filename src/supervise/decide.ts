@@ -4,6 +4,7 @@ import type { StopRequest } from '../journal/live.ts';
 import type { Exit } from '../system/process/command.ts';
 import type { CaughtSignal } from '../system/process/signals.ts';
 import type { Millis } from '../types.ts';
+import type { WitnessVerdict } from '../witness/witness.ts';
 import type { TimedExit } from './wait.ts';
 
 /** How a command that stopped at a provider's limit continues. */
@@ -18,6 +19,8 @@ export type StopReason =
   | { readonly kind: 'budget'; readonly stop: Stop; readonly saved: number | null }
   | { readonly kind: 'request'; readonly request: StopRequest }
   | { readonly kind: 'taken_over' }
+  /** The witness ended it, because its agent is in trouble. */
+  | WitnessVerdict
   /** Nothing could be read or saved any more, so no budget could be kept either. */
   | { readonly kind: 'supervision_failed'; readonly problem: string };
 
@@ -41,6 +44,7 @@ export type Situation = {
   /** How the work can continue after its exit, if that was only a provider's limit. */
   readonly restart: Restart | null;
   readonly request: StopRequest | null;
+  readonly verdict: WitnessVerdict | null;
   /** The restart that the loop waits for. */
   readonly waitingFor: Restart | null;
   readonly now: Millis;
@@ -61,7 +65,7 @@ const failurePatience: Millis = 2_000;
 
 /** Decides what to do after a look. */
 export function decideStep(situation: Situation): Step {
-  const { findings, exit, restart, request, waitingFor, now } = situation;
+  const { findings, exit, restart, request, verdict, waitingFor, now } = situation;
   const stop = (why: StopReason): Step => ({ kind: 'stop', why });
   const obstacle = findObstacle(findings);
   if (obstacle) return stop(obstacle);
@@ -70,6 +74,7 @@ export function decideStep(situation: Situation): Step {
   if (exit && restart) return { kind: 'wait', restart };
   if (exit) return stop({ kind: 'exit', exit: { status: exit.status, signal: exit.signal } });
   if (request) return stop({ kind: 'request', request });
+  if (verdict) return stop(verdict);
   if (waitingFor && now >= waitingFor.at) return { kind: 'restart', argv: waitingFor.argv };
   return { kind: 'continue' };
 }

@@ -39,6 +39,9 @@ export async function endSupervised(
       return end(why.request.want, why.request.reason);
     case 'supervision_failed':
       return end('fail', `orch could not supervise it: ${why.problem}`);
+    case 'witness':
+      // A worker's task is tried again; any other session can be resumed.
+      return end(completes ? 'fail' : 'pause', `the witness ended it, because ${why.why}`);
     case 'taken_over': {
       // Another process has recorded its end.
       const { state } = await readView(ports, target.epic);
@@ -83,6 +86,8 @@ export function exitStatusOf(why: StopReason): number {
       return 0;
     case 'supervision_failed':
       return exitStatuses.SYSTEM_LIMIT;
+    case 'witness':
+      return exitStatuses.RESUME_NEEDED;
     case 'taken_over':
       return exitStatuses.SESSION_ACTIVE;
     case 'exit':

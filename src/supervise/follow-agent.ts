@@ -23,6 +23,8 @@ import { decideWait, type Restart } from './decide.ts';
 
 /** Follows what the agents of a session write about themselves. */
 export type Follower = {
+  /** The agent, if it is one that orch knows. */
+  readonly agent: string | null;
   /** The command line to start it with. */
   readonly argv: readonly string[];
   /** How the command line contains the brief. */
@@ -69,6 +71,7 @@ export async function followAgents(
   };
 
   return {
+    agent: plan?.agent ?? null,
     argv: written.argv,
     given: written.given,
     briefText: brief?.text ?? null,

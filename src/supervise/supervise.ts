@@ -3,11 +3,13 @@ import { readRequest } from '../journal/live.ts';
 import { journalFolder } from '../journal/read.ts';
 import type { RunningSession, SessionPorts } from '../record/ports.ts';
 import { clearWaiting, noteLimit } from '../session/agent/agent-waiting.ts';
+import type { State } from '../state/lists.ts';
 import { sleep } from '../system/clock.ts';
 import { makeFolder } from '../system/disk.ts';
 import type { Exit } from '../system/process/command.ts';
 import type { SignalWatch } from '../system/process/signals.ts';
 import type { Millis } from '../types.ts';
+import type { Witness, WitnessVerdict } from '../witness/witness.ts';
 import { decideFinalReason, decideStep, type Restart, type StopReason } from './decide.ts';
 import type { Follower } from './follow-agent.ts';
 import { type LookOptions, makeLook, type SessionEvent } from './look.ts';
@@ -27,6 +29,14 @@ export type Work = {
   start(onExit: (exit: Exit) => void, argv: readonly string[] | null): Promise<void>;
   /** Ends it with everything it started; after its own exit, what it left behind. */
   stop(why: StopReason): Promise<void>;
+  /** The process of a command that runs; null or missing where there is none. */
+  readonly pid?: number | null;
+};
+
+export type ProviderLimits = {
+  note(until: Millis): Promise<void>;
+  /** Null if it may continue now, else when to ask again. */
+  takeTurn(): Promise<Millis | null>;
 };
 
 export type SuperviseOptions = {
@@ -36,6 +46,10 @@ export type SuperviseOptions = {
   /** Reads what agents write about themselves. */
   readonly follower: Pick<Follower, 'readFacts' | 'findFailure' | 'planRestart' | 'recordRest'> | null;
   readonly readChanges: LookOptions['readChanges'];
+  /** Looks after the agent; null where there is none. */
+  readonly witness: Witness | null;
+  /** What it shares with other agents of its provider about that one's limits. */
+  readonly limits: ProviderLimits | null;
   /** Runs alongside the work; the signal aborts when that ends. */
   readonly alongside: ((signal: AbortSignal) => Promise<void>) | null;
   readonly onEvent: (event: SupervisorEvent) => void;
@@ -51,7 +65,12 @@ export async function supervise(
   work: Work | null,
   options: SuperviseOptions,
 ): Promise<StopReason> {
-  const { signals, follower, readChanges, onEvent } = options;
+  const { signals, follower, readChanges, witness } = options;
+  let state: State | null = null;
+  const onEvent = (event: SupervisorEvent) => {
+    if (event.kind === 'look') ({ state } = event.view);
+    options.onEvent(event);
+  };
   const early = signals.caught();
   if (early) return { kind: 'signal', signal: early.signal }; // nothing has started yet
   await makeFolder(ports.disk, journalFolder(ports.home));
@@ -62,6 +81,14 @@ export async function supervise(
     if (work === null) return;
     await work.start(waiter.onExit, argv);
     waiter.onStart();
+  };
+  /** Agents that wait for their provider have no process to look at. */
+  const lookAfter = async ({ pid = null }: Work): Promise<WitnessVerdict | null> => {
+    if (witness === null || state === null || pid === null) return null;
+    return witness.look(state, pid).catch((error) => {
+      reportFault(error);
+      return null;
+    });
   };
   try {
     const money = await trackMoney(ports, target, onEvent);
@@ -87,6 +114,7 @@ export async function supervise(
         caught: signals.caught(),
         startedAt: waiter.startedAt,
         request: readRequest(ports.home, target.session),
+        verdict: work && exit === null ? await lookAfter(work) : null,
         waitingFor,
         now: ports.clock.now(),
         hasTerminal: options.hasTerminal,
@@ -103,12 +131,19 @@ export async function supervise(
           waitingFor = step.restart;
           onEvent({ kind: 'waiting', until: waitingFor.at });
           await noteLimit(ports, target.session, waitingFor.at);
+          await options.limits?.note(waitingFor.at);
           break;
-        case 'restart':
+        case 'restart': {
+          const later = await options.limits?.takeTurn();
+          if (later) {
+            waitingFor = { at: later, argv: step.argv };
+            break;
+          }
           clearWaiting(ports, target.session);
           waitingFor = null;
           await start(step.argv);
           break;
+        }
         case 'stop':
           why = step.why;
       }
@@ -129,5 +164,6 @@ export async function supervise(
   } finally {
     over.abort();
     waiter.close();
+    witness?.close();
   }
 }

@@ -38,6 +38,9 @@ export function makeCommandWork(
     get stopped() {
       return stopped;
     },
+    get pid() {
+      return running === null || hasExited ? null : running.pid;
+    },
     async start(onExit, argv) {
       const prepared = prepareCommand(grace);
       hasExited = false;

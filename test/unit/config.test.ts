@@ -57,6 +57,7 @@ gates:
 context: { window: 200000, critical: log, emergency: stop }
 redact: { presets: false, patterns: ['ACME-[0-9]{8}'] }
 sync: { remote: upstream, snapshots: false, budgets: accept }
+witness: { quiet: 2m, stuck: 1h, repeats: 5, patience: 90s, actions: [nudge] }
 orchestrationFile: off
 worktrees: ../trees
 prices:
@@ -82,6 +83,7 @@ retention: { failed: off, snapshots: 1d, trash: 36500d, archive: 90d }
       context: { window: 200_000, critical: 'log', emergency: 'stop' },
       redact: { presets: false, patterns: ['ACME-[0-9]{8}'] },
       sync: { remote: 'upstream', snapshots: false, budgets: 'accept' },
+      witness: { quiet: 120_000, stuck: 3_600_000, repeats: 5, patience: 90_000, actions: ['nudge'] },
       orchestrationFile: 'off',
       worktrees: '../trees',
       prices: {
@@ -142,7 +144,7 @@ retention: { failed: off, snapshots: 1d, trash: 36500d, archive: 90d }
 const durations = 'a duration such as 15m (ms, s, m, h, d), from 1s to 24d, or off';
 const money = 'dollars from 0 to 999999999.999999, such as 5 or 5.50, or null';
 const top =
-  'epic, checkpoint, budget, gates, context, redact, sync, orchestrationFile, worktrees, prices, retention';
+  'epic, checkpoint, budget, gates, context, redact, sync, witness, orchestrationFile, worktrees, prices, retention';
 const inCheckpoint = 'interval, on, cost, keep, snapshot, maxFileSize, stopGrace';
 const epicIds =
   'an epic id (letters, digits, ".", "_" and "-", at most 64, starting with a letter or digit), or null';

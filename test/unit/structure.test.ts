@@ -53,6 +53,7 @@ const floors: readonly (readonly string[])[] = [
   ['epic'],
   ['sync'],
   ['restore'],
+  ['witness'],
   ['hooks', 'supervise'],
   ['plan', 'bisect'],
   ['spec', 'status', 'init', 'import'],

@@ -14,6 +14,7 @@ const overBudget = { ...findings, overBudget: stop };
 const exit = { status: 1, signal: null, at: 900 } as const;
 const restart = { at: 5_000, argv: ['claude', '--resume', 'x'] };
 const request = { want: 'pause', reason: null } as const;
+const verdict = { kind: 'witness', why: 'looping' } as const;
 const ctrlC = { signal: 'SIGINT', at: 500 } as const;
 
 const calm: Situation = {
@@ -23,6 +24,7 @@ const calm: Situation = {
   exit: null,
   restart: null,
   request: null,
+  verdict: null,
   waitingFor: null,
   now: 1_000,
   hasTerminal: false,
@@ -52,7 +54,13 @@ describe('what a supervisor does after a look', () => {
     ],
     ['a signal, before an exit', { caught: ctrlC, exit }, { kind: 'signal', signal: 'SIGINT' }],
     ['the end of the command', { exit, request }, { kind: 'exit', exit: { status: 1, signal: null } }],
-    ['a request', { request }, { kind: 'request', request }],
+    ['a request, before a verdict', { request, verdict }, { kind: 'request', request }],
+    ['a verdict of the witness', { verdict }, verdict],
+    [
+      'the end of the command, before a verdict',
+      { exit, verdict },
+      { kind: 'exit', exit: { status: 1, signal: null } },
+    ],
   ])('stops for %s', (_, changed, why) => {
     expect(decide(changed)).toEqual({ kind: 'stop', why });
   });

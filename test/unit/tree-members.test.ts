@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { listFromPs, type ProcessRow, parsePs } from '../../src/system/process/process-table.ts';
 import { selectTree } from '../../src/system/process/process-tree.ts';
+import { sumTree } from '../../src/system/process/tree-work.ts';
 
 /** `pid<parent`, then `g<group>` and `over` where it matters; every process started at `t<pid>`. */
 function makeTable(...lines: string[]): Map<number, ProcessRow> {
@@ -15,6 +16,7 @@ function makeTable(...lines: string[]): Map<number, ProcessRow> {
           group: Number(group ?? 5),
           startedAt: `t${pid}`,
           phase: over ? 'over' : 'running',
+          cpu: { own: 1, ended: 100 },
         },
       ];
     }),
@@ -90,13 +92,43 @@ describe('the members of a tree', () => {
   });
 });
 
+describe('what a tree of processes does', () => {
+  it('is added up from the living, and from what the ones that ended left', () => {
+    // 20 runs 21, 22 and a child that has ended.
+    expect(sumTree(table, 20)).toEqual({ isAlive: true, isFrozen: false, own: 1, others: 100 + 3 * 101 });
+    expect(sumTree(table, 23)).toMatchObject({ isAlive: false });
+    expect(sumTree(table, 99)).toMatchObject({ isAlive: false });
+  });
+});
+
 describe('the output of ps', () => {
   it('is parsed one process per line', () => {
-    const text = `    1     0     1 Ss   Tue Jan  2 03:04:05 2024\n  812   1   800 T+   Tue Jan  2 03:04:06 2024    \n  813 812 800 Z    Tue Jan  2 03:04:07 2024\n`;
+    const text = `    1     0     1 Ss   0:01.50 Tue Jan  2 03:04:05 2024\n  812   1   800 T+   1-02:00:00 Tue Jan  2 03:04:06 2024    \n  813 812 800 Z    00:00:00 Tue Jan  2 03:04:07 2024\n`;
     expect(parsePs(text)).toEqual([
-      { pid: 1, parent: 0, group: 1, startedAt: 'Tue Jan  2 03:04:05 2024', phase: 'running' },
-      { pid: 812, parent: 1, group: 800, startedAt: 'Tue Jan  2 03:04:06 2024', phase: 'stopped' },
-      { pid: 813, parent: 812, group: 800, startedAt: 'Tue Jan  2 03:04:07 2024', phase: 'over' },
+      {
+        pid: 1,
+        parent: 0,
+        group: 1,
+        startedAt: 'Tue Jan  2 03:04:05 2024',
+        phase: 'running',
+        cpu: { own: 1_500, ended: 0 },
+      },
+      {
+        pid: 812,
+        parent: 1,
+        group: 800,
+        startedAt: 'Tue Jan  2 03:04:06 2024',
+        phase: 'stopped',
+        cpu: { own: 93_600_000, ended: 0 },
+      },
+      {
+        pid: 813,
+        parent: 812,
+        group: 800,
+        startedAt: 'Tue Jan  2 03:04:07 2024',
+        phase: 'over',
+        cpu: { own: 0, ended: 0 },
+      },
     ]);
     expect(parsePs('')).toEqual([]);
   });

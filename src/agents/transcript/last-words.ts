@@ -44,12 +44,12 @@ function describe(entry: Entry): string | null {
   return typeof last?.text === 'string' ? (last.text.trim().split('\n')[0] ?? null) : null;
 }
 
-function readArguments(given: unknown): unknown {
+export function readArguments(given: unknown): unknown {
   return typeof given === 'string' ? readChecked(given, isRecord) : given;
 }
 
 /** `Bash: npm test`, `Edit: src/login.ts`. */
-function describeTool(name: string, input: unknown): string {
+export function describeTool(name: string, input: unknown): string {
   if (!isRecord(input)) return name;
   const { command, file_path, path, pattern, url, description } = input;
   const about = [command, file_path, path, pattern, url, description].find((each) => each !== undefined);

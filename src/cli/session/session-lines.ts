@@ -187,6 +187,12 @@ function showWhy(out: Output, ended: EndShown, name: string): string[] {
       return [`‖ Paused: ${session}, ${saved}.`, `  Continue  ${resume}`];
     case 'request':
       return [`‖ Session ${number} of ${epic} was ended from another shell, ${saved}.`];
+    case 'witness':
+      return [
+        out.paint('yellow', `■ The witness ended ${session}, because ${why.why}; ${saved}.`),
+        `  ${describeStop(name, stopped, checkpoint?.seq ?? null)}`,
+        `  Continue  ${resume}`,
+      ];
     case 'supervision_failed':
       return [
         out.paint('red', `■ orch could not supervise ${session}, and ended it: ${why.problem}`),

@@ -167,7 +167,7 @@ function describeCollisions(out: Output, { collisions }: ConvoyTask): string {
   return out.paint('yellow', `⚠ collides with ${whom}${more} in ${first.files[0] ?? 'its files'}`);
 }
 
-function describeHealth(out: Output, { health, activeAt }: ConvoyTask, now: number): string {
+function describeHealth(out: Output, { health, witness, activeAt }: ConvoyTask, now: number): string {
   switch (health) {
     case 'waiting':
       return out.paint('yellow', 'waits for you');
@@ -175,6 +175,10 @@ function describeHealth(out: Output, { health, activeAt }: ConvoyTask, now: numb
       return out.paint('yellow', "at its provider's limit");
     case 'dead':
       return out.paint('red', 'its worker died');
+    case 'looping':
+    case 'stuck':
+      return out.paint('yellow', `${health}: ${witness?.why ?? ''}`);
+    case 'quiet':
     case 'working':
     case null:
       return activeAt === null || health === null ? '' : dimQuiet(out, activeAt, now);

@@ -2,6 +2,7 @@ import { readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { oid, text, withFields } from '../../checks.ts';
 import { OrchError } from '../../errors.ts';
+import { lockPathOf } from '../../git/refs/file-refs.ts';
 import type { Repository } from '../../git/repository.ts';
 import { askGit, runGit } from '../../git/run-git.ts';
 import { currentBranch } from '../../git/worktree/merge-commits.ts';
@@ -81,7 +82,7 @@ export async function takeBackCutOff(orch: Orch): Promise<boolean> {
   if (isCutOff) {
     for (const lock of ['index.lock', 'HEAD.lock', 'ORIG_HEAD.lock'])
       removeIfThere(disk, join(repository.gitDir, lock));
-    removeIfThere(disk, join(repository.commonDir, `refs/heads/${note.branch}.lock`));
+    removeIfThere(disk, lockPathOf(repository.commonDir, `refs/heads/${note.branch}`));
     await takeBack(orch, note);
   }
   removeIfThere(disk, notePath(orch));

@@ -33,6 +33,7 @@ import { makeKeeper } from './keep-progress.ts';
 import { formatPrompt } from './prompt.ts';
 import { keepFeedback, promptFile, readPrompt, titleOf } from './task-texts.ts';
 import { noteUserState, reportUserChanges } from './user-state.ts';
+import { waitForProvider } from './wait-for-provider.ts';
 import {
   findWorkerTranscript,
   isWorking,
@@ -288,6 +289,7 @@ async function begin(work: Work, worktree: TaskWorktree, state: WorkerState): Pr
   const { orch, convoy, progress, job, epic, signal } = work;
   const { task } = job;
   const ports = { ...work.ports, signal };
+  if (!(await waitForProvider(orch, ports, progress, job))) return { kind: 'stopped' };
   const allowance = await waitForMoney(orch, convoy, ports, job, state);
   if (allowance === null) return { kind: 'stopped' };
   if (allowance.kind === 'held') {

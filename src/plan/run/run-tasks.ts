@@ -106,6 +106,8 @@ export async function superviseRun<T>(
     hasTerminal: false,
     follower: null,
     readChanges: null,
+    witness: null,
+    limits: null,
     alongside: null,
     onEvent: (event) => {
       if (event.kind !== 'waiting') onEvent(event); // only an agent's command waits
@@ -448,6 +450,7 @@ function describeEnd(
       return `${name}: stopped, orch could not supervise it: ${why.problem}`;
     case 'taken_over':
       return `${name}: taken over by another session`;
+    case 'witness':
     case 'exit':
       return `${name}: stopped`;
   }

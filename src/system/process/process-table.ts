@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { OrchError } from '../../errors.ts';
+import type { Millis } from '../../types.ts';
 import { readStat } from './identity.ts';
 import { inheritedEnvironment, readOutput } from './spawn.ts';
 
@@ -10,6 +11,8 @@ export type ProcessRow = {
   /** In the system's own format; differs when a pid is reused. */
   readonly startedAt: string;
   readonly phase: 'running' | 'stopped' | 'over';
+  /** CPU time: its own, and that of its children that have ended. */
+  readonly cpu: { readonly own: Millis; readonly ended: Millis };
 };
 
 /** Lists every process on this machine, by pid. */
@@ -41,7 +44,13 @@ function readFromProc(pid: number): ProcessRow | null {
     group: Number(stat[2]),
     startedAt,
     phase: phaseOf(stat[0] ?? '', hasEnded),
+    cpu: { own: readTicks(stat[11], stat[12]), ended: readTicks(stat[13], stat[14]) },
   };
+}
+
+/** Linux reports times in hundredths of a second, whatever the kernel counts in. */
+function readTicks(...ticks: readonly (string | undefined)[]): Millis {
+  return ticks.reduce((sum, each) => sum + (Number(each) || 0) * 10, 0);
 }
 
 function phaseOf(state: string, hasEnded = true): ProcessRow['phase'] {
@@ -50,7 +59,7 @@ function phaseOf(state: string, hasEnded = true): ProcessRow['phase'] {
 }
 
 /** `lstart` contains spaces, so it comes last. */
-const psArguments = ['-axo', 'pid=,ppid=,pgid=,stat=,lstart='];
+const psArguments = ['-axo', 'pid=,ppid=,pgid=,stat=,time=,lstart='];
 
 /** Lists processes with `ps`, on systems without `/proc`. */
 export function listFromPs(): ProcessRow[] {
@@ -62,15 +71,23 @@ export function listFromPs(): ProcessRow[] {
 
 /** Parses the output of `ps`, one process per line. */
 export function parsePs(text: string): ProcessRow[] {
-  return [...text.matchAll(/^ *(\d+) +(\d+) +(\d+) +(\S+) +(.+?) *$/gm)].map(
-    ([, pid, parent, group, state = '', startedAt = '']) => ({
+  return [...text.matchAll(/^ *(\d+) +(\d+) +(\d+) +(\S+) +([\d:.-]+) +(.+?) *$/gm)].map(
+    ([, pid, parent, group, state = '', time = '', startedAt = '']) => ({
       pid: Number(pid),
       parent: Number(parent),
       group: Number(group),
       startedAt,
       phase: phaseOf(state),
+      cpu: { own: parseTime(time), ended: 0 },
     }),
   );
+}
+
+/** Parses `[[days-]hours:]minutes:seconds`, as `ps` prints CPU times. */
+function parseTime(text: string): Millis {
+  const [clock = '', days = '0'] = text.split('-').reverse();
+  const seconds = clock.split(':').reduce((sum, part) => sum * 60 + Number(part), 0);
+  return (Number(days) * 86_400 + seconds) * 1_000;
 }
 
 /** Tells whether a process was started with this `NAME=value` in its environment; false if unknown. */
