@@ -172,8 +172,12 @@ export function explainNext(facts: WhyFacts): string {
       return isActive
         ? `It stays as it is. Bring it back: orch convoy retry ${name}`
         : `It stays as it is. To have it done after all, add it to the plan under another id: orch convoy resume ${convoy}`;
-    case 'skipped':
+    case 'skipped': {
+      const failed = openNeeds.find(({ status }) => status === 'failed');
+      if (failed !== undefined)
+        return `It is done after all once ${failed.id}, which failed, is: orch convoy why ${convoy}/${failed.id}`;
       return 'It stays as it is: what it needs was not done, or its condition was not met.';
+    }
     case 'done':
       return task.commit === null ? 'It is done.' : `It is done, and merged as ${task.commit.slice(0, 10)}.`;
     case 'checking':

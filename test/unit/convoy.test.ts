@@ -68,6 +68,7 @@ describe('what happens next with a task', () => {
     ['ready', { isActive: false }, 'orch convoy resume auth'],
     ['waiting', { shortOf: 'convoy' }, 'orch convoy budget +10 -e auth'],
     ['waiting', { openNeeds: [{ id: 'form', status: 'failed' }] }, 'orch convoy why auth/form'],
+    ['skipped', { openNeeds: [{ id: 'form', status: 'failed' }] }, 'orch convoy why auth/form'],
   ])('%s %o', (status, others, command) => {
     const next = tell(status, others);
     expect(next.endsWith(`: ${command}`), next).toBe(true);
