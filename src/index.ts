@@ -256,12 +256,13 @@ export { checkConvoyPlan, defaultWorkers, runConvoy, selectByLabel } from './con
 export {
   findNamed,
   findOpenConvoy,
+  isPlanElsewhere,
   type KnownConvoy,
   listConvoys,
   nameForCommands,
   readConvoy,
 } from './convoy/find-convoy.ts';
-export { type Landing, landConvoy, previewLanding } from './convoy/land/land.ts';
+export { checkLanding, type Landing, landConvoy, previewLanding } from './convoy/land/land.ts';
 export { addTasks, makeOwnPlan } from './convoy/own-plan.ts';
 export {
   type ConvoyInfo,

@@ -1,10 +1,11 @@
 import { messageOf, OrchError } from '../errors.ts';
 import { askGit } from '../git/run-git.ts';
-import { isAncestor, moveBranch, readBranch } from '../git/worktree/merge-commits.ts';
+import { isAncestor, keepBranch, moveBranch, readBranch } from '../git/worktree/merge-commits.ts';
 import { listOwnWorktrees, openWorktree, removeWorktree } from '../git/worktree/own-worktrees.ts';
 import { parseOid } from '../ids.ts';
 import type { Orch } from '../orch.ts';
 import type { Plan } from '../plan/plan.ts';
+import { listRuns } from '../plan/run/known-runs.ts';
 import type { RunInfo } from '../plan/run/progress.ts';
 import {
   type ConvoyHook,
@@ -19,8 +20,9 @@ import { budgetOf, readCurrent } from '../state/current.ts';
 import type { TaskRecord } from '../state/runs.ts';
 import type { EpicId, Oid } from '../types.ts';
 import { makeTurns, openMergeQueue } from './merge/merge-queue.ts';
-import { mergedBranch, mergedName, worktreeName } from './names.ts';
+import { mergedBranch, mergedName, taskEpic, worktreeName } from './names.ts';
 import { refuseWorkers } from './steer/refuse-workers.ts';
+import { pauseWorkers } from './steer/steer-api.ts';
 import { carryOutOrders, steer } from './steer/steering.ts';
 import { listFreed, watchWorkers } from './work/collisions.ts';
 import { doPrompt } from './work/do-prompt.ts';
@@ -53,6 +55,10 @@ export async function runConvoy(
       const { epic } = target;
       const isNew = Object.keys(run.recorded).length === 0;
       if (!isNew) await checkMerged(orch, epic, run.recorded);
+      const hasEarlierRun = listRuns((await readView(orch, epic)).state).length > 1;
+      // Workers of an earlier run may still be at work in the worktrees.
+      if (isNew && hasEarlierRun)
+        await pauseWorkers(orch, listTaskEpics(epic, run.plan), 'its convoy begins anew');
       await startMergedBranch(orch, epic, isNew);
       await noteBegin(orch, target, run.id);
       const worktree = await openMergedWorktree(orch, epic);
@@ -74,6 +80,7 @@ export async function runConvoy(
           unclaimed: new Set(),
           unpaid: new Set(),
           colliding: new Map(),
+          hasEarlierRun,
           holdsCollisions: plan.convoy.collisions === 'hold',
           user: { state: null, inTurn: makeTurns() },
           only: request.only ?? null,
@@ -111,6 +118,11 @@ export async function runConvoy(
     await removeWorktrees(orch, outcome.run);
   if (outcome.kind === 'ended') await removeFreeWorktrees(orch, outcome.run.epicId);
   return outcome;
+}
+
+function listTaskEpics(convoy: EpicId, { tasks }: Plan): { readonly epicId: EpicId }[] {
+  const prompts = tasks.filter((task) => task.convoy.prompt !== null);
+  return prompts.map(({ id }) => ({ epicId: taskEpic(convoy, id) }));
 }
 
 function listCopies({ convoy, tasks }: Plan): string[] {
@@ -173,16 +185,20 @@ async function noteBegin(orch: Orch, target: RunningSession, run: string): Promi
 export const defaultWorkers = 4;
 
 /**
- * Begins the merged branch at the commit of the user's HEAD. One that exists continues; in a new run, from HEAD if that has
- * all of it by now.
+ * Begins the merged branch at the commit of the user's HEAD. A new run keeps what an earlier one has merged under another
+ * name, if HEAD does not have it.
  */
 async function startMergedBranch(orch: Orch, epic: EpicId, isNewRun: boolean): Promise<void> {
   const branch = mergedBranch(epic);
   const known = await readBranch(orch.repository, branch);
   if (known !== null && !isNewRun) return;
   const head = await readHead(orch);
-  if (known === null || (known !== head && (await isAncestor(orch.repository, known, head))))
-    await moveBranch(orch.repository, branch, head, known, `convoy: begin ${epic}`);
+  if (known === head) return;
+  if (known !== null && !(await isAncestor(orch.repository, known, head)))
+    orch.report(
+      `${epic} begins anew; what was merged before is on ${await keepBranch(orch.repository, branch, known)}`,
+    );
+  await moveBranch(orch.repository, branch, head, known, `convoy: begin ${epic}`);
 }
 
 /** The commit of the user's HEAD, where a convoy begins. */

@@ -1,18 +1,20 @@
 import { join, relative, resolve } from 'node:path';
 import { OrchError } from '../errors.ts';
 import { askGit } from '../git/run-git.ts';
+import { listCheckouts, readBranch } from '../git/worktree/merge-commits.ts';
+import { listOwnWorktrees } from '../git/worktree/own-worktrees.ts';
 import { isEpicId, nameFile, parseEpicId, readInnerPath } from '../ids.ts';
 import type { Orch } from '../orch.ts';
 import { loadConvoyPlan } from '../plan/parse-plan.ts';
 import type { Plan } from '../plan/plan.ts';
-import { isActive, type ListedRun, listRuns } from '../plan/run/known-runs.ts';
+import { isActive, type ListedRun, listRuns, readRun } from '../plan/run/known-runs.ts';
 import { type EpicView, readView } from '../record/view.ts';
 import { resolveEpic } from '../record/which/which-epic.ts';
 import { isConvoyEpic } from '../session/epic-status.ts';
 import { statIfThere } from '../system/disk.ts';
 import { findNearest } from '../text.ts';
 import type { EpicId } from '../types.ts';
-import { mergedName } from './names.ts';
+import { mergedBranch, mergedName } from './names.ts';
 
 /* Which convoy, and which of its tasks, a person means. */
 
@@ -53,10 +55,20 @@ export async function readConvoy(orch: Orch, epic: EpicId): Promise<KnownConvoy 
   const [run] = listRuns(view.state);
   if (run === undefined) return null;
   const isConvoy = isConvoyEpic(view);
-  return { epic, view, run, isActive: isActive(orch, run), path: findPlanFile(orch, epic, run), isConvoy };
+  return {
+    epic,
+    view,
+    run,
+    isActive: isActive(orch, run),
+    path: await findPlanFile(orch, epic, run),
+    isConvoy,
+  };
 }
 
-/** Finds the convoy of a plan that is begun and not done; null if there is none. What is done of it is not paid for twice. */
+/**
+ * Finds the convoy of a plan that is begun and not done, or not landed; null if there is none. What is done of it is not
+ * paid for twice.
+ */
 export async function findOpenConvoy(
   orch: Orch,
   { name }: Pick<Plan, 'name'>,
@@ -64,7 +76,19 @@ export async function findOpenConvoy(
 ): Promise<KnownConvoy | null> {
   const own = (await resolveEpic(orch, { given: epic, name, create: true })).epic;
   const known = await readConvoy(orch, own);
-  return known?.isConvoy && known.run.head.status !== 'succeeded' ? known : null;
+  if (!known?.isConvoy) return null;
+  return known.run.head.status !== 'succeeded' || !(await isLanded(orch, known)) ? known : null;
+}
+
+/** Does a branch that is none of orch's, or the checkout, have all that a convoy has merged? */
+async function isLanded({ repository }: Orch, { epic }: KnownConvoy): Promise<boolean> {
+  const merged = await readBranch(repository, mergedBranch(epic));
+  if (merged === null) return true;
+  const head = await askGit(repository, ['merge-base', '--is-ancestor', merged, 'HEAD']);
+  if (head.status === 0) return true;
+  const args = ['for-each-ref', `--contains=${merged}`, '--format=%(refname)', 'refs/heads/'];
+  const { stdout } = await askGit(repository, args);
+  return stdout.split('\n').some((ref) => ref !== '' && !ref.startsWith('refs/heads/orch/'));
 }
 
 /** Where the plan of a convoy is that was started without a file. */
@@ -72,11 +96,26 @@ export function ownPlanPath({ home }: Pick<Orch, 'home'>, epic: EpicId): string 
   return join(home, 'convoys', nameFile(epic, '.yaml'));
 }
 
-function findPlanFile(orch: Orch, epic: EpicId, { head }: ListedRun): string | null {
-  const { worktree } = orch.repository;
+/** The plan's file in the checkout where orch was called; else in another of the user's checkouts. */
+async function findPlanFile(orch: Orch, epic: EpicId, { head }: ListedRun): Promise<string | null> {
   const inner = readInnerPath(head.file);
-  const path = inner !== null && worktree !== null ? join(worktree, inner) : ownPlanPath(orch, epic);
-  return statIfThere(path)?.isFile() ? path : null;
+  const isThere = (path: string) => statIfThere(path)?.isFile() === true;
+  const own = ownPlanPath(orch, epic);
+  if (inner === null) return isThere(own) ? own : null;
+  // A worker may have changed the file in its worktree.
+  const workers = new Set(listOwnWorktrees(orch, '').map(({ path }) => path));
+  const { worktree } = orch.repository;
+  if (worktree !== null && !workers.has(worktree) && isThere(join(worktree, inner)))
+    return join(worktree, inner);
+  const checkouts = (await listCheckouts(orch.repository)).filter((each) => !workers.has(each));
+  return checkouts.map((each) => join(each, inner)).find(isThere) ?? null;
+}
+
+/** Is the plan of a convoy in another checkout than the one where orch was called? */
+export function isPlanElsewhere(orch: Orch, { epic, path }: Pick<KnownConvoy, 'epic' | 'path'>): boolean {
+  const { worktree } = orch.repository;
+  if (path === null || worktree === null || path === ownPlanPath(orch, epic)) return false;
+  return relative(worktree, path).startsWith('..');
 }
 
 /** What a person named: a convoy, or one task of it. */
@@ -93,7 +132,10 @@ export type NameQuestion = {
 export async function findNamed(orch: Orch, { word, epic, cwd }: NameQuestion): Promise<Named> {
   if (epic !== undefined) {
     const convoy = await readOrRefuse(orch, parseEpicId(epic));
-    return { convoy, task: word === undefined || isFile(cwd, word) ? null : expectTask(convoy, word) };
+    return {
+      convoy,
+      task: word === undefined || isFile(cwd, word) ? null : await expectTask(orch, convoy, word),
+    };
   }
   if (word !== undefined && isFile(cwd, word)) {
     const plan = loadConvoyPlan(resolve(cwd, word), word);
@@ -101,13 +143,14 @@ export async function findNamed(orch: Orch, { word, epic, cwd }: NameQuestion): 
     return { convoy: await readOrRefuse(orch, own), task: null };
   }
   const convoys = await listConvoys(orch);
-  if (word === undefined) return { convoy: chooseConvoy(convoys), task: null };
+  if (word === undefined || convoys.length === 0) return { convoy: chooseConvoy(convoys), task: null };
   const named = convoys.find((each) => each.epic === word);
   if (named) return { convoy: named, task: null };
   const slash = word.indexOf('/');
   const above = convoys.find((each) => each.epic === word.slice(0, slash));
-  if (slash > 0 && above) return { convoy: above, task: expectTask(above, word.slice(slash + 1)) };
-  return findTask(convoys, word);
+  if (slash > 0 && above)
+    return { convoy: above, task: await expectTask(orch, above, word.slice(slash + 1)) };
+  return findTask(orch, convoys, word);
 }
 
 function isFile(cwd: string, word: string): boolean {
@@ -137,8 +180,8 @@ function chooseConvoy(convoys: readonly KnownConvoy[]): KnownConvoy {
   });
 }
 
-/** The ids of a convoy's tasks, as far as they are known: those of its plan, and those recorded. */
-export function listTaskIds({ run, path }: KnownConvoy): string[] {
+/** The ids of a convoy's tasks: those of its plan, if that can be read, and those recorded. */
+async function listTaskIds({ git }: Orch, { view, run, path }: KnownConvoy): Promise<string[]> {
   let plan: Plan | null = null;
   try {
     plan = path === null ? null : loadConvoyPlan(path);
@@ -146,17 +189,19 @@ export function listTaskIds({ run, path }: KnownConvoy): string[] {
     // A plan with mistakes hides no task that has begun.
   }
   const planned = (plan?.tasks ?? []).map(({ id }) => id);
-  return [...new Set([...planned, ...Object.keys(run.inDocument.tasks)])];
+  return [...new Set([...planned, ...Object.keys((await readRun(git, view, run)).tasks)])];
 }
 
-function expectTask(convoy: KnownConvoy, task: string): string {
-  const ids = listTaskIds(convoy);
+async function expectTask(orch: Orch, convoy: KnownConvoy, task: string): Promise<string> {
+  const ids = await listTaskIds(orch, convoy);
   if (ids.includes(task)) return task;
   throw noTask(task, ids, convoy.epic);
 }
 
-function findTask(convoys: readonly KnownConvoy[], word: string): Named {
-  const all = convoys.map((convoy) => ({ convoy, ids: listTaskIds(convoy) }));
+async function findTask(orch: Orch, convoys: readonly KnownConvoy[], word: string): Promise<Named> {
+  const all = await Promise.all(
+    convoys.map(async (convoy) => ({ convoy, ids: await listTaskIds(orch, convoy) })),
+  );
   const found = all.filter(({ ids }) => ids.includes(word)).map(({ convoy }) => convoy);
   const [first, second] = found;
   const isClear = second === undefined || (first?.isActive && !second.isActive);

@@ -87,8 +87,15 @@ const fewTasks = 200;
 
 /** Describes a convoy without its tasks. */
 export async function summarizeConvoy(orch: Orch, convoy: KnownConvoy): Promise<ConvoySummary> {
-  const counts = await countStates(orch, convoy);
-  return summarize(orch, convoy, counts);
+  // How workers are, and what they ask, is not in the convoy's own records.
+  const isSmall = sizeOf(convoy, {}) <= fewTasks;
+  return isSmall
+    ? leaveOutTasks(await showConvoy(orch, convoy))
+    : summarize(orch, convoy, await countStates(orch, convoy));
+}
+
+function leaveOutTasks({ tasks, workers, unlisted, ...summary }: ConvoyInfo): ConvoySummary {
+  return summary;
 }
 
 async function summarize(

@@ -7,6 +7,8 @@ import { formatInstant, formatUsd, toMicros } from '../units.ts';
 import type { KnownHealth } from '../witness/health-file.ts';
 import type { KnownConvoy } from './find-convoy.ts';
 import { type ConvoyTask, loadIfThere, showConvoy } from './show-convoy.ts';
+import { decideAllowance } from './work/allowance.ts';
+import { toBeClaimed } from './work/job.ts';
 import type { TaskState } from './work/task-transition.ts';
 
 /* Why a task is as it is: what is seen of it, what was decided last, and what happens next. */
@@ -32,8 +34,12 @@ export type WhyFacts = {
   readonly neededBy: readonly string[];
   /** How many workers may work at once, and how many do. */
   readonly workers: { readonly most: number; readonly now: number };
-  /** What is left of the convoy's budget; null if it has none. */
-  readonly leftUsd: number | null;
+  /** Whose budget has too little left for it: its own, or the convoy's; null if it can be paid for. */
+  readonly shortOf: 'task' | 'convoy' | null;
+  /** Is it done by whoever claims it? */
+  readonly isClaimed: boolean;
+  /** Does the plan have it wait for what it collides with? */
+  readonly waitsForCollision: boolean;
   /** When its provider's limit ends; null if that is not known, or there is none. */
   readonly limitedUntil: Millis | null;
 };
@@ -49,6 +55,14 @@ export async function explainTask(orch: Orch, convoy: KnownConvoy, id: string): 
   const needs = plan?.tasks.find((each) => each.id === id)?.needs ?? [];
   const record = lookUp((await readRun(orch.git, view, run)).tasks, id);
   const { limitUsd, spentUsd } = info.budget;
+  const worker = { ...plan?.convoy.worker, ...plan?.tasks.find((each) => each.id === id)?.convoy.worker };
+  const spent = toMicros(task.costUsd);
+  const allowance = decideAllowance({
+    left: limitUsd === null ? null : toMicros(limitUsd) - toMicros(spentUsd),
+    taskLeft: worker.budget === undefined ? null : worker.budget - spent,
+    finished: info.tasks.flatMap(({ status, costUsd }) => (status === 'done' ? [toMicros(costUsd)] : [])),
+    ...{ spent, outstanding: [], waiting: [] },
+  });
   const waiting = task.sessionId === null ? null : readWaiting(orch.home, task.sessionId as SessionId);
   const facts: WhyFacts = {
     ...{ name: `${epic}/${id}`, task, isActive },
@@ -58,7 +72,9 @@ export async function explainTask(orch: Orch, convoy: KnownConvoy, id: string): 
     }),
     neededBy: (plan?.tasks ?? []).filter((each) => each.needs.includes(id)).map((each) => each.id),
     workers: { most: plan?.convoy.workers ?? 4, now: info.workers },
-    leftUsd: limitUsd === null ? null : limitUsd - spentUsd,
+    shortOf: allowance.kind === 'held' ? allowance.why : null,
+    isClaimed: worker.agent === toBeClaimed,
+    waitsForCollision: plan?.convoy.collisions === 'hold' && task.collisions.length > 0,
     limitedUntil: waiting?.for === 'limit' && typeof waiting.until === 'number' ? waiting.until : null,
   };
   const isAsking = task.status === 'needs_input';
@@ -71,7 +87,7 @@ export async function explainTask(orch: Orch, convoy: KnownConvoy, id: string): 
   };
 }
 
-function describeStep({ status, attempts }: ConvoyTask): string {
+function describeStep({ status, attempts, reason }: ConvoyTask): string {
   const attempt = `attempt ${attempts}`;
   switch (status) {
     case 'working':
@@ -84,7 +100,7 @@ function describeStep({ status, attempts }: ConvoyTask): string {
     case 'needs_input':
       return 'it asked, and waits for the answer';
     default:
-      return status.replace('_', ' ');
+      return reason ?? status.replace('_', ' ');
   }
 }
 
@@ -124,55 +140,74 @@ function describeAction(action: NonNullable<KnownHealth['action']>): string {
   }
 }
 
-/** What happens next, and what a person can do about it. */
+/** What happens next, and what a person can do about it: a command comes last, so that it can be copied. */
 export function explainNext(facts: WhyFacts): string {
-  const { name, task, isActive, openNeeds, neededBy, workers, leftUsd, limitedUntil } = facts;
+  const { name, task, isActive, openNeeds, neededBy, workers, shortOf, isClaimed, limitedUntil } = facts;
   const convoy = name.slice(0, name.lastIndexOf('/'));
-  const begin = isActive ? '' : ` once the convoy continues: orch convoy resume ${convoy}`;
-  const blocks = neededBy.length === 0 ? '' : ` ${neededBy.slice(0, 10).join(', ')} wait for it.`;
+  const raise = isActive
+    ? `orch convoy budget +10 -e ${convoy}`
+    : `orch convoy resume ${convoy} --budget +10`;
+  const begin = isActive ? '.' : ` once the convoy continues: orch convoy resume ${convoy}`;
+  const blocks =
+    neededBy.length === 0
+      ? ''
+      : ` ${nameAll(neededBy.map((id) => ({ id })))} ${neededBy.length === 1 ? 'waits' : 'wait'} for it.`;
   switch (task.status) {
     case 'needs_input':
       return `It waits for your answer: orch convoy say ${name} "…"`;
     case 'held':
-      return `It waits for you. Continue it: orch convoy resume ${name}${blocks}`;
+      if (shortOf === 'task')
+        return isActive
+          ? `It waits for money.${blocks} Raise its budget in the plan, pause the convoy (orch convoy pause ${convoy}), then: orch convoy resume ${convoy}`
+          : `It waits for money.${blocks} Raise its budget in the plan, then: orch convoy resume ${convoy}`;
+      if (shortOf === 'convoy') return `It waits for money.${blocks} Continue with a higher budget: ${raise}`;
+      return facts.waitsForCollision
+        ? `It continues when what it collides with is merged.${blocks} To continue it now: orch convoy resume ${name}`
+        : `It waits for you.${blocks} Continue it: orch convoy resume ${name}`;
     case 'failed':
       return isActive
-        ? `It is not tried again by itself. Try it again: orch convoy retry ${name}${blocks}`
-        : `It is tried again when the convoy continues: orch convoy resume ${convoy}${blocks}`;
+        ? `It is not tried again by itself.${blocks} Try it again: orch convoy retry ${name}`
+        : `It is tried again when the convoy continues.${blocks} Continue it: orch convoy resume ${convoy}`;
     case 'cancelled':
       return isActive
         ? `It stays as it is. Bring it back: orch convoy retry ${name}`
         : `It stays as it is. To have it done after all, add it to the plan under another id: orch convoy resume ${convoy}`;
-    case 'skipped':
+    case 'skipped': {
+      const failed = openNeeds.find(({ status }) => status === 'failed');
+      if (failed !== undefined)
+        return `It is done after all once ${failed.id}, which failed, is: orch convoy why ${convoy}/${failed.id}`;
       return 'It stays as it is: what it needs was not done, or its condition was not met.';
+    }
     case 'done':
       return task.commit === null ? 'It is done.' : `It is done, and merged as ${task.commit.slice(0, 10)}.`;
     case 'checking':
     case 'merging':
-      return `Its work is merged, and the gates decide${begin}.`;
+      return `Its work is merged, and the gates decide${begin}`;
     case 'working':
       if (task.health === 'limited')
         return limitedUntil === null
           ? "It continues when its provider's limit ends."
           : `It continues when its provider's limit ends, at ${formatInstant(limitedUntil)}.`;
-      if (task.health === 'dead') return `Its worker continues where it was${begin}.`;
-      return `When its agent ends, its work is committed, merged and checked by the gates${begin}.`;
+      if (task.health === 'dead') return `Its worker continues where it was${begin}`;
+      if (isClaimed && isActive) return `It waits for who claimed it: orch convoy done ${name}`;
+      return `When its agent ends, its work is committed, merged and checked by the gates${begin}`;
     case 'waiting':
     case 'ready': {
       const lost = openNeeds.filter(({ status }) =>
         ['failed', 'cancelled', 'held', 'needs_input'].includes(status),
       );
       if (lost[0] !== undefined)
-        return `It waits for ${nameAll(openNeeds)}, and ${lost[0].id} ${describeLost(lost[0].status)}: orch convoy why ${lost[0].id}`;
+        return `It waits for ${nameAll(openNeeds)}, and ${lost[0].id} ${describeLost(lost[0].status)}: orch convoy why ${convoy}/${lost[0].id}`;
       if (openNeeds.length > 0)
-        return `It starts when ${nameAll(openNeeds)} ${openNeeds.length === 1 ? 'is' : 'are'} merged${begin}.`;
-      if (leftUsd !== null && leftUsd <= 0)
-        return `The budget of the convoy is used up: orch convoy budget +10 -e ${convoy}`;
+        return `It starts when ${nameAll(openNeeds)} ${openNeeds.length === 1 ? 'is' : 'are'} merged${begin}`;
+      if (isClaimed && isActive) return `It waits to be claimed: orch convoy claim ${name}`;
+      if (shortOf === 'convoy')
+        return `The convoy's budget has too little left for it. Continue with a higher one: ${raise}`;
       const room =
         workers.now >= workers.most
           ? `as soon as one of ${workers.most} workers is free`
           : 'as soon as there is money for it and a worker is free';
-      return isActive ? `It starts ${room}.` : `It starts${begin}.`;
+      return isActive ? `It starts ${room}.` : `It starts${begin}`;
     }
   }
 }

@@ -25,7 +25,7 @@ export function loadPlan(path: string, shown = path): Plan {
 export function loadConvoyPlan(path: string, shown = path): Plan {
   const refuse = (problem: string, hint: string) =>
     new OrchError('PLAN_INVALID', problem, { hint, data: { file: shown } });
-  const howToName = "Name the plan's file, such as: orch run release.yaml";
+  const howToName = "Name the plan's file, such as release.yaml";
   const found = statIfThere(path);
   if (found === null) throw refuse(`there is no file ${shown}`, howToName);
   if (!found.isFile()) throw refuse(`${shown} is not a file`, howToName);

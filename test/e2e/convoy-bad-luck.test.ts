@@ -119,6 +119,33 @@ fails) echo f > f.txt; exit 1;;`,
     expect(readMerged(repository, 'auth')).toMatchObject({ README: 'hello\na\na', 'own.txt': 'own' });
   });
 
+  it('what is merged and not landed is not done again; --fresh begins anew and keeps it', () => {
+    const repository = makeConvoyed(
+      `${head}tasks:\n  - { id: a, prompt: one more line }\n`,
+      'a) echo "a $(wc -l < "$RAN")" >> README;; b) echo b > b.txt;;',
+    );
+    expect(convoy(repository, 'start').status).toBe(0);
+    const merged = repository.git('rev-parse', 'orch/auth/merged');
+    const again = convoy(repository, 'start');
+    expect(again.stderr).toContain('auth is done but not landed');
+    expect(statusesOf(again.document)).toEqual({ a: 'done' });
+    expect(repository.git('rev-parse', 'orch/auth/merged')).toBe(merged);
+    const longer = `${head}tasks:\n  - { id: a, prompt: one more line }\n  - { id: b, prompt: b }\n`;
+    repository.write('plan.yaml', longer);
+    expect(statusesOf(convoy(repository, 'start').document)).toEqual({ a: 'done', b: 'done' });
+    expect(readAttempts(repository)).toEqual(['a 1', 'b 1']);
+    const preview = runOrch(repository, ['convoy', 'start', 'plan.yaml', '--dry-run']);
+    expect(preview.stdout).toContain('nothing left to do');
+    expect(preview.stderr).toContain('auth is done but not landed');
+    const old = ['a', 'b', 'merged'].map((name) => repository.git('rev-parse', `orch/auth/${name}`));
+    const fresh = convoy(repository, 'start', '--fresh');
+    expect(statusesOf(fresh.document)).toEqual({ a: 'done', b: 'done' });
+    expect(readMerged(repository, 'auth').README).toMatch(/^hello\na [34]$/);
+    const kept = ['a', 'b', 'merged'].map((name) => `orch/auth/${name}.kept-1`);
+    expect(kept.map((branch) => repository.git('rev-parse', branch))).toEqual(old);
+    for (const branch of kept) expect(fresh.stderr).toContain(branch);
+  });
+
   it('C6: what adopted workers may still spend is not promised to others', async () => {
     const repository = makeConvoyed(
       `${head}budget: 2
@@ -250,7 +277,10 @@ b) [ "$ORCH_ATTEMPT" = 1 ] && { ${callOrch('record cost 0.48 -q')}; exit 1; }; e
     expect(repository.git('rev-parse', 'HEAD')).toBe(before);
     expect(repository.git('status', '--porcelain', '--untracked-files=no')).toBe('');
     const shown = runOrch(repository, ['convoy', 'land', 'plan.yaml', '--dry-run']);
-    expect(shown.stdout + shown.stderr).toContain('1 file +1 −1, merge');
+    expect(shown.status).toBe(conflict.status);
+    expect(shown.stdout).toBe('');
+    expect(shown.stderr).toContain('1 file +1 −1, merge');
+    expect(shown.stderr).toContain('it conflicts with main, in README');
   });
 
   it("C1: leaves a branch alone that the user has checked out, even if it is the convoy's", () => {

@@ -1,5 +1,5 @@
 import type { ChildProcess } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import {
@@ -146,6 +146,9 @@ d) echo d > d.txt;;`,
     const scheduler = await start(repository);
     await waitUntil(() => statuses(repository).a === 'needs_input');
     expect(taskOf(repository, 'a').health).toBe('waiting');
+    expect(JSON.parse(call(repository, 'list', '--json').stdout).convoys[0].counts).toEqual({
+      needs_input: 1,
+    });
     expect(call(repository, 'say', 'a', 'teal').status).toBe(0);
     await waitUntil(() => hasEnded(scheduler));
     expect(readMerged(repository, 'auth')['colour.txt']).toBe('teal');
@@ -295,7 +298,7 @@ slow) while [ ! -e "$RAN.go" ]; do sleep 0.05; done; echo x > slow.txt;;`,
     await waitUntil(() => statuses(repository).bad === 'done');
     expect(taskOf(repository, 'bad')).toMatchObject({ attempts: 2 });
     // What was done before is kept on a branch of its own.
-    expect(repository.git('show', 'orch/auth/bad.1:left.txt')).toBe('left');
+    expect(repository.git('show', 'orch/auth/bad.kept-1:left.txt')).toBe('left');
     repository.write('../ran.go', '');
     await waitUntil(() => hasEnded(scheduler));
     expect(scheduler.exitCode).toBe(0);
@@ -313,6 +316,63 @@ slow) while [ ! -e "$RAN.go" ]; do sleep 0.05; done; echo x > slow.txt;;`,
     );
     expect(call(repository, 'resume').status).toBe(0);
     expect(statuses(repository)).toEqual({ bad: 'done' });
+  });
+
+  it('a task is found from any checkout of the repository, and without the file of the plan', () => {
+    const repository = makeConvoyed(
+      `${head}tasks:\n  - { id: a, prompt: work }\n  - { id: bad, prompt: fail }\n  - { id: later, prompt: wait, needs: [bad] }\n`,
+      'a) echo a > a.txt;; bad) exit 1;;',
+    );
+    expect(call(repository, 'start', 'plan.yaml').status).toBe(3);
+    const linked = join(repository.folder, '..', 'linked');
+    repository.git('worktree', 'add', '--quiet', linked);
+    mkdirSync(join(repository.folder, 'sub'));
+    const places = [linked, join(repository.folder, 'sub'), taskOf(repository, 'bad').worktree ?? ''];
+    const why = (id: string, cwd: string) => runOrch(repository, ['convoy', 'why', id], { cwd }).status;
+    for (const cwd of places) for (const id of ['a', 'bad', 'later']) expect(why(id, cwd)).toBe(0);
+    const resumed = runOrch(repository, ['convoy', 'resume', '--json'], { cwd: linked });
+    expect(errorOf(resumed).hint).toContain(`cd ${repository.folder}`);
+    renameSync(join(repository.folder, 'plan.yaml'), join(repository.folder, '..', 'away.yaml'));
+    for (const cwd of places) for (const id of ['a', 'bad', 'later']) expect(why(id, cwd)).toBe(0);
+  });
+
+  it('what cannot be done is refused with a next step that can be', () => {
+    const repository = makeConvoyed(
+      `${head}tasks:\n  - { id: a, prompt: work }\n  - { id: bad, prompt: fail }\n`,
+      'a) echo a > a.txt;; bad) exit 1;;',
+    );
+    const errorAfter = (...args: string[]) => errorOf(call(repository, ...args, '--json'));
+    expect(errorAfter('why', 'a').message).toBe('this repository has no convoys yet');
+    expect(errorAfter('start', '--task', ' ').message).toBe('a task is empty');
+    expect(errorAfter('start', 'plan.yaml', '--agent', 'claude').message).toContain('is in the plan');
+    expect(call(repository, 'start', 'plan.yaml').status).toBe(3);
+    expect(errorAfter('say', 'a', 'more').hint).toBe(
+      'Add what is to be done: orch convoy add "text" -e auth',
+    );
+    expect(errorAfter('say', 'bad', 'more').hint).toBe('Have it tried again: orch convoy retry auth/bad');
+    expect(errorAfter('pause', 'a').hint).toBe('See how it is: orch convoy why auth/a');
+    const cancelled = JSON.parse(call(repository, 'cancel', 'bad', '--dry-run', '--json').stdout);
+    expect(cancelled).toEqual({ convoy: 'auth', cancelled: [], wouldCancel: ['bad'] });
+    const landed = JSON.parse(call(repository, 'land', '--dry-run', '--json').stdout);
+    expect(landed).toMatchObject({ landed: null, into: 'main', files: 1, isLanded: false });
+    const added = call(repository, 'add', 'more');
+    expect(added.stdout).toBe('Added: more; it is done once the convoy continues: orch convoy resume auth\n');
+    expect(errorAfter('logs', 'more').message).toBe('no worker of more has printed anything: it is ready');
+  });
+
+  it('a task that is tried again has as many attempts as the plan gives, each time', () => {
+    const repository = makeConvoyed(`${head}tasks:\n  - { id: bad, prompt: fail }\n`, 'bad) exit 1;;');
+    const environment = { env: environmentOf(repository) };
+    const ran = runOrch(repository, ['convoy', 'start', 'plan.yaml'], environment);
+    expect(ran.stderr).toContain('attempt 2 of 2');
+    call(repository, 'retry', 'bad');
+    const again = call(repository, 'resume');
+    expect(readAttempts(repository)).toHaveLength(4);
+    expect(again.stderr).toContain('attempt 3 of 3');
+    expect(again.stderr).not.toContain('of 2');
+    // Without being asked for again.
+    call(repository, 'resume');
+    expect(readAttempts(repository)).toHaveLength(6);
   });
 
   it('tasks are added while it runs, and wait for what they need', async () => {
@@ -472,6 +532,8 @@ describe('a convoy without a plan', () => {
     const landed = call(repository, 'land', '-y');
     expect(landed.status).toBe(0);
     expect(existsSync(`${repository.folder}/document-api.txt`)).toBe(true);
+    // The convoy is named after this task.
+    expect(call(repository, 'why', 'add-login-form').stdout).toContain('add-login-form/add-login-form  done');
   });
 
   it('is made of what is open in a spec, whose tasks are found in git once it has landed', () => {

@@ -1,5 +1,5 @@
 import type { ChildProcess } from 'node:child_process';
-import { existsSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import {
@@ -277,7 +277,20 @@ b) until grep -q 'a 1' "$RAN"; do sleep 0.05; done; ${callOrch('record cost 0.10
     const refused = runOrch(repository, ['convoy', 'land', 'plan.yaml', '-y', '--json']);
     expect(refused.status).toBe(1);
     expect(errorOf(refused).hint).toContain('Nothing was changed');
+    // Before it asks, which it cannot do here, and in a dry run too.
+    for (const option of [[], ['--dry-run']]) {
+      const early = runOrch(repository, ['convoy', 'land', 'plan.yaml', ...option, '--json']);
+      expect(early.status).toBe(1);
+      expect(errorOf(early)).toEqual(errorOf(refused));
+    }
     repository.git('checkout', '--quiet', 'README');
+    const gitDir = repository.git('rev-parse', '--absolute-git-dir');
+    writeFileSync(join(gitDir, 'MERGE_HEAD'), `${repository.git('rev-parse', 'HEAD')}\n`);
+    const merging = runOrch(repository, ['convoy', 'land', 'plan.yaml', '--dry-run', '--json']);
+    expect(errorOf(merging).message).toContain('a merge is in progress');
+    rmSync(join(gitDir, 'MERGE_HEAD'));
+    const own = runOrch(repository, ['convoy', 'land', 'plan.yaml', '--into', 'orch/auth/a', '--json']);
+    expect(errorOf(own).message).toBe('orch/auth/a is a branch of the convoy itself');
     expect(runOrch(repository, ['convoy', 'land', 'plan.yaml', '-y']).status).toBe(0);
     expect(repository.git('show', 'main:a.txt')).toBe('a');
     expect(repository.git('status', '--porcelain', '--untracked-files=no')).toBe('');

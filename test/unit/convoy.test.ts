@@ -3,9 +3,12 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { taskBranch, taskEpic, worktreeName } from '../../src/convoy/names.ts';
+import type { ConvoyTask } from '../../src/convoy/show-convoy.ts';
+import { explainNext, type WhyFacts } from '../../src/convoy/why.ts';
 import { chooseModel, makeAgentCommand } from '../../src/convoy/work/agent-command.ts';
 import { decideAllowance } from '../../src/convoy/work/allowance.ts';
 import { formatPrompt, type PromptFacts } from '../../src/convoy/work/prompt.ts';
+import { taskStates } from '../../src/convoy/work/task-transition.ts';
 import { type Charge, chargeTask } from '../../src/cost/charge.ts';
 import {
   addUsage,
@@ -55,6 +58,48 @@ describe('what belongs to a convoy is named after it', () => {
     expect(isTaskOf(taskEpic(dashed, 'a'), dashed)).toBe(true);
     expect(isTaskOf(taskEpic(convoy, 'a'), dashed)).toBe(false);
     expect(isTaskOf(convoy, convoy)).toBe(false);
+  });
+});
+
+describe('what happens next with a task', () => {
+  const task: ConvoyTask = {
+    ...{ id: 'login', number: 1, name: 'login', status: 'held', health: null, attempts: 1, agent: 'sh' },
+    ...{ model: null, worktree: null, branch: 'orch/auth/login', epicId: taskEpic(convoy, 'login') },
+    ...{ sessionId: null, labels: [], costUsd: 0, rejectedUsd: 0, startedAt: null, endedAt: null },
+    ...{ reason: null, doing: null, activeAt: null, collisions: [], commit: null, witness: null },
+  };
+  const facts: WhyFacts = {
+    ...{ name: 'auth/login', task, isActive: true, openNeeds: [], neededBy: ['logout'] },
+    workers: { most: 4, now: 1 },
+    ...{ shortOf: null, isClaimed: false, waitsForCollision: false, limitedUntil: null },
+  };
+  const tell = (status: ConvoyTask['status'], others: Partial<WhyFacts> = {}) =>
+    explainNext({ ...facts, task: { ...task, status }, ...others });
+
+  it.each<[ConvoyTask['status'], Partial<WhyFacts>, string]>([
+    ['held', {}, 'orch convoy resume auth/login'],
+    ['held', { shortOf: 'convoy' }, 'orch convoy budget +10 -e auth'],
+    ['held', { shortOf: 'convoy', isActive: false }, 'orch convoy resume auth --budget +10'],
+    ['held', { shortOf: 'task' }, 'orch convoy resume auth'],
+    ['held', { waitsForCollision: true }, 'orch convoy resume auth/login'],
+    ['failed', {}, 'orch convoy retry auth/login'],
+    ['failed', { isActive: false }, 'orch convoy resume auth'],
+    ['cancelled', {}, 'orch convoy retry auth/login'],
+    ['working', { isActive: false }, 'orch convoy resume auth'],
+    ['ready', { isClaimed: true }, 'orch convoy claim auth/login'],
+    ['ready', { isActive: false }, 'orch convoy resume auth'],
+    ['waiting', { shortOf: 'convoy' }, 'orch convoy budget +10 -e auth'],
+    ['waiting', { openNeeds: [{ id: 'form', status: 'failed' }] }, 'orch convoy why auth/form'],
+    ['skipped', { openNeeds: [{ id: 'form', status: 'failed' }] }, 'orch convoy why auth/form'],
+  ])('%s %o', (status, others, command) => {
+    const next = tell(status, others);
+    expect(next.endsWith(`: ${command}`), next).toBe(true);
+  });
+
+  it('a command comes last, so that it can be copied', () => {
+    for (const status of taskStates)
+      for (const isActive of [true, false])
+        expect(tell(status, { isActive })).not.toMatch(/: orch (?!convoy say)[^:]*(\.|wait for it)/);
   });
 });
 

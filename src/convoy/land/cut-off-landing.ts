@@ -59,6 +59,11 @@ export async function noteLanding(
   return () => removeIfThere(orch.disk, notePath(orch));
 }
 
+/** Was a landing cut off in these files, or is one at work? */
+export function isCutOff(orch: Orch): boolean {
+  return readJson(notePath(orch), isNote)?.worktree === orch.repository.worktree;
+}
+
 /** Takes back a landing that was cut off in these files. Returns whether there was one. */
 export async function takeBackCutOff(orch: Orch): Promise<boolean> {
   const { repository, disk } = orch;

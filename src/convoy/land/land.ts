@@ -2,21 +2,22 @@ import { OrchError } from '../../errors.ts';
 import { runGit } from '../../git/run-git.ts';
 import {
   countChanges,
+  currentBranch,
   findCheckout,
   findMergeBase,
   isAncestor,
   moveBranch,
   readBranch,
+  readCommit,
 } from '../../git/worktree/merge-commits.ts';
 import { mergeCommits } from '../../git/worktree/merge-tree.ts';
 import { commitForUser, refuseDuringOperation } from '../../git/worktree/user-commit.ts';
-import { parseOid } from '../../ids.ts';
 import type { Orch } from '../../orch.ts';
 import { quoteForShell } from '../../text.ts';
 import type { EpicId, Oid } from '../../types.ts';
 import { mergedBranch } from '../names.ts';
 import { refuseWorkers } from '../steer/refuse-workers.ts';
-import { noteLanding, takeBackCutOff } from './cut-off-landing.ts';
+import { isCutOff, noteLanding, takeBackCutOff } from './cut-off-landing.ts';
 
 export type Landing = {
   readonly from: string;
@@ -39,17 +40,13 @@ export async function previewLanding(orch: Orch, convoy: EpicId, into: string | 
     throw new OrchError('EPIC_NOT_FOUND', `there is no convoy ${convoy}: the branch ${from} does not exist`, {
       hint: 'Start it: orch convoy start PLAN',
     });
-  const current = (await runGit(repository, ['rev-parse', '--abbrev-ref', 'HEAD'])).trim();
-  const target = into ?? current;
+  const target = into ?? (await currentBranch(repository));
+  const refuse = (why: string) =>
+    new OrchError('USAGE', why, { hint: 'Name the branch to merge into: --into main' });
+  if (target === null) throw refuse('no branch is checked out here');
   const tip = await readBranch(repository, target);
-  if (tip === null)
-    throw new OrchError(
-      'USAGE',
-      target === 'HEAD' ? 'no branch is checked out here' : `there is no branch ${target} to merge into`,
-      {
-        hint: 'Name the branch to merge into: --into main',
-      },
-    );
+  if (tip === null) throw refuse(`there is no branch ${target} to merge into`);
+  if (target.startsWith(`orch/${convoy}/`)) throw refuse(`${target} is a branch of the convoy itself`);
   return {
     ...{ from, into: target, commit },
     ...(await countChanges(repository, (await findMergeBase(repository, tip, commit)) ?? tip, commit)),
@@ -58,54 +55,64 @@ export async function previewLanding(orch: Orch, convoy: EpicId, into: string | 
   };
 }
 
+/** Where the branch is, and the files it gets; no files if the branch is not checked out and just moves. */
+type Prepared = { readonly tip: Oid; readonly tree: Oid | null };
+
+/** Refuses what would not land. Changes nothing. */
+export async function checkLanding(orch: Orch, { from, into, commit }: Landing): Promise<Prepared> {
+  const { repository } = orch;
+  const data = { from, into };
+  if (into !== (await currentBranch(repository))) {
+    const tip = await readBranch(repository, into);
+    if (tip === null || !(await isAncestor(repository, tip, commit)))
+      throw new OrchError(
+        'GIT_FAILED',
+        `${into} has commits that ${from} has not, so it is no fast-forward`,
+        { hint: `Merge it yourself: git switch ${into} && git merge ${from}`, data },
+      );
+    const where = await findCheckout(repository, into);
+    if (where === null) return { tip, tree: null };
+    throw new OrchError('GIT_FAILED', `${into} is checked out in ${where}, whose files would not follow`, {
+      hint: `Nothing was changed. Land it there: git -C ${quoteForShell([where])} merge ${from}`,
+      data,
+    });
+  }
+  // What is left of a landing that was cut off is taken back first.
+  if (!isCutOff(orch)) {
+    refuseDuringOperation(repository);
+    const dirty = (await runGit(repository, ['status', '--porcelain', '--untracked-files=no'])).trim();
+    if (dirty !== '')
+      throw new OrchError('GIT_FAILED', `${into} is checked out here with uncommitted changes`, {
+        hint: `Nothing was changed. Commit them first, or merge it yourself: git merge ${from}`,
+        data,
+      });
+  }
+  const tip = await readCommit(repository);
+  const tried = await mergeCommits(repository, tip, commit);
+  if (tried.kind === 'merged') return { tip, tree: tried.tree };
+  throw new OrchError('GIT_FAILED', `it conflicts with ${into}, in ${tried.files.join(', ')}`, {
+    hint: `Nothing was changed. Merge it yourself and resolve the conflicts: git merge ${from}`,
+    data,
+  });
+}
+
 /**
  * Merges a convoy's branch into the user's: the only call of a convoy that touches it. The branch that is checked out is
  * merged only if nothing is uncommitted there.
  */
-export async function landConvoy(
-  orch: Orch,
-  convoy: EpicId,
-  { from, into, isFastForward, commit }: Landing,
-): Promise<Oid> {
+export async function landConvoy(orch: Orch, convoy: EpicId, landing: Landing): Promise<Oid> {
   refuseWorkers(orch, convoy, 'land what is merged');
   const { repository } = orch;
-  const current = (await runGit(repository, ['rev-parse', '--abbrev-ref', 'HEAD'])).trim();
-  if (into !== current) {
-    if (!isFastForward)
-      throw new OrchError(
-        'GIT_FAILED',
-        `${into} has commits that ${from} has not, so it is no fast-forward`,
-        {
-          hint: `Merge it yourself: git switch ${into} && git merge ${from}`,
-          data: { from, into },
-        },
-      );
-    const where = await findCheckout(repository, into);
-    if (where !== null)
-      throw new OrchError('GIT_FAILED', `${into} is checked out in ${where}, whose files would not follow`, {
-        hint: `Nothing was changed. Land it there: git -C ${quoteForShell([where])} merge ${from}`,
-        data: { from, into },
-      });
-    await moveBranch(repository, into, commit, await readBranch(repository, into), `convoy: land ${from}`);
+  const { from, into, commit } = landing;
+  const isHere = into === (await currentBranch(repository));
+  if (isHere && (await takeBackCutOff(orch)))
+    orch.report('an earlier landing was cut off; its changes were taken back first');
+  const { tip, tree } = await checkLanding(orch, landing);
+  if (tree === null) {
+    await moveBranch(repository, into, commit, tip, `convoy: land ${from}`);
     return commit;
   }
-  if (await takeBackCutOff(orch))
-    orch.report('an earlier landing was cut off; its changes were taken back first');
-  const dirty = (await runGit(repository, ['status', '--porcelain', '--untracked-files=no'])).trim();
-  if (dirty !== '')
-    throw new OrchError('GIT_FAILED', `${into} is checked out here with uncommitted changes`, {
-      hint: `Nothing was changed. Commit them first, or merge it yourself: git merge ${from}`,
-      data: { from, into },
-    });
-  refuseDuringOperation(repository);
-  const tip = parseOid((await runGit(repository, ['rev-parse', '--verify', 'HEAD^{commit}'])).trim());
-  const tried = await mergeCommits(repository, tip, commit);
-  if (tried.kind === 'conflict')
-    throw new OrchError('GIT_FAILED', `it conflicts with ${into}, in ${tried.files.join(', ')}`, {
-      hint: `Nothing was changed. Merge it yourself and resolve the conflicts: git merge ${from}`,
-      data: { from, into },
-    });
-  const forget = await noteLanding(orch, { branch: into, tip, tree: tried.tree });
+  const forget = await noteLanding(orch, { branch: into, tip, tree });
   await commitForUser(
     repository,
     [['merge', '--no-edit', '-m', `Merge branch '${from}'`, commit]],

@@ -61,7 +61,10 @@ export async function sayToTask(
       'USAGE',
       `no agent works on ${task.id} any more: it is ${task.status.replace('_', ' ')}`,
       {
-        hint: `Have it tried again: orch convoy retry ${convoy.epic}/${task.id}`,
+        hint:
+          task.status === 'failed'
+            ? `Have it tried again: orch convoy retry ${convoy.epic}/${task.id}`
+            : `Add what is to be done: orch convoy add "text" -e ${convoy.epic}`,
         data: { task: task.id, status: task.status },
       },
     );
@@ -120,7 +123,10 @@ export async function pauseTask(orch: Orch, { convoy, task }: NamedTask, reason:
   refuseWorkers(orch, convoy.epic, 'pause a task');
   if (isWorking(await readWorker(orch, task.epicId))) return pauseWorker(orch, task.epicId, reason);
   throw new OrchError('USAGE', `no agent works on ${task.id} now: it is ${task.status.replace('_', ' ')}`, {
-    hint: `To leave it out: orch convoy cancel ${convoy.epic}/${task.id}`,
+    hint:
+      over.includes(task.status) || task.status === 'failed'
+        ? `See how it is: orch convoy why ${convoy.epic}/${task.id}`
+        : `To leave it out: orch convoy cancel ${convoy.epic}/${task.id}`,
     data: { task: task.id, status: task.status },
   });
 }

@@ -76,7 +76,7 @@ function estimate(finished: readonly Micros[], cap: Micros | null): Likely {
 
 /** Says why a task waits for money; `left` is what no other worker was promised. */
 export function describeShortage({ likely }: Extract<Allowance, { kind: 'held' }>, left: Micros): string {
-  if (likely === null) return 'its own budget is used up; to continue, raise it in the plan and resume';
+  if (likely === null) return 'its own budget is used up; raise it in the plan, then resume the convoy';
   const rest = `${formatUsd(Math.max(0, left))} of the convoy's budget is left for it`;
   if (likely.amount <= 0) return rest;
   const { from, amount } = likely;

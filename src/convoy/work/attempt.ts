@@ -101,8 +101,10 @@ async function openPlace({ orch, convoy, job, epic, signal }: Work): Promise<Tas
     return openTaskWorktree(orch, { ...place, env: slotEnvironment(job.slot) });
   });
   if (job.isNew && job.isFresh) {
-    const kept = `${worktree.branch}.${job.record.lease}`;
-    worktree = await startAfresh(worktree, await convoy.queue.tip(), kept);
+    const afresh = await startAfresh(worktree, await convoy.queue.tip());
+    worktree = afresh.worktree;
+    if (afresh.kept !== null)
+      orch.report(`${task.id} begins anew; what was done before is on ${afresh.kept}`);
     job.feedback = null;
   }
   job.record = { ...job.record, base: worktree.base };
@@ -273,8 +275,8 @@ function isOwnBudget(budget: number | undefined, { spent }: Pick<WorkerState, 's
 /** Whose budget it was: the task's own, or what the convoy had left for it. */
 function describeUsedUp({ spent }: Pick<WorkerState, 'spent'>, own: number | undefined): string {
   return own === undefined
-    ? `what the convoy's budget had left for it is used up (${formatUsd(spent)} so far); to continue: orch convoy budget +10`
-    : `its own budget is used up (${formatUsd(spent)} of ${formatUsd(own)}); to continue, raise it in the plan and resume`;
+    ? `what the convoy's budget had left for it is used up (${formatUsd(spent)} so far)`
+    : `its own budget is used up (${formatUsd(spent)} of ${formatUsd(own)}); raise it in the plan, then resume the convoy`;
 }
 
 function pausesWorkers(why: unknown): boolean {

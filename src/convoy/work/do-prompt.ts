@@ -107,7 +107,8 @@ async function tryUntilDone(
         follow(job, 'sent_back');
         refuseWork(job);
         const { feedback } = next;
-        ports.onEvent({ kind: 'retry', task, attempt: job.attempt, reason: firstLine(feedback) });
+        const [most, reason] = [mostAttempts(job), firstLine(feedback)];
+        ports.onEvent({ kind: 'retry', task, attempt: job.attempt, most, reason });
         job.feedback = feedback;
         job.attempt += 1;
         job.isNew = true;
@@ -193,7 +194,8 @@ export async function recordCancelled(
 
 function report({ clock, onEvent }: TaskPorts, job: Job, outcome: TaskOutcome, began: number): void {
   const { task } = job;
-  const about = { task, attempts: job.attempt, elapsed: clock.elapsed() - began, output: '', log: '' };
+  const [attempts, most] = [job.attempt, mostAttempts(job)];
+  const about = { task, attempts, most, elapsed: clock.elapsed() - began, output: '', log: '' };
   switch (outcome.kind) {
     case 'succeeded':
       onEvent({ kind: 'ended', ...about, status: 'succeeded', reason: null });

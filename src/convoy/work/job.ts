@@ -40,6 +40,8 @@ export type Convoy = {
   readonly colliding: Map<string, readonly string[]>;
   /** Does the later of two tasks that collide wait? */
   readonly holdsCollisions: boolean;
+  /** Has the plan been done before, by another run? */
+  readonly hasEarlierRun: boolean;
   /** What was last seen of what is the user's. */
   readonly user: {
     state: UserState | null;
@@ -127,14 +129,16 @@ async function readJob(
     attempt: isContinued ? Math.max(1, known?.attempts ?? 1) : 1,
     isNew: !isContinued,
     wasJoined: false,
-    isFresh: false,
+    // What an earlier run left is kept, and not continued.
+    isFresh: convoy.hasEarlierRun && !convoy.jobs.has(task.id) && known === undefined,
     feedback: begun ? readFeedback(orch, progress, task) : null,
     record: {
       ...{ lease: earlier?.lease ?? 0, step: 'working', epic: taskEpic(convoy.epic, task.id), base },
       ...{ agent: begun?.agent ?? '', model: begun?.model ?? null, commit: null, merged: null },
       costMicros: earlier?.costMicros ?? 0,
       ...(earlier?.rejectedMicros !== undefined && { rejectedMicros: earlier.rejectedMicros }),
-      ...(begun?.wanted && { wanted: begun.wanted }),
+      // More attempts were given on top of those before; one that starts over has as many as the plan says.
+      ...(begun?.wanted && { wanted: isContinued ? begun.wanted : omitAttempts(begun.wanted) }),
       ...(begun?.since !== undefined && { since: begun.since }),
       ...(begun?.refused !== undefined && { refused: begun.refused }),
     },
@@ -143,6 +147,10 @@ async function readJob(
     slot: null,
     claim: isContinued && isClaimable(convoy, task) ? { by: begun.agent, order: null, end: null } : null,
   };
+}
+
+function omitAttempts({ model }: NonNullable<WorkerRecord['wanted']>): WorkerRecord['wanted'] {
+  return model === undefined ? {} : { model };
 }
 
 /** Is it claimed rather than given to an agent that is started for it? */

@@ -34,6 +34,12 @@ export async function findCheckout(repository: Repository, branch: string): Prom
   return found?.[0]?.replace(/^worktree /, '') ?? null;
 }
 
+/** The folders of all worktrees, the main one first. */
+export async function listCheckouts(repository: Repository): Promise<string[]> {
+  const output = await runGit(repository, ['worktree', 'list', '--porcelain', '-z']);
+  return output.split('\0').flatMap((line) => (line.startsWith('worktree ') ? [line.slice(9)] : []));
+}
+
 /** The commit a worktree is at. */
 export async function readCommit(worktree: Repository): Promise<Oid> {
   return parseOid((await runGit(worktree, ['rev-parse', 'HEAD'])).trim());
@@ -56,6 +62,16 @@ export async function moveBranch(
     hint: 'Nothing was changed. Run the same command again.',
     data: { branch, expected: from, found: now },
   });
+}
+
+/** Keeps what a branch has under another name; returns the name. */
+export async function keepBranch(repository: Repository, branch: string, commit: Oid): Promise<string> {
+  for (let number = 1; ; number++) {
+    const name = `${branch}.kept-${number}`;
+    const found = await readBranch(repository, name);
+    if (found === null) await moveBranch(repository, name, commit, null, `convoy: keep ${branch}`);
+    if (found === null || found === commit) return name;
+  }
 }
 
 export async function isAncestor(repository: Repository, ancestor: Oid, of: Oid): Promise<boolean> {

@@ -97,12 +97,20 @@ export type RunEvent =
       readonly working: number;
       readonly died: number;
     }
-  | { readonly kind: 'retry'; readonly task: Task; readonly attempt: number; readonly reason: string }
+  | {
+      readonly kind: 'retry';
+      readonly task: Task;
+      readonly attempt: number;
+      readonly reason: string;
+      /** How many attempts it has, if people gave it more than the plan does. */
+      readonly most?: number;
+    }
   | {
       readonly kind: 'ended';
       readonly task: Task;
       readonly status: 'succeeded' | 'failed' | 'skipped';
       readonly attempts: number;
+      readonly most?: number;
       readonly elapsed: Millis;
       /** Why it failed. */
       readonly reason: string | null;

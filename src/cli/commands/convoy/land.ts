@@ -1,4 +1,5 @@
 import {
+  checkLanding,
   findNamed,
   type KnownConvoy,
   type Landing,
@@ -38,10 +39,19 @@ async function land(context: Context, call: Call): Promise<number> {
     const landing = await previewLanding(orch, convoy.epic, into);
     if (landing.isLanded) {
       if (json) printJson(out, { landed: null, ...landing });
-      else out.print(`${landing.into} has everything of ${landing.from} already.`);
+      else out.print(`Nothing to land: ${landing.into} has everything of ${landing.from}.`);
       return 0;
     }
-    const answer = await confirmFirst(context, call, [describeLanding(landing)], 'Merge it?');
+    const what = describeLanding(landing);
+    await checkLanding(orch, landing).catch((error: unknown) => {
+      if (!json) out.inform(what);
+      throw error;
+    });
+    if (json && call.options['dry-run'] === true) {
+      printJson(out, { landed: null, ...landing });
+      return 0;
+    }
+    const answer = await confirmFirst(context, call, [what], 'Merge it?');
     if (answer !== null) return answer;
     const landed = await landConvoy(orch, convoy.epic, landing);
     if (json) printJson(out, { landed, ...landing });

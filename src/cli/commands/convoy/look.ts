@@ -66,8 +66,12 @@ export async function chooseTask(
   const given = readEpic(call, settings);
   const { convoy, task } = await findNamed(orch, { word, epic: given, cwd });
   if (task !== null) return { convoy, task: await readTask(orch, convoy, task) };
+  const { tasks } = await showConvoy(orch, convoy, true);
+  // A convoy of one task is named after it.
+  const namesake = tasks.find(({ id }) => id === word);
+  if (namesake !== undefined) return { convoy, task: namesake };
   throw new OrchError('USAGE', `${word ?? convoy.epic} is a convoy; which of its tasks?`, {
-    hint: `Try: ${convoy.epic}/TASK. List them: orch convoy show ${convoy.epic}`,
+    hint: `Name one, such as ${convoy.epic}/${tasks[0]?.id ?? 'TASK'}. List them: orch convoy show ${convoy.epic}`,
   });
 }
 
@@ -198,18 +202,27 @@ function readLimit(call: Call): number | null {
   });
 }
 
+function describeState({ status }: ConvoyTask): string {
+  return status === 'needs_input' ? 'waiting for an answer' : status;
+}
+
 async function logs(context: Context, orch: Orch, call: Call): Promise<ExitStatus> {
   const { out, json } = context;
   const { convoy, task } = await chooseTask(context, orch, call);
+  // No worker is started for a task that is claimed.
+  if (task.sessionId === null)
+    throw new OrchError(
+      'SESSION_NOT_FOUND',
+      `no worker of ${task.id} has printed anything: it is ${describeState(task)}`,
+      {
+        hint: `See why: orch convoy why ${convoy.epic}/${task.id}`,
+      },
+    );
   const view = await readEpicView(orch, task.epicId);
-  if (Object.keys(view.state.sessions).length === 0)
-    throw new OrchError('SESSION_NOT_FOUND', `${task.id} has no worker yet: it is ${task.status}`, {
-      hint: `See why: orch convoy why ${convoy.epic}/${task.id}`,
-    });
   const pieces: Buffer[] = [];
   const onText = json ? (bytes: Buffer) => pieces.push(bytes) > 0 : (bytes: Buffer) => writeTo(1, bytes);
   const follow = call.options.follow === true;
-  const session = await readSessionLog(orch, view, task.sessionId ?? undefined, { follow, onText });
+  const session = await readSessionLog(orch, view, task.sessionId, { follow, onText });
   return json ? printJson(out, { session, log: Buffer.concat(pieces).toString() }) : undefined;
 }
 
@@ -217,7 +230,7 @@ async function diff(context: Context, orch: Orch, call: Call): Promise<ExitStatu
   const { convoy, task } = await chooseTask(context, orch, call);
   const work = await readTaskWork(orch, convoy.epic, task);
   if (work === null)
-    throw new OrchError('USAGE', `${task.id} has changed nothing yet: it is ${task.status}`, {
+    throw new OrchError('USAGE', `${task.id} has changed nothing yet: it is ${describeState(task)}`, {
       hint: `See why: orch convoy why ${convoy.epic}/${task.id}`,
     });
   if (context.json) return printJson(context.out, { task: task.id, from: work.from, to: work.to });

@@ -1,12 +1,11 @@
-import { resolve } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import { hasCode, OrchError } from '../../../errors.ts';
 import {
   catchSignals,
-  checkConvoyPlan,
-  defaultWorkers,
   type EpicId,
   findNamed,
   findOpenConvoy,
+  isPlanElsewhere,
   type KnownConvoy,
   loadConvoyPlan,
   makeOwnPlan,
@@ -14,7 +13,6 @@ import {
   nameForCommands,
   type Orch,
   type Plan,
-  previewNewRun,
   type RunFileEvent,
   type RunFileOutcome,
   readConvoy,
@@ -25,16 +23,17 @@ import {
 } from '../../../index.ts';
 import { statIfThere } from '../../../system/disk.ts';
 import { statusOfSignal } from '../../../system/process/signals.ts';
+import { quoteForShell } from '../../../text.ts';
 import { budgetOption, epicOption, printChoice, printUnreadable } from '../../choose.ts';
 import { approveConfig } from '../../config-trust.ts';
 import { printJson } from '../../output.ts';
 import { type Context, defineCommand } from '../../run-command.ts';
 import { type Call, type Command, type OptionSpec, readText, readTexts } from '../../spec.ts';
 import { formatConvoy } from '../../views/convoy-view.ts';
-import { showPreview } from '../plans/run-preview.ts';
 import { showStart } from '../plans/run-progress.ts';
 import { leaveParent, startInBackground, tellParent } from './background.ts';
 import { readEpic } from './look.ts';
+import { previewConvoy } from './preview.ts';
 import { openConvoyScreen } from './screen.ts';
 
 const runOptions: readonly OptionSpec[] = [
@@ -66,7 +65,7 @@ export const commands: { readonly [name: string]: Command } = {
         flags: '--agent <agent>',
         description: 'with --task or a spec: claude (the default), codex, claim, or a command',
       },
-      { flags: '--fresh', description: 'start over, even if a run is unfinished' },
+      { flags: '--fresh', description: 'start over; what was done before is kept on branches' },
       { flags: '--dry-run', description: 'show what would be done, and start nothing' },
     ],
     examples: [
@@ -113,9 +112,19 @@ async function start(context: Context, call: Call): Promise<number> {
     throw new OrchError('USAGE', 'what should be done? Name a plan, or give tasks', {
       hint: 'Try: orch convoy start PLAN, or: orch convoy start --task "what to do"',
     });
+  if (texts.some((text) => text.trim() === ''))
+    throw new OrchError('USAGE', 'a task is empty', { hint: 'Say what to do: --task "Add a login form"' });
   const kind = call.options.fresh === true ? 'fresh' : 'plain';
   const isSpec = file !== undefined && statIfThere(resolve(cwd, file))?.isDirectory() === true;
   if (file !== undefined && !isSpec) {
+    if (readText(call, 'agent') !== undefined)
+      throw new OrchError(
+        'USAGE',
+        'the agent of a plan is in the plan, and --agent is for --task and specs',
+        {
+          hint: `Write it into ${file}: worker: { agent: … }`,
+        },
+      );
     const path = resolve(cwd, file);
     const chosen = { plan: loadConvoyPlan(path, file), path, epic: undefined, name: file };
     return context.withOrch((orch) => workOn(context, orch, call, kind, chosen));
@@ -161,6 +170,11 @@ function choose(orch: Orch, convoy: KnownConvoy, cwd: string): Chosen {
         data: { epicId: epic },
       },
     );
+  if (isPlanElsewhere(orch, convoy))
+    throw new OrchError('USAGE', `the plan of ${epic} is in another checkout: ${path}`, {
+      hint: `Run the same command there: cd ${quoteForShell([dirname(path)])}`,
+      data: { epicId: epic, path },
+    });
   return { plan: loadConvoyPlan(path), path, epic, name: nameForCommands(convoy, orch, cwd) };
 }
 
@@ -191,18 +205,24 @@ async function workOn(
   const labels = readTexts(call, 'label');
   const only = labels.length === 0 ? null : selectByLabel(plan, labels);
   const isOutermost = settings.background === undefined;
-  if (call.options['dry-run'] === true) {
-    checkConvoyPlan(plan);
-    return showPreview(context, plan, previewNewRun(plan, plan.convoy.workers ?? defaultWorkers), 2);
-  }
   const asked = ownEpic ?? readEpic(call, settings);
-  const open = wanted === 'plain' ? await findOpenConvoy(orch, plan, asked) : null;
+  const known = wanted === 'resume' ? null : await findOpenConvoy(orch, plan, asked);
+  const open = wanted === 'plain' ? known : null;
   const kind = open === null || open.isActive ? wanted : 'resume';
   if (isOutermost && open !== null && kind === 'resume')
-    out.inform(`${open.epic} is begun and not done, so it continues. To start over: --fresh`);
+    out.inform(
+      open.run.head.status === 'succeeded'
+        ? `${open.epic} is done but not landed, so its tasks are not done again. To start over: --fresh`
+        : `${open.epic} is begun and not done, so it continues. To start over: --fresh`,
+    );
+  if (call.options['dry-run'] === true) return previewConvoy(context, orch, call, { plan, path, open });
   if (isOutermost) await approveConfig(context, orch);
-  if (isOutermost && call.options.background === true)
-    return startInBackground(context, orch, context.argv, name);
+  if (isOutermost && call.options.background === true) {
+    const status = await startInBackground(context, orch, context.argv, name);
+    if (wanted === 'fresh' && known !== null)
+      out.inform(`  What was done before is kept: git branch --list 'orch/${known.epic}/*.kept-*'`);
+    return status;
+  }
   if (!isOutermost) leaveParent();
   const budget = readText(call, 'budget') ?? (kind === 'resume' ? null : planBudget(given));
   const signals = catchSignals();
@@ -331,7 +351,8 @@ export async function settle(context: Context, orch: Orch, convoy: KnownConvoy):
 
 /** The usual hint would stop the convoy that is running. */
 function explainActive(error: unknown, name: string): unknown {
-  if (!hasCode(error, 'SESSION_ACTIVE')) return error;
+  // One of another clone needs --take-over, which the usual hint says.
+  if (!hasCode(error, 'SESSION_ACTIVE') || error.data.reason === 'elsewhere') return error;
   const { code, message, data, cause } = error;
   return new OrchError(code, message, { hint: `See how it is: orch convoy show ${name}`, data, cause });
 }

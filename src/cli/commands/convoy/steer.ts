@@ -186,6 +186,7 @@ async function cancel(context: Context, orch: Orch, call: Call): Promise<ExitSta
   const all = (await showConvoy(orch, convoy, true)).tasks;
   if (named.task !== null) {
     if (call.options['dry-run'] === true) {
+      if (json) return printJson(out, { convoy: convoy.epic, cancelled: [], wouldCancel: [named.task] });
       out.print(`${named.task} would be cancelled.`);
       return undefined;
     }
@@ -200,6 +201,10 @@ async function cancel(context: Context, orch: Orch, call: Call): Promise<ExitSta
   const over = ['done', 'cancelled', 'skipped', 'failed'];
   const open = all.filter(({ status }) => !over.includes(status));
   const what = `${convoy.epic}: ${count(open.length, 'task')} not done; what they did so far is kept on their branches`;
+  if (json && call.options['dry-run'] === true) {
+    const wouldCancel = open.map(({ id }) => id);
+    return printJson(out, { convoy: convoy.epic, cancelled: [], wouldCancel });
+  }
   const answer = await confirmFirst(context, call, [what], 'Cancel them?');
   if (answer !== null) return answer;
   const { tasks: cancelled, isTaken } = await cancelTasks(orch, convoy, open, goesOn);
@@ -228,7 +233,7 @@ async function say(context: Context, orch: Orch, call: Call): Promise<ExitStatus
     'when it begins': `${named.task.id} hears it when it begins`,
     'when the convoy continues': `${named.task.id} hears it once the convoy continues: orch convoy resume ${named.convoy.epic}`,
   }[heard];
-  out.print(`${what}: ${when}.`);
+  out.print(`${what}: ${when}${heard === 'when the convoy continues' ? '' : '.'}`);
   return undefined;
 }
 
@@ -240,7 +245,8 @@ async function add(context: Context, orch: Orch, call: Call): Promise<ExitStatus
     convoy,
     call.rest.map((text) => ({ text, needs })),
   );
-  const text = ids.length === 0 ? 'The plan is read again' : `Added: ${ids.join(', ')}`;
+  const wait = ids.length === 1 ? '; it is done' : '; they are done';
+  const text = ids.length === 0 ? 'The plan is read again' : `Added: ${ids.join(', ')}${isTaken ? '' : wait}`;
   return tell(context, convoy, isTaken, { added: ids }, text);
 }
 

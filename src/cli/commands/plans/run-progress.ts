@@ -136,7 +136,7 @@ export function showRunEvent(out: Output, plan: Plan, event: RunEvent, now: numb
     case 'retry': {
       const place = showPlace(plan, event.task, out.paint('yellow', '↻'));
       return [
-        `${place}  ${event.reason}; next: attempt ${event.attempt + 1} of ${attemptsOf(plan, event.task)}`,
+        `${place}  ${event.reason}; next: attempt ${event.attempt + 1} of ${event.most ?? attemptsOf(plan, event.task)}`,
       ];
     }
     case 'round': {
@@ -195,14 +195,14 @@ function showWorkers(plan: Plan, event: Extract<RunEvent, { kind: 'workers' }>):
 }
 
 function showEnded(out: Output, plan: Plan, event: Extract<RunEvent, { kind: 'ended' }>): string[] {
-  const { task, status, attempts, elapsed, reason, output, log } = event;
+  const { task, status, attempts, most, elapsed, reason, output, log } = event;
   const title = out.paint('dim', showTitle(task));
   if (status === 'skipped') {
     const why = reason === null ? '' : `: ${reason}`;
     return [`${showPlace(plan, task, '–')}  skipped${why}${title}`];
   }
   const word = task.parts ? 'round' : 'attempt';
-  const tries = attempts > 1 ? `  (${word} ${attempts} of ${attemptsOf(plan, task)})` : '';
+  const tries = attempts > 1 ? `  (${word} ${attempts} of ${most ?? attemptsOf(plan, task)})` : '';
   const time = task.parts ? '' : formatClock(elapsed).padStart(4);
   if (status === 'succeeded')
     return [`${showPlace(plan, task, out.paint('green', '✓'))}  ${time}${tries}${title}`];
