@@ -27,7 +27,7 @@ import { carryOutOrders, steer } from './steer/steering.ts';
 import { listFreed, watchWorkers } from './work/collisions.ts';
 import { doPrompt } from './work/do-prompt.ts';
 import type { Convoy } from './work/job.ts';
-import { adoptAllowances } from './work/worker-money.ts';
+import { adoptAllowances } from './worker/worker-money.ts';
 import { refuseCopy } from './worktree/bring-files.ts';
 import { removeFreeWorktrees, removeTaskWorktree } from './worktree/free-worktrees.ts';
 import { findWorktreesFolder, locateWorktree, openMergedWorktree } from './worktree/task-worktree.ts';

@@ -16,9 +16,9 @@ import { type KnownHealth, readHealth } from '../witness/health-file.ts';
 import type { Health } from '../witness/judge.ts';
 import type { KnownConvoy } from './find-convoy.ts';
 import { mergedBranch, taskBranch, taskEpic, worktreeName } from './names.ts';
-import { readEvidence } from './work/evidence.ts';
 import { readTaskState, type TaskState } from './work/task-transition.ts';
-import { isWorking, readWorker, type WorkerState } from './work/worker.ts';
+import { readEvidence } from './worker/evidence.ts';
+import { isWorking, readWorker, type WorkerState } from './worker/worker.ts';
 import { isFreeWorktree } from './worktree/free-worktrees.ts';
 
 /* How a convoy is, and each of its tasks. */

@@ -5,10 +5,10 @@ import { describe, expect, it } from 'vitest';
 import { taskBranch, taskEpic, worktreeName } from '../../src/convoy/names.ts';
 import type { ConvoyTask } from '../../src/convoy/show-convoy.ts';
 import { explainNext, type WhyFacts } from '../../src/convoy/why.ts';
-import { chooseModel, makeAgentCommand } from '../../src/convoy/work/agent-command.ts';
 import { decideAllowance } from '../../src/convoy/work/allowance.ts';
-import { formatPrompt, type PromptFacts } from '../../src/convoy/work/prompt.ts';
 import { taskStates } from '../../src/convoy/work/task-transition.ts';
+import { makeAgentCommand } from '../../src/convoy/worker/agent-command.ts';
+import { formatPrompt, type PromptFacts } from '../../src/convoy/worker/describe-task.ts';
 import { type Charge, chargeTask } from '../../src/cost/charge.ts';
 import {
   addUsage,
@@ -193,8 +193,8 @@ describe('what workers share that wait together', () => {
 
 describe('the command of a worker', () => {
   it('is that of the agent, with the model of the attempt', () => {
-    const facts = { attempt: 1, codex: { home: makeFolder(), writable: ['/j'] } };
-    const claude = makeAgentCommand({ model: ['haiku', 'opus'] }, 'do it', facts);
+    const facts = { model: 'haiku', codex: { home: makeFolder(), writable: ['/j'] } };
+    const claude = makeAgentCommand({}, 'do it', facts);
     const allowed = 'Bash(orch ask:*),Bash(git merge:*),Bash(git add:*),Bash(git rm:*),Bash(git commit:*)';
     expect(claude.argv).toEqual([
       ...['claude', '--print', 'do it', '--permission-mode', 'acceptEdits'],
@@ -205,7 +205,7 @@ describe('the command of a worker', () => {
     expect(makeAgentCommand({ agent: ['sh', 'x.sh'], args: ['-v'] }, 'do it', facts)).toEqual({
       argv: ['sh', 'x.sh', '-v'],
       agent: 'sh',
-      model: null,
+      model: 'haiku',
     });
   });
 
@@ -213,7 +213,7 @@ describe('the command of a worker', () => {
     const home = makeFolder();
     const start = (...args: string[]) =>
       makeAgentCommand({ agent: 'codex', args }, 'do it', {
-        attempt: 1,
+        model: null,
         codex: { home, writable: ['/j'] },
       }).argv;
     const rest = ['--add-dir', '/j', '-c', 'allow_login_shell=false'];
@@ -226,12 +226,6 @@ describe('the command of a worker', () => {
     expect(start()).toContain('workspace-write');
     writeFileSync(join(home, 'config.toml'), 'sandbox_mode = "danger-full-access"\n[a]\nb = 1\n');
     expect(start()).not.toContain('workspace-write');
-  });
-
-  it('moves to the next model after each failed attempt, and stays with the last', () => {
-    const models = [1, 2, 3, 4].map((attempt) => chooseModel({ model: ['a', 'b'] }, attempt));
-    expect(models).toEqual(['a', 'b', 'b', 'b']);
-    expect(chooseModel({ model: 'auto' }, 1)).toBeNull();
   });
 });
 

@@ -3,7 +3,7 @@ import type { Orch } from '../../orch.ts';
 import { loadConvoyPlan } from '../../plan/parse-plan.ts';
 import type { Environment } from '../../system/process/spawn.ts';
 import { inheritedEnvironment } from '../../system/process/spawn.ts';
-import { isWorking, joined, pauseWorker, readWorker } from '../work/worker.ts';
+import { isWorking, joined, pauseWorker, readWorker } from '../worker/worker.ts';
 import { raiseFence } from '../worktree/ref-fence.ts';
 import type { NamedTask } from './steer-api.ts';
 

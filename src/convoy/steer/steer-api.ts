@@ -10,7 +10,7 @@ import type { EpicId } from '../../types.ts';
 import type { KnownConvoy } from '../find-convoy.ts';
 import { type ConvoyTask, showConvoy } from '../show-convoy.ts';
 import type { TaskState } from '../work/task-transition.ts';
-import { isWorking, pauseWorker, readWorker } from '../work/worker.ts';
+import { isWorking, pauseWorker, readWorker } from '../worker/worker.ts';
 import { type Order, placeOrder, waitUntilTaken } from './orders.ts';
 import { refuseOwnAnswer, refuseWorkers } from './refuse-workers.ts';
 

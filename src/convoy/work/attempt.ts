@@ -1,67 +1,38 @@
-import { join } from 'node:path';
-import { isOrchError, messageOf, systemCode, writeFailed } from '../../errors.ts';
-import { openWorktree } from '../../git/worktree/own-worktrees.ts';
-import { nameFile, parseOid } from '../../ids.ts';
-import { journalFolder } from '../../journal/read.ts';
+import { isOrchError, systemCode, writeFailed } from '../../errors.ts';
+import { parseOid } from '../../ids.ts';
 import type { Orch } from '../../orch.ts';
 import type { RunProgress, TaskPorts } from '../../plan/task/do-task.ts';
-import {
-  formatMessages,
-  listUnheard,
-  type Message,
-  messagesFolder,
-  needsTurn,
-  noteHeard,
-  settleTaken,
-} from '../../session/messages.ts';
-import { findAgentHomes } from '../../supervise/agent-plan.ts';
-import { makeFolder, writeAtomically } from '../../system/disk.ts';
+import { listUnheard, needsTurn, settleTaken } from '../../session/messages.ts';
 import type { EpicId } from '../../types.ts';
 import { formatAge, formatUsd } from '../../units.ts';
-import { beginMerge } from '../merge/pending-merge.ts';
-import { taskBranch, taskEpic } from '../names.ts';
+import { taskEpic } from '../names.ts';
 import { writeClaimFiles } from '../steer/claim-files.ts';
 import { type Reply, replyTo } from '../steer/orders.ts';
-import { raiseFence } from '../worktree/ref-fence.ts';
-import { slotEnvironment, takeSlot } from '../worktree/slots.ts';
-import { startAfresh } from '../worktree/start-afresh.ts';
-import { collectWork, openTaskWorktree, type TaskWorktree } from '../worktree/task-worktree.ts';
-import { makeAgentCommand } from './agent-command.ts';
-import { type AttemptResult, decideAfterWorker, needsWorker } from './decide-next.ts';
-import { type Claim, type Convoy, type Job, mostAttempts, noteStep } from './job.ts';
-import { makeKeeper } from './keep-progress.ts';
-import { formatPrompt } from './prompt.ts';
-import { keepFeedback, promptFile, readPrompt, titleOf } from './task-texts.ts';
-import { noteUserState, reportUserChanges } from './user-state.ts';
-import { waitForProvider } from './wait-for-provider.ts';
+import { makeKeeper } from '../worker/keep-progress.ts';
 import {
   findWorkerTranscript,
   isWorking,
   joined,
   pauseWorker,
   readWorker,
-  startWorker,
   type WorkerState,
   waitForPerson,
   waitForWorker,
-} from './worker.ts';
-import { chargeWorker, waitForMoney } from './worker-money.ts';
+} from '../worker/worker.ts';
+import { chargeWorker } from '../worker/worker-money.ts';
+import { slotEnvironment, takeSlot } from '../worktree/slots.ts';
+import { startAfresh } from '../worktree/start-afresh.ts';
+import { collectWork, openTaskWorktree, type TaskWorktree } from '../worktree/task-worktree.ts';
+import { beginWorker, tellWorker, type Work } from './begin-worker.ts';
+import { type AttemptResult, decideAfterWorker, needsWorker } from './decide-next.ts';
+import { type Claim, type Convoy, type Job, mostAttempts, noteStep } from './job.ts';
+import { keepFeedback, titleOf } from './task-texts.ts';
+import { reportUserChanges } from './user-state.ts';
 
 /* One attempt at a task: an agent works, what it did is committed, merged and checked. */
 
 /** What a person has to change about the disk. */
 const fullDisk = ['ENOSPC', 'EDQUOT', 'EROFS'];
-
-type Work = {
-  readonly orch: Orch;
-  readonly convoy: Convoy;
-  readonly ports: TaskPorts;
-  readonly progress: RunProgress;
-  readonly job: Job;
-  readonly epic: EpicId;
-  /** Aborted when the run has to stop, and when a person wants something else for this task. */
-  readonly signal: AbortSignal;
-};
 
 /** Makes one attempt, or continues one that was interrupted. */
 export async function attempt(
@@ -121,7 +92,7 @@ async function workIn(work: Work, worktree: TaskWorktree): Promise<WorkerState |
   const isNew = job.isNew || job.wasJoined;
   const { condition } = state;
   if (!isWorking(state) && needsWorker({ isNew, condition, hasUnheard: hasUnheard(orch, epic) })) {
-    const held = await begin(work, worktree, state);
+    const held = await beginWorker(work, worktree, state);
     if (held !== null) return held;
   }
   job.isNew = false;
@@ -237,7 +208,7 @@ async function workByClaim(work: Work, worktree: TaskWorktree, claim: Claim): Pr
     await noteStep(ports, progress, job, 'begun');
     ports.onEvent({ kind: 'begun', task, attempt: job.attempt });
   }
-  const files = await writeClaimFiles(orch, work, task.id, describeTask(work, ''));
+  const files = await writeClaimFiles(orch, work, task.id, tellWorker(work, ''));
   const ended = new Promise<{ readonly problem: string | null }>((resolve, reject) => {
     claim.end = resolve;
     signal.addEventListener('abort', () => reject(signal.reason), { once: true });
@@ -284,97 +255,6 @@ function pausesWorkers(why: unknown): boolean {
   return kind !== 'signal' && kind !== 'taken_over';
 }
 
-/** Starts a worker, if there is money for one; what it may not exceed is settled before it starts. */
-async function begin(work: Work, worktree: TaskWorktree, state: WorkerState): Promise<AttemptResult | null> {
-  const { orch, convoy, progress, job, epic, signal } = work;
-  const { task } = job;
-  const ports = { ...work.ports, signal };
-  if (!(await waitForProvider(orch, ports, progress, job))) return { kind: 'stopped' };
-  const allowance = await waitForMoney(orch, convoy, ports, job, state);
-  if (allowance === null) return { kind: 'stopped' };
-  if (allowance.kind === 'held') {
-    if (allowance.isConvoys) convoy.unpaid.add(task.id);
-    return { kind: 'held', reason: allowance.reason };
-  }
-  if (job.isNew && job.feedback !== null)
-    await beginMerge(openWorktree(worktree.own), worktree.branch, await convoy.queue.tip());
-  const isContinued = !job.isNew && state.condition !== null;
-  const messages = listUnheard(orch.home, epic);
-  const prompt = describeTask(work, formatMessages(messages));
-  const hasTask = isContinued && (await findWorkerTranscript(orch, epic, worktree.own.path)) !== null;
-  const said = hasTask && job.feedback === null ? continueWith(messages) : prompt;
-  const file = promptFile(ports, progress, task);
-  await makeFolder(orch.disk, join(orch.home, 'logs', nameFile(progress.run.id)));
-  await writeAtomically(orch, file, prompt);
-  // An agent in a sandbox that asks something writes into the journal, and takes the answer from the messages.
-  const writable = [journalFolder(orch.home), messagesFolder(orch.home, epic)];
-  for (const folder of writable) await makeFolder(orch.disk, folder);
-  const command = makeAgentCommand(job.worker, said, {
-    ...{ attempt: job.attempt, wanted: job.record.wanted?.model },
-    codex: { home: findAgentHomes().codex, writable },
-  });
-  const { agent, model } = command;
-  const lease = Math.max(job.record.lease, convoy.leases.get(task.id) ?? 0) + 1;
-  convoy.leases.set(task.id, lease);
-  const since = job.record.since ?? ports.clock.now();
-  job.record = { ...job.record, lease, agent, model, commit: null, since };
-  job.record = { ...job.record, costMicros: state.spent };
-  await noteStep(ports, progress, job, 'begun');
-  ports.onEvent({ kind: 'begun', task, attempt: job.attempt, continues: isContinued });
-  await noteUserState(orch, convoy);
-  try {
-    await startWorker(orch, {
-      epic,
-      argv: command.argv,
-      cwd: worktree.own.path,
-      env: {
-        ...task.env,
-        ...(job.slot && slotEnvironment(job.slot)),
-        ...(await raiseFence(orch, worktree.branch)),
-        ORCH_PROMPT_FILE: file,
-        ORCH_TASK: task.id,
-        ORCH_RUN: progress.run.id,
-        ORCH_ATTEMPT: String(job.attempt),
-        ORCH_MESSAGES: messagesFolder(orch.home, epic),
-        ...(model !== null && { ORCH_MODEL: model }),
-      },
-      allowance: allowance.amount,
-      spent: state.spent,
-      resumes: !job.isFresh && (isContinued || job.feedback !== null),
-    });
-  } catch (error) {
-    // A scheduler that died may have been starting it.
-    if (isWorking(await readWorker(orch, epic))) return null;
-    // No failed attempt: the agent did nothing yet.
-    return { kind: 'held', reason: messageOf(error) };
-  }
-  await noteHeard(orch, epic, messages);
-  return null;
-}
-
-/** A resumed conversation has the task already. An agent without one finds everything in its file. */
-function continueWith(messages: readonly Message[]): string {
-  if (messages.length === 0) return 'You were interrupted. Continue with your task where you were.\n';
-  return `${formatMessages(messages)}\n\nContinue with your task.\n`;
-}
-
 function describeQuestion({ epic }: Convoy, { task }: Job, text: string): string {
   return `${task.id} asks: “${text}”  orch convoy say ${epic}/${task.id} "…"`;
-}
-
-/** What its worker is told. */
-function describeTask({ orch, convoy, job }: Work, messages: string): string {
-  const { task } = job;
-  const others = [...convoy.active].filter(([id]) => id !== task.id);
-  return formatPrompt({
-    ...{ task: task.id, name: task.name, files: task.files, branch: taskBranch(convoy.epic, task.id) },
-    text: readPrompt(orch, task),
-    others: others.map(([, { task: other }]) => ({
-      task: other.id,
-      name: titleOf(other),
-      files: other.files,
-    })),
-    feedback: job.feedback,
-    messages,
-  });
 }

@@ -15,8 +15,8 @@ import {
 } from '../collisions/decide-collisions.ts';
 import { type WorkingTask, watchCollisions } from '../collisions/watch-collisions.ts';
 import { mergedName, taskEpic } from '../names.ts';
+import { pauseWorker } from '../worker/worker.ts';
 import type { Convoy } from './job.ts';
-import { pauseWorker } from './worker.ts';
 
 /* Collisions between workers, seen while they run: both hear of it, and the later one may have to wait. */
 

@@ -4,6 +4,7 @@ import type { Task } from '../../plan/plan.ts';
 import { digestChoice } from '../../plan/run/carry-tasks.ts';
 import { type RunProgress, recordTask, type TaskOutcome, type TaskPorts } from '../../plan/task/do-task.ts';
 import { taskEpic } from '../names.ts';
+import { release } from '../worker/worker-money.ts';
 import { freeSlot } from '../worktree/slots.ts';
 import { closeTaskWorktree, type TaskWorktree } from '../worktree/task-worktree.ts';
 import { attempt } from './attempt.ts';
@@ -18,7 +19,6 @@ import {
   openJob,
   retryJob,
 } from './job.ts';
-import { release } from './worker-money.ts';
 
 /* One task of a convoy, from its first worker to the merged branch. */
 
@@ -105,8 +105,8 @@ async function tryUntilDone(
         return fail(ports, progress, job, next.feedback);
       case 'try again': {
         follow(job, 'sent_back');
-        refuseWork(job);
         const { feedback } = next;
+        refuseWork(job, feedback);
         const [most, reason] = [mostAttempts(job), firstLine(feedback)];
         ports.onEvent({ kind: 'retry', task, attempt: job.attempt, most, reason });
         job.feedback = feedback;
@@ -119,9 +119,14 @@ async function tryUntilDone(
 }
 
 /** What was done so far is not accepted, nor what was spent on it. */
-function refuseWork(job: Job): void {
-  const { costMicros: rejectedMicros, session } = job.record;
-  job.record = { ...job.record, rejectedMicros, ...(session !== undefined && { refused: session }) };
+function refuseWork(job: Job, why: string): void {
+  const { costMicros: rejectedMicros, session, tries = [] } = job.record;
+  const last = tries.at(-1);
+  job.record = {
+    ...job.record,
+    ...{ rejectedMicros, ...(session !== undefined && { refused: session }) },
+    ...(last && { tries: [...tries.slice(0, -1), { ...last, refused: firstLine(why) }] }),
+  };
 }
 
 function waitForClaim({ unclaimed }: Convoy, { task }: Job): TaskOutcome {
@@ -154,7 +159,7 @@ async function fail(
   feedback: string,
 ): Promise<TaskOutcome> {
   follow(job, 'given_up');
-  refuseWork(job);
+  refuseWork(job, feedback);
   const { task, attempt: attempts, record: worker } = job;
   const why = `after ${attempts} of ${mostAttempts(job)} attempts: ${firstLine(feedback)}`;
   job.feedback = feedback;

@@ -8,6 +8,7 @@ import type { WorkerRecord } from '../../state/runs.ts';
 import type { EpicId, Micros } from '../../types.ts';
 import type { MergeQueue } from '../merge/merge-queue.ts';
 import { taskEpic } from '../names.ts';
+import type { ModelHistory } from '../route/route.ts';
 import type { Slot } from '../worktree/slots.ts';
 import type { UserState } from '../worktree/watch-user.ts';
 import { readFeedback } from './task-texts.ts';
@@ -26,6 +27,8 @@ export type Convoy = {
   readonly jobs: Map<string, Job>;
   /** The newest lease of each task begun here: a later round of a loop continues from it. */
   readonly leases: Map<string, number>;
+  /** How earlier tasks went, once that was needed. */
+  history?: readonly ModelHistory[];
   /** What finished tasks have cost. */
   readonly finished: Micros[];
   /** What people ordered for tasks that are not being done now. */

@@ -11,8 +11,8 @@ import type { Fact } from '../../state/facts.ts';
 import { sleepUnlessAborted } from '../../system/clock.ts';
 import type { EpicId, Micros, Millis } from '../../types.ts';
 import { taskEpic } from '../names.ts';
-import { type Allowance, decideAllowance, describeShortage } from './allowance.ts';
-import type { Convoy, Job } from './job.ts';
+import { type Allowance, decideAllowance, describeShortage } from '../work/allowance.ts';
+import type { Convoy, Job } from '../work/job.ts';
 import { isWorking, readWorker, type WorkerState } from './worker.ts';
 
 /* What workers may spend, and what they have spent, on one budget. */

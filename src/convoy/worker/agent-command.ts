@@ -11,9 +11,8 @@ export type AgentCommand = {
 };
 
 type CommandFacts = {
-  /** Chooses the model from a list, unless one is wanted. */
-  readonly attempt: number;
-  readonly wanted?: string | undefined;
+  /** Null for the agent's own default. */
+  readonly model: string | null;
   readonly codex: CodexFolders;
 };
 
@@ -21,10 +20,9 @@ type CommandFacts = {
 export function makeAgentCommand(
   worker: Worker,
   prompt: string,
-  { attempt, wanted, codex }: CommandFacts,
+  { model, codex }: CommandFacts,
 ): AgentCommand {
   const { agent = 'claude', args = [] } = worker;
-  const model = wanted ?? chooseModel(worker, attempt);
   if (agent === 'claude') {
     const named = model === null ? [] : ['--model', model];
     const hasMode = args.some((each) => /^--permission-mode(?:=|$)/.test(each));
@@ -51,10 +49,4 @@ const rules = [
 
 function firstWord(line: string): string {
   return line.trim().split(/\s+/)[0]?.split('/').at(-1) ?? 'command';
-}
-
-/** After each failed attempt the next model of the list, and the last one from then on. */
-export function chooseModel({ model = 'auto' }: Pick<Worker, 'model'>, attempt: number): string | null {
-  if (typeof model !== 'string') return model[Math.min(attempt, model.length) - 1] ?? null;
-  return model === 'auto' ? null : model;
 }

@@ -4,7 +4,7 @@ import { sleepUnlessAborted } from '../../system/clock.ts';
 import type { Millis } from '../../types.ts';
 import { formatInstant } from '../../units.ts';
 import { takeTurn } from '../../witness/limits.ts';
-import { follow, type Job, noteStep } from './job.ts';
+import { follow, type Job, noteStep } from '../work/job.ts';
 
 /** The short breaks between workers that continue one after the other are not worth a word. */
 const longBreak: Millis = 10_000;
