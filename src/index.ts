@@ -264,6 +264,7 @@ export {
 } from './convoy/find-convoy.ts';
 export { checkLanding, type Landing, landConvoy, previewLanding } from './convoy/land/land.ts';
 export { addTasks, makeOwnPlan } from './convoy/own-plan.ts';
+export { type PlannedRoute, type PlannedRoutes, previewRoutes } from './convoy/route/route-api.ts';
 export {
   type ConvoyInfo,
   type ConvoySummary,

@@ -89,6 +89,7 @@ export const commands: { readonly [heading: string]: { readonly [path: string]: 
     'batch complete': () => import('./commands/plans/batch-complete.ts'),
     'batch status': () => import('./commands/plans/batch-status.ts'),
     bisect: () => import('./commands/plans/bisect.ts'),
+    route: () => import('./commands/convoy/route.ts'),
     'convoy start': convoy,
     'convoy resume': convoy,
     'convoy list': convoyLook,

@@ -109,6 +109,7 @@ it('the library exports exactly this', () => {
     'previewNewRun',
     'previewRestore',
     'previewResumedRun',
+    'previewRoutes',
     'previewSync',
     'previewUndo',
     'readBrief',
