@@ -71,6 +71,7 @@ export async function runConvoy(
         ...{
           epic,
           worker: plan.convoy.worker ?? {},
+          review: plan.convoy.review ?? {},
           queue,
           makeInTurn: makeTurns(),
           active: new Map(),

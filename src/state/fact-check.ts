@@ -68,6 +68,8 @@ const isWorker = withFields<WorkerRecord>({
   merged: orNull(text),
   costMicros: amount,
   rejectedMicros: optional(amount),
+  reviewMicros: optional(amount),
+  reviewed: optional(text),
   session: optional(text),
   refused: optional(text),
   complexity: optional(text),

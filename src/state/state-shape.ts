@@ -167,6 +167,10 @@ export const workerRecord = z.object({
   costMicros: amount,
   /** How much of it went into attempts that were not accepted. */
   rejectedMicros: z.optional(amount),
+  /** How much of it went into reviews. */
+  reviewMicros: z.optional(amount),
+  /** The newest commit that reviewers have accepted. */
+  reviewed: z.optional(text),
   /** The session of its newest worker. */
   session: z.optional(text),
   /** The newest session whose work was not accepted: what follows is another attempt, with a worker of its own. */

@@ -6,6 +6,7 @@ import { listUnheard, needsTurn, settleTaken } from '../../session/messages.ts';
 import type { EpicId } from '../../types.ts';
 import { formatAge, formatUsd } from '../../units.ts';
 import { taskEpic } from '../names.ts';
+import { reviewWork } from '../review/review-work.ts';
 import { writeClaimFiles } from '../steer/claim-files.ts';
 import { type Reply, replyTo } from '../steer/orders.ts';
 import { makeKeeper } from '../worker/keep-progress.ts';
@@ -180,6 +181,10 @@ async function mergeWork(work: Work, worktree: TaskWorktree): Promise<AttemptRes
   });
   if (finished.kind === 'refused') return sendBack(finished.feedback);
   job.record = { ...job.record, commit: finished.commit };
+  const review = await reviewWork(work, finished.commit);
+  if (review === 'stopped') return { kind: 'stopped' };
+  if (review.kind === 'missing') return { kind: 'held', reason: review.reason };
+  if (review.kind === 'sent_back') return sendBack(review.feedback);
   await noteStep(ports, progress, job, 'committed');
   const { lease } = job.record;
   const merged = await convoy.queue.merge(

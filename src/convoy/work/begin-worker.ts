@@ -87,7 +87,7 @@ export async function beginWorker(
   convoy.leases.set(task.id, lease);
   const since = job.record.since ?? ports.clock.now();
   job.record = { ...job.record, lease, agent, model, commit: null, since };
-  job.record = { ...job.record, costMicros: state.spent };
+  job.record = { ...job.record, costMicros: state.spent + (job.record.reviewMicros ?? 0) };
   await noteStep(ports, progress, job, 'begun');
   ports.onEvent({ kind: 'begun', task, attempt: job.attempt, continues: isContinued });
   await noteUserState(orch, convoy);
