@@ -264,6 +264,7 @@ export {
 } from './convoy/find-convoy.ts';
 export { checkLanding, type Landing, landConvoy, previewLanding } from './convoy/land/land.ts';
 export { addTasks, makeOwnPlan } from './convoy/own-plan.ts';
+export { type ConvoyReview, type ReviewOptions, reviewConvoy } from './convoy/review/review-convoy.ts';
 export { type PlannedRoute, type PlannedRoutes, previewRoutes } from './convoy/route/route-api.ts';
 export {
   type ConvoyInfo,

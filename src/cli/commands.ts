@@ -106,6 +106,7 @@ export const commands: { readonly [heading: string]: { readonly [path: string]: 
     'convoy budget': convoySteer,
     'convoy claim': convoyClaim,
     'convoy done': convoyClaim,
+    'convoy review': () => import('./commands/convoy/review.ts'),
     'convoy land': () => import('./commands/convoy/land.ts'),
     'convoy clean': () => import('./commands/convoy/clean.ts'),
     'import beads': imports,

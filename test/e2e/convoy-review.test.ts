@@ -35,7 +35,8 @@ if grep -q "^+secret" "$ORCH_DIFF_FILE"; then ${answer(`${high},${medium}`)}; el
   const { status, stderr, document } = convoy(repository, 'start');
   expect(status, stderr).toBe(0);
   expect(document.convoy.tasks[0]).toMatchObject({ status: 'done', attempts: 2, costUsd: 0.3 });
-  expect(document.convoy.budget.spentUsd).toBeCloseTo(0.3);
+  // The review of the whole is the convoy's.
+  expect(document.convoy.budget.spentUsd).toBeCloseTo(0.35);
   // What a reviewer changed is not merged.
   expect(readMerged(repository, 'auth')).toMatchObject({ 'login.txt': 'fine' });
   expect(readMerged(repository, 'auth')).not.toHaveProperty('left.txt');
@@ -89,4 +90,43 @@ it('reviewers stop at what is left of the budget', () => {
   // At most the call in flight.
   expect(spentUsd).toBeLessThanOrEqual(0.6 + 1e-9);
   expect(document.convoy.tasks[0]?.status).not.toBe('done');
+});
+
+it('all of it is reviewed at the end and on request: what is left decides whether it is ready to land', () => {
+  const repository = makeConvoyed(
+    plan('{ by: [sh ./review.sh] }').replace(
+      '  - { id: login',
+      '  - { id: search, prompt: adds a search }\n  - { id: login',
+    ),
+    `search) echo s > search.txt;;\n${work.replace('echo secret', 'echo fine')}`,
+  );
+  const high = '{"severity":"high","file":"search.txt","title":"It breaks the login"}';
+  const medium = '{"severity":"medium","file":"login.txt","title":"Rename it"}';
+  // Only together they are wrong.
+  repository.write(
+    'review.sh',
+    `both=$(grep -c '^+++ b/\\(search\\|login\\).txt' "$ORCH_DIFF_FILE"); file=$(sed -n 's/^+++ b\\///p' "$ORCH_DIFF_FILE" | head -1)
+if [ "$both" = 2 ]; then ${answer(`${high},${medium}`)}; elif [ "$file" = login.txt ]; then ${answer(medium)}; else ${answer('', 'search.txt')}; fi
+`,
+  );
+  repository.git('add', '.');
+  repository.git('commit', '--quiet', '--message', 'reviewer');
+  const { status, stderr } = convoy(repository, 'start');
+  expect(status, stderr).toBe(0);
+  expect(stderr).toContain('auth is reviewed as a whole …');
+  expect(stderr).toContain('high  search.txt  It breaks the login');
+  expect(stderr).toContain('Not ready to land (2 findings, 1 left open by earlier reviews');
+  const again = runOrch(repository, ['convoy', 'review', '--json']);
+  expect(again.status).toBe(3);
+  expect(JSON.parse(again.stdout).review).toMatchObject({
+    decision: 'sent_back',
+    findings: [{ severity: 'high' }, { severity: 'medium' }],
+  });
+  repository.write('fine.sh', `${answer('')}\n`);
+  const ready = runOrch(repository, ['convoy', 'review', '--by', `sh ${join(repository.folder, 'fine.sh')}`]);
+  expect(ready.status, ready.stderr).toBe(0);
+  expect(ready.stdout).toContain('Ready to land (0 findings');
+  const none = runOrch(repository, ['convoy', 'review', '--by', 'echo LGTM']);
+  expect(none.status).toBe(75);
+  expect(repository.git('worktree', 'list').trim().split('\n')).toHaveLength(1);
 });

@@ -158,6 +158,7 @@ it('the library exports exactly this', () => {
     'resumeTask',
     'resumeUnpaid',
     'retryTask',
+    'reviewConvoy',
     'runBaseline',
     'runConvoy',
     'runDoctor',

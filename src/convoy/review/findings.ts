@@ -106,8 +106,13 @@ function isObject(text: string): boolean {
 
 export type ReviewDecision =
   /** What is not grave is deferred. */
-  | { readonly kind: 'accepted'; readonly deferred: readonly Finding[] }
-  | { readonly kind: 'sent_back'; readonly feedback: string; readonly deferred: readonly Finding[] }
+  | { readonly kind: 'accepted'; readonly grave: readonly Finding[]; readonly deferred: readonly Finding[] }
+  | {
+      readonly kind: 'sent_back';
+      readonly feedback: string;
+      readonly grave: readonly Finding[];
+      readonly deferred: readonly Finding[];
+    }
   /** Too few have answered: no review, and no failed attempt either. */
   | { readonly kind: 'missing'; readonly reason: string };
 
@@ -117,8 +122,8 @@ export function decideReview(reviews: readonly Review[], required: number): Revi
   const findings = mergeFindings(given.flatMap((review) => review.findings));
   const deferred = findings.filter(({ severity }) => !isGrave(severity));
   const grave = findings.filter(({ severity }) => isGrave(severity));
-  if (grave.length > 0) return { kind: 'sent_back', feedback: describeFindings(grave), deferred };
-  if (given.length >= required) return { kind: 'accepted', deferred };
+  if (grave.length > 0) return { kind: 'sent_back', feedback: describeFindings(grave), grave, deferred };
+  if (given.length >= required) return { kind: 'accepted', grave, deferred };
   const why = reviews.flatMap((review) => (review.kind === 'none' ? [`${review.by}: ${review.why}`] : []));
   return {
     kind: 'missing',

@@ -19,7 +19,7 @@ export async function reviewWork(
   const { by = [], required = 1 } = convoy.review;
   const { task } = job;
   const isReviewed = job.record.reviewed === commit;
-  if (by.length === 0 || isReviewed) return { kind: 'accepted', deferred: [] };
+  if (by.length === 0 || isReviewed) return { kind: 'accepted', grave: [], deferred: [] };
   const names = by.map((_, index) => taskEpic(convoy.epic, `${task.id}.review-${index + 1}`));
   const epicOf = (place: number) => names[place - 1] ?? taskEpic(convoy.epic, `${task.id}.review`);
   const left = convoy.active.get(task.id)?.allowance ?? null;

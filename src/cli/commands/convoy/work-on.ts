@@ -1,5 +1,5 @@
 import { dirname, resolve } from 'node:path';
-import { hasCode, OrchError } from '../../../errors.ts';
+import { hasCode, isOrchError, OrchError } from '../../../errors.ts';
 import {
   catchSignals,
   type EpicId,
@@ -13,6 +13,7 @@ import {
   type RunFileEvent,
   type RunFileOutcome,
   readConvoy,
+  reviewConvoy,
   runConvoy,
   selectByLabel,
   showConvoy,
@@ -29,6 +30,7 @@ import { showStart } from '../plans/run-progress.ts';
 import { leaveParent, startInBackground, tellParent } from './background.ts';
 import { readEpic } from './look.ts';
 import { previewConvoy } from './preview.ts';
+import { showReview } from './review.ts';
 import { openConvoyScreen } from './screen.ts';
 
 /** Where the plan of a convoy is, and how commands name the convoy. */
@@ -173,6 +175,9 @@ export async function workOn(
       await startInBackground(context, orch, again, name);
       return statusOfSignal(signal);
     }
+    const hasReviewers = (plan.convoy.review?.by ?? []).length > 0;
+    const isDone = outcome.kind === 'ended' && outcome.result?.status === 'succeeded';
+    if (isDone && hasReviewers) await reviewAtEnd(context, orch, outcome.run.epicId, signals.aborted);
     return await report(context, orch, outcome, name);
   } finally {
     screen.close();
@@ -229,6 +234,20 @@ async function report(
     asking === undefined ? '' : `Answer it: orch convoy say ${known.epic}/${asking.id} "…". Then continue`;
   const hint = `${answer || 'Continue'}: ${resumeCommand}`;
   throw new OrchError('RESUME_NEEDED', message, { hint, data });
+}
+
+/** Has all of it reviewed at the end, as the plan wants it. What the reviewers find does not undo what is merged. */
+async function reviewAtEnd({ out }: Context, orch: Orch, epic: EpicId, signal: AbortSignal): Promise<void> {
+  const convoy = await readConvoy(orch, epic);
+  if (convoy === null) return;
+  out.inform(`${epic} is reviewed as a whole …`);
+  try {
+    const review = await reviewConvoy(orch, convoy, { signal });
+    if (review !== null) for (const line of showReview(out, review)) out.inform(line);
+  } catch (error) {
+    if (!isOrchError(error)) throw error;
+    out.inform(`It could not be: ${error.message}. Try again: orch convoy review ${epic}`);
+  }
 }
 
 /** Has orders carried out that wait for a scheduler, where nothing is left to be started. */
