@@ -239,6 +239,7 @@ describe('the prompt of a worker', () => {
     others: [{ task: 'docs', name: 'docs', files: ['docs/**'] }],
     feedback: null,
     messages: '',
+    phase: null,
   };
 
   it('has the task, what it may touch, and what others do', () => {

@@ -26,8 +26,9 @@ import { startAfresh } from '../worktree/start-afresh.ts';
 import { collectWork, openTaskWorktree, type TaskWorktree } from '../worktree/task-worktree.ts';
 import { beginWorker, tellWorker, type Work } from './begin-worker.ts';
 import { type AttemptResult, decideAfterWorker, needsWorker } from './decide-next.ts';
-import { type Claim, type Convoy, type Job, mostAttempts, noteStep } from './job.ts';
+import { type Claim, type Convoy, follow, type Job, mostAttempts, noteStep } from './job.ts';
 import { keepFeedback, titleOf } from './task-texts.ts';
+import { isStillAtTests, listDeletedTests, phaseOf, seeTestsFail } from './tests-first.ts';
 import { reportUserChanges } from './user-state.ts';
 
 /* One attempt at a task: an agent works, what it did is committed, merged and checked. */
@@ -49,8 +50,14 @@ export async function attempt(
   try {
     const worktree = await openPlace(work);
     if (job.claim !== null) return await workByClaim(work, worktree, job.claim);
-    const state = await workIn(work, worktree);
-    return 'kind' in state ? state : await takeWork(work, worktree, state);
+    for (;;) {
+      const state = await workIn(work, worktree);
+      const result = 'kind' in state ? state : await takeWork(work, worktree, state);
+      if (result !== 'next phase') return result;
+      job.entersPhase = true;
+      job.feedback = null;
+      follow(job, 'opened');
+    }
   } catch (error) {
     // What keeps one task from going on, such as a full disk or a setup that fails, is for a person, and stops no other.
     if (signal.aborted) return { kind: 'stopped' };
@@ -90,7 +97,7 @@ async function workIn(work: Work, worktree: TaskWorktree): Promise<WorkerState |
   let state = await readWorker(orch, epic);
   // A scheduler that died may have begun an attempt whose worker it had not started yet.
   if (state.session !== null && state.session === job.record.refused) job.isNew = true;
-  const isNew = job.isNew || job.wasJoined;
+  const isNew = job.isNew || job.wasJoined || job.entersPhase;
   const { condition } = state;
   if (!isWorking(state) && needsWorker({ isNew, condition, hasUnheard: hasUnheard(orch, epic) })) {
     const held = await beginWorker(work, worktree, state);
@@ -98,6 +105,7 @@ async function workIn(work: Work, worktree: TaskWorktree): Promise<WorkerState |
   }
   job.isNew = false;
   job.wasJoined = false;
+  job.entersPhase = false;
   job.isFresh = false;
   let asked: string | null = null;
   const keep = makeKeeper(orch, epic, worktree.own.path);
@@ -139,7 +147,11 @@ async function workIn(work: Work, worktree: TaskWorktree): Promise<WorkerState |
 }
 
 /** Carries out what follows from how a worker ended: what it did is merged, or it continues, or a person has to help. */
-async function takeWork(work: Work, worktree: TaskWorktree, state: WorkerState): Promise<AttemptResult> {
+async function takeWork(
+  work: Work,
+  worktree: TaskWorktree,
+  state: WorkerState,
+): Promise<AttemptResult | 'next phase'> {
   const { orch, ports, progress, job, epic } = work;
   const { task, worker } = job;
   const next = decideAfterWorker({
@@ -170,7 +182,7 @@ function hasUnheard({ home }: Orch, epic: EpicId): boolean {
 }
 
 /** Commits and merges what was done; the gates decide. */
-async function mergeWork(work: Work, worktree: TaskWorktree): Promise<AttemptResult> {
+async function mergeWork(work: Work, worktree: TaskWorktree): Promise<AttemptResult | 'next phase'> {
   const { convoy, ports, progress, job, signal } = work;
   const { task } = job;
   await noteStep(ports, progress, job, 'finished');
@@ -180,6 +192,21 @@ async function mergeWork(work: Work, worktree: TaskWorktree): Promise<AttemptRes
     feedback: await keepFeedback(ports, progress, task, feedback),
   });
   if (finished.kind === 'refused') return sendBack(finished.feedback);
+  if (phaseOf(job) === 'implementation' && isStillAtTests(job)) return 'next phase';
+  if (phaseOf(job) === 'tests') {
+    const seen = await seeTestsFail(work, finished.commit);
+    if (seen.kind === 'sent_back') return sendBack(seen.feedback);
+    if (seen.kind === 'held') return seen;
+    ports.onEvent({
+      kind: 'said',
+      task,
+      text: `${task.id}: its tests fail, as they should; now it is implemented`,
+    });
+    return 'next phase';
+  }
+  const deleted = await listDeletedTests(work, finished.commit);
+  if (deleted.length > 0)
+    return sendBack(`Tests that you wrote first are gone: ${deleted.join(', ')}. Bring them back.`);
   job.record = { ...job.record, commit: finished.commit };
   const review = await reviewWork(work, finished.commit);
   if (review === 'stopped') return { kind: 'stopped' };
@@ -230,6 +257,7 @@ async function workByClaim(work: Work, worktree: TaskWorktree, claim: Claim): Pr
     return { kind: 'sent_back', feedback: await keepFeedback(ports, progress, task, problem) };
   }
   const result = await mergeWork(work, worktree);
+  if (result === 'next phase') throw new Error('a claimed task has no phases');
   if (result.kind === 'merged') await reply({ task: task.id, merged: job.record.merged });
   // What is wrong is told with the files of the next attempt, unless there is none.
   if (result.kind === 'sent_back' && job.attempt >= mostAttempts(job))

@@ -76,6 +76,8 @@ export type Job = {
   isNew: boolean;
   /** Has a person been in its conversation, and does the worker continue, however they left? */
   wasJoined: boolean;
+  /** Does the worker continue with the next phase? */
+  entersPhase: boolean;
   /** Does the next worker begin a conversation of its own? */
   isFresh: boolean;
   /** Why the work was sent back. */
@@ -134,6 +136,7 @@ async function readJob(
     attempt: isContinued ? Math.max(1, known?.attempts ?? 1) : 1,
     isNew: !isContinued,
     wasJoined: false,
+    entersPhase: false,
     // What an earlier run left is kept, and not continued.
     isFresh: convoy.hasEarlierRun && !convoy.jobs.has(task.id) && known === undefined,
     feedback: begun ? readFeedback(orch, progress, task) : null,
@@ -145,6 +148,7 @@ async function readJob(
       // More attempts were given on top of those before; one that starts over has as many as the plan says.
       ...(begun?.wanted && { wanted: isContinued ? begun.wanted : omitAttempts(begun.wanted) }),
       ...(begun?.tries && isContinued && { tries: begun.tries }),
+      ...(begun?.tests && isContinued && { tests: begun.tests }),
       ...(begun?.reviewMicros !== undefined && { reviewMicros: begun.reviewMicros }),
       ...(begun?.reviewed !== undefined && { reviewed: begun.reviewed }),
       ...(begun?.since !== undefined && { since: begun.since }),
