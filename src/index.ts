@@ -288,6 +288,7 @@ export {
 } from './convoy/steer/steer-api.ts';
 export { readTaskCosts, type TaskCost } from './convoy/task-costs.ts';
 export { readTaskWork } from './convoy/task-work.ts';
+export { listWaiting, type WaitingItem } from './convoy/waiting-list.ts';
 export { type Explanation, explainTask } from './convoy/why.ts';
 export { type TaskState, taskStates } from './convoy/work/task-transition.ts';
 export { type CleanedWorktree, cleanConvoy, listLeftWorktrees } from './convoy/worktree/clean-convoy.ts';

@@ -52,6 +52,8 @@ export type ConvoyTask = {
   readonly rejectedUsd: number;
   readonly startedAt: string | null;
   readonly endedAt: string | null;
+  /** When its state last changed, as far as it is recorded. */
+  readonly changedAt: string | null;
   readonly reason: string | null;
   /** What its agent said or did last, while it works. */
   readonly doing: string | null;
@@ -231,6 +233,7 @@ function describeRecord(record: TaskRecord | undefined, worker: WorkerState | nu
     }),
     startedAt: own?.since === undefined ? null : formatInstant(own.since),
     endedAt: ended && record ? formatInstant(record.at) : null,
+    changedAt: question?.askedAt ?? (record ? formatInstant(record.at) : null),
     reason: question?.text ?? idle ?? record?.why ?? null,
     commit: own?.merged ?? null,
   };

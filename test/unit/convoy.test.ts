@@ -66,7 +66,16 @@ describe('what happens next with a task', () => {
     ...{ id: 'login', number: 1, name: 'login', status: 'held', health: null, attempts: 1, agent: 'sh' },
     ...{ model: null, worktree: null, branch: 'orch/auth/login', epicId: taskEpic(convoy, 'login') },
     ...{ sessionId: null, labels: [], costUsd: 0, rejectedUsd: 0, startedAt: null, endedAt: null },
-    ...{ reason: null, doing: null, activeAt: null, collisions: [], commit: null, witness: null, tries: [] },
+    ...{
+      reason: null,
+      doing: null,
+      activeAt: null,
+      collisions: [],
+      commit: null,
+      witness: null,
+      tries: [],
+      changedAt: null,
+    },
   };
   const facts: WhyFacts = {
     ...{ name: 'auth/login', task, isActive: true, openNeeds: [], neededBy: ['logout'] },

@@ -86,6 +86,7 @@ it('the library exports exactly this', () => {
     'listPlanRuns',
     'listRunCheckpoints',
     'listSessions',
+    'listWaiting',
     'loadCheckpoint',
     'loadConvoyPlan',
     'loadLatestCheckpoint',
