@@ -119,7 +119,8 @@ function describeStep(action: NonNullable<Judgement['action']>, ends: boolean, a
   return action === 'nudge' && agent === 'worker' ? 'told the agent' : 'told the user';
 }
 
-function describeNudge(health: Judgement['health'], why: string): string {
+/** What an agent in trouble is told. */
+export function describeNudge(health: Judgement['health'], why: string): string {
   return health === 'looping'
     ? `You repeat yourself: ${why}. Stop, think about what the result tells you, and try something else. If you cannot continue without help, ask: orch ask "…"`
     : `You seem to be stuck: ${why}. If you wait for something that may never come, stop waiting and continue another way. If you need help, ask: orch ask "…"`;
