@@ -99,11 +99,14 @@ export async function readInitFacts(
   const inside = (path: string) => readTarget(join(worktree, path), path, worktree);
   const [local, shared, config] = [inside(localSettings), inside(sharedSettings), inside(configFile)];
   const hooks = inside(codexHooks);
-  const insideAll = (folder: string): { readonly [S in MoreSkill]: Target } => ({
-    convoy: inside(`${folder}/convoy/SKILL.md`),
-    'task-dispatch': inside(`${folder}/task-dispatch/SKILL.md`),
-    'task-continue': inside(`${folder}/task-continue/SKILL.md`),
-  });
+  const insideAll = (folder: string): { readonly [S in MoreSkill]: Target } => {
+    const at = (name: MoreSkill) => inside(`${folder}/${name}/SKILL.md`);
+    return {
+      convoy: at('convoy'),
+      'task-dispatch': at('task-dispatch'),
+      'task-continue': at('task-continue'),
+    };
+  };
   const tools = {
     claudeSkill: inside(claudeSkill),
     claudeSkills: insideAll('.claude/skills/orch/skills'),
