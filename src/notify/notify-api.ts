@@ -1,0 +1,166 @@
+import type { NoticeKind } from '../config/load.ts';
+import { configFile } from '../config/load.ts';
+import { messageOf, OrchError } from '../errors.ts';
+import { parseEpicId } from '../ids.ts';
+import type { Orch } from '../orch.ts';
+import type { EpicId } from '../types.ts';
+import { formatInstant } from '../units.ts';
+import { using, type Where } from '../where.ts';
+import { decideDelivery } from './decide-delivery.ts';
+import { changeEntry, deliverDue } from './deliver.ts';
+import { type Happening, makeId, makeNotice } from './notice.ts';
+import { type Entry, keptFor, queueNotice, readOutbox, writeEntry } from './outbox.ts';
+import { sendTo } from './send.ts';
+
+/** Queues a notice for everyone who wants to hear of this. Never throws: the work goes on without it. */
+export async function notify(orch: Orch, happening: Happening): Promise<void> {
+  try {
+    const { notify: receivers } = await orch.readConfig();
+    const wanting = receivers.filter(({ on }) => on.includes(happening.kind));
+    const now = orch.clock.now();
+    // What is older may have been sent, and the mark of that removed.
+    if (wanting.length === 0 || now - happening.at >= keptFor) return;
+    const { next } = happening;
+    const notice = makeNotice({
+      ...happening,
+      text: await orch.redact(happening.text),
+      ...(next !== undefined && { next: await orch.redact(next) }),
+    });
+    for (const { name } of wanting) await queueNotice(orch, notice, name, now);
+  } catch (error) {
+    orch.report(`a notice could not be queued: ${messageOf(error)}`);
+  }
+}
+
+/** A notice that was not delivered yet, or could not be. */
+export type NoticeInfo = {
+  readonly id: string;
+  readonly receiver: string;
+  readonly state: 'queued' | 'dead';
+  readonly kind: NoticeKind | 'test';
+  readonly epicId: EpicId;
+  readonly task: string | null;
+  readonly text: string;
+  readonly at: string;
+  readonly attempts: number;
+  /** Why the last attempt failed. */
+  readonly reason: string | null;
+  /** When the next attempt is due; null if there is none. */
+  readonly nextAt: string | null;
+};
+
+export type Notices = {
+  /** Who hears of what, among those that are approved. */
+  readonly receivers: readonly { readonly name: string; readonly on: readonly NoticeKind[] }[];
+  readonly notices: readonly NoticeInfo[];
+};
+
+/** Lists the notices that wait to be delivered, and those that could not be, oldest first. */
+export function listNotices(where: Where = {}): Promise<Notices> {
+  return using(where, async (orch) => {
+    const { notify: receivers } = await orch.readConfig();
+    return {
+      receivers: receivers.map(({ name, on }) => ({ name, on })),
+      notices: listOpen(orch).map(describe),
+    };
+  });
+}
+
+function listOpen({ home }: Pick<Orch, 'home'>): Entry[] {
+  return readOutbox(home).filter(({ state }) => state === 'queued' || state === 'dead');
+}
+
+/** How many notices could not be delivered. */
+export function countDead(home: string): number {
+  return readOutbox(home).filter(({ state }) => state === 'dead').length;
+}
+
+function describe({ notice, receiver, state, at, attempts, reason }: Entry): NoticeInfo {
+  const { id, kind, epic, task = null, text } = notice;
+  return {
+    ...{ id, receiver, state: state === 'dead' ? state : 'queued', kind, epicId: epic, task, text },
+    ...{ at: formatInstant(notice.at), attempts, reason },
+    nextAt: state === 'queued' ? formatInstant(at) : null,
+  };
+}
+
+export type TestedReceiver = {
+  readonly receiver: string;
+  readonly id: string;
+  readonly isDelivered: boolean;
+  readonly reason: string | null;
+};
+
+/** Sends a test notice to a receiver, once and at once. */
+export function testReceiver(name: string, where: Where = {}): Promise<TestedReceiver> {
+  return using(where, async (orch) => {
+    const { notify: receivers } = await orch.readConfig();
+    const receiver = receivers.find((one) => one.name === name);
+    if (receiver === undefined) throw await explainUnknown(orch, name);
+    const at = orch.clock.now();
+    const text = `This is a test of the receiver ${name}.`;
+    const notice = { id: makeId([at, orch.random.id(8)]), kind: 'test', at, epic: testEpic, text } as const;
+    const result = await sendTo(orch, receiver, notice, true);
+    const entry = { notice, receiver: name, state: 'queued', at, attempts: 1, reason: null } as const;
+    const { state, reason } = decideDelivery(entry, result, at, 0);
+    return { receiver: name, id: notice.id, isDelivered: state === 'sent', reason };
+  });
+}
+
+const testEpic = parseEpicId('test');
+
+async function explainUnknown(orch: Orch, name: string): Promise<OrchError> {
+  const unapproved = await orch.listUnapproved();
+  if (unapproved.some(({ key }) => key === `notify.${name}`))
+    return new OrchError('USAGE', `the receiver ${name} in ${configFile} is not used until you approve it`, {
+      hint: 'Review it and decide: orch init --no-claude --no-codex',
+    });
+  const { notify: receivers } = await orch.readConfig();
+  const names = receivers.map((one) => one.name).join(', ');
+  return new OrchError('USAGE', `there is no receiver ${name} in ${configFile}`, {
+    hint: names === '' ? `It has none; add one to notify: in ${configFile}` : `It has: ${names}`,
+  });
+}
+
+/** What became of notices that were queued again: those that were not delivered are listed. */
+export type Replayed = { readonly replayed: number; readonly notices: readonly NoticeInfo[] };
+
+/** Queues notices again that could not be delivered, and sends what is due. With an id, one that waits too. */
+export function replayNotices(id: string | null, where: Where = {}): Promise<Replayed> {
+  return using(where, async (orch) => {
+    const chosen = choose(orch, id).filter(({ state }) => id !== null || state === 'dead');
+    for (const entry of chosen)
+      await changeEntry(orch, entry, async (found) => {
+        const at = orch.clock.now();
+        if (found.state === 'dead')
+          await writeEntry(orch, { ...found, state: 'queued', at, attempts: 0, reason: null });
+        else if (found.state === 'queued') await writeEntry(orch, { ...found, at });
+      });
+    await deliverDue(orch);
+    return { replayed: chosen.length, notices: listOpen(orch).map(describe) };
+  });
+}
+
+/** Gives up notices that were not delivered; returns how many. */
+export function dropNotice(id: string, where: Where = {}): Promise<number> {
+  return using(where, async (orch) => {
+    let dropped = 0;
+    for (const entry of choose(orch, id))
+      await changeEntry(orch, entry, async (found) => {
+        if (found.state !== 'dead' && found.state !== 'queued') return;
+        await writeEntry(orch, { ...found, state: 'dropped', at: orch.clock.now() });
+        dropped += 1;
+      });
+    return dropped;
+  });
+}
+
+function choose(orch: Orch, id: string | null): Entry[] {
+  const open = listOpen(orch);
+  const chosen = open.filter(({ notice }) => id === null || notice.id === id);
+  if (id !== null && chosen.length === 0)
+    throw new OrchError('USAGE', `no notice ${id} waits or could not be delivered`, {
+      hint: 'See them: orch notify list',
+    });
+  return chosen;
+}
