@@ -7,6 +7,8 @@ import { statIfThere } from '../system/disk.ts';
 import { tryLock } from '../system/lock.ts';
 import type { Millis } from '../types.ts';
 import { decideDelivery } from './decide-delivery.ts';
+import type { Happening } from './notice.ts';
+import { notify } from './notify.ts';
 import {
   type Entry,
   forgetOld,
@@ -76,6 +78,8 @@ const lookEvery: Millis = 250;
 const forgetEvery: Millis = 3_600_000;
 
 export type Delivery = {
+  /** Queues a notice, without waiting for the disk. */
+  note(happening: Happening): void;
   /** Tries what is left once more, and stops. */
   close(): Promise<void>;
 };
@@ -83,19 +87,21 @@ export type Delivery = {
 /** Delivers what is queued in this clone, by this process and others, until it is closed. Never throws. */
 export async function openDelivery(orch: Orch): Promise<Delivery> {
   const { notify: receivers } = await orch.readConfig();
-  if (receivers.length === 0) return { close: async () => {} };
+  if (receivers.length === 0) return { note: () => {}, close: async () => {} };
   const over = new AbortController();
-  const working = watchOutbox(orch, receivers, over.signal).then(
-    () => deliverDue(orch),
-    // With an entry that cannot be written, the next attempt could repeat what was acknowledged.
-  );
-  const ended = working.catch((error) =>
-    orch.report(`notices are no longer sent from here: ${messageOf(error)}`),
-  );
+  let noted = Promise.resolve();
+  const ended = watchOutbox(orch, receivers, over.signal)
+    .then(() => deliverDue(orch))
+    // With an entry that cannot be written, another attempt could repeat what was acknowledged.
+    .catch((error) => orch.report(`notices are no longer sent from here: ${messageOf(error)}`));
   return {
-    close: () => {
+    note: (happening) => {
+      noted = noted.then(() => notify(orch, happening));
+    },
+    close: async () => {
+      await noted;
       over.abort();
-      return ended;
+      await ended;
     },
   };
 }

@@ -1,6 +1,6 @@
 import type { NoticeKind } from '../config/load.ts';
 import { configFile } from '../config/load.ts';
-import { messageOf, OrchError } from '../errors.ts';
+import { OrchError } from '../errors.ts';
 import { parseEpicId } from '../ids.ts';
 import type { Orch } from '../orch.ts';
 import type { EpicId } from '../types.ts';
@@ -8,29 +8,9 @@ import { formatInstant } from '../units.ts';
 import { using, type Where } from '../where.ts';
 import { decideDelivery } from './decide-delivery.ts';
 import { changeEntry, deliverDue } from './deliver.ts';
-import { type Happening, makeId, makeNotice } from './notice.ts';
-import { type Entry, keptFor, queueNotice, readOutbox, writeEntry } from './outbox.ts';
+import { makeId } from './notice.ts';
+import { type Entry, readOutbox, writeEntry } from './outbox.ts';
 import { sendTo } from './send.ts';
-
-/** Queues a notice for everyone who wants to hear of this. Never throws: the work goes on without it. */
-export async function notify(orch: Orch, happening: Happening): Promise<void> {
-  try {
-    const { notify: receivers } = await orch.readConfig();
-    const wanting = receivers.filter(({ on }) => on.includes(happening.kind));
-    const now = orch.clock.now();
-    // What is older may have been sent, and the mark of that removed.
-    if (wanting.length === 0 || now - happening.at >= keptFor) return;
-    const { next } = happening;
-    const notice = makeNotice({
-      ...happening,
-      text: await orch.redact(happening.text),
-      ...(next !== undefined && { next: await orch.redact(next) }),
-    });
-    for (const { name } of wanting) await queueNotice(orch, notice, name, now);
-  } catch (error) {
-    orch.report(`a notice could not be queued: ${messageOf(error)}`);
-  }
-}
 
 /** A notice that was not delivered yet, or could not be. */
 export type NoticeInfo = {

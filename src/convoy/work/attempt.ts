@@ -6,6 +6,7 @@ import { listUnheard, needsTurn, settleTaken } from '../../session/messages.ts';
 import type { EpicId } from '../../types.ts';
 import { formatAge, formatUsd } from '../../units.ts';
 import { taskEpic } from '../names.ts';
+import { noteQuestion } from '../notices.ts';
 import { writeClaimFiles } from '../steer/claim-files.ts';
 import { type Reply, replyTo } from '../steer/orders.ts';
 import { makeKeeper } from '../worker/keep-progress.ts';
@@ -105,8 +106,10 @@ async function workIn(work: Work, worktree: TaskWorktree): Promise<WorkerState |
     const { questions, session } = await readWorker(orch, epic);
     if (session !== null) await keep(session);
     const [question] = questions;
-    if (question !== undefined && question.id !== asked)
+    if (question !== undefined && question.id !== asked) {
+      await noteQuestion(orch, convoy, job, question);
       ports.onEvent({ kind: 'said', task: job.task, text: describeQuestion(convoy, job, question.text) });
+    }
     asked = question?.id ?? null;
     await settleTaken(orch, epic, await findWorkerTranscript(orch, epic, worktree.own.path), false);
   };
@@ -139,11 +142,12 @@ async function workIn(work: Work, worktree: TaskWorktree): Promise<WorkerState |
 
 /** Carries out what follows from how a worker ended: what it did is merged, or it continues, or a person has to help. */
 async function takeWork(work: Work, worktree: TaskWorktree, state: WorkerState): Promise<AttemptResult> {
-  const { orch, ports, progress, job, epic } = work;
+  const { orch, convoy, ports, progress, job, epic } = work;
   const { task, worker } = job;
+  const [question] = state.questions;
   const next = decideAfterWorker({
     ...{ condition: state.condition, reason: state.reason, hasUnheard: hasUnheard(orch, epic) },
-    question: state.questions[0]?.text ?? null,
+    question: question?.text ?? null,
     isOwnBudget: isOwnBudget(worker.budget, state),
   });
   switch (next.kind) {
@@ -157,6 +161,7 @@ async function takeWork(work: Work, worktree: TaskWorktree, state: WorkerState):
       await commitWork(work, worktree);
       return { ...next, feedback: await keepFeedback(ports, progress, task, next.feedback) };
     case 'asks':
+      if (question !== undefined) await noteQuestion(orch, convoy, job, question);
       await commitWork(work, worktree);
       return next;
     default:
