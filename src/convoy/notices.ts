@@ -41,11 +41,11 @@ export async function noteQuestion(
 export async function noteFailed(
   orch: Orch,
   { run, target: { epic } }: RunProgress,
-  { task, attempt }: Pick<Job, 'task' | 'attempt'>,
+  { task, attempt, record: { lease } }: Job,
   why: string,
 ): Promise<void> {
   await notify(orch, {
-    ...{ kind: 'task_failed', at: orch.clock.now(), epic, task: task.id, unique: [run.id, attempt] },
+    ...{ kind: 'task_failed', at: orch.clock.now(), epic, task: task.id, unique: [run.id, attempt, lease] },
     text: `${task.id} failed ${why}`,
     next: `orch convoy why ${epic}/${task.id}`,
   });

@@ -84,14 +84,13 @@ export type Delivery = {
   close(): Promise<void>;
 };
 
-/** Delivers what is queued in this clone, by this process and others, until it is closed. Never throws. */
+/** Delivers what is queued in this clone, by this process and others, until it is closed. */
 export async function openDelivery(orch: Orch): Promise<Delivery> {
   const { notify: receivers } = await orch.readConfig();
   if (receivers.length === 0) return { note: () => {}, close: async () => {} };
   const over = new AbortController();
   let noted = Promise.resolve();
   const ended = watchOutbox(orch, receivers, over.signal)
-    .then(() => deliverDue(orch))
     // With an entry that cannot be written, another attempt could repeat what was acknowledged.
     .catch((error) => orch.report(`notices are no longer sent from here: ${messageOf(error)}`));
   return {
@@ -137,6 +136,7 @@ async function watchOutbox(orch: Orch, receivers: readonly Receiver[], over: Abo
     }
     await sleepUnlessAborted(lookEvery, over);
   }
-  await Promise.all(busy.values());
+  // At once, so that the last notices do not wait for a receiver that is slow.
+  await Promise.all([...busy.values(), ...(failure === null ? [deliverDue(orch)] : [])]);
   if (failure !== null) throw (failure as { readonly error: unknown }).error;
 }
