@@ -82,7 +82,7 @@ export function findClaims(config: Config, isRemote: (name: string) => boolean =
     worktrees !== null && { key: 'worktrees', value: worktrees, ...deciders.worktrees },
     ...config.notify.map((receiver) => ({
       key: claimOf(receiver),
-      value: { ...receiver, to: { ...receiver.to } },
+      value: { ...receiver.to, on: receiver.on },
       ...deciders.notify,
     })),
     Object.keys(prices).length > 0 && {

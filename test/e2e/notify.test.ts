@@ -143,6 +143,20 @@ tasks:
   });
 });
 
+it('an agent that was started by hand has its user told of its budget', async () => {
+  const { server, repository } = await makeHooked(() => ({ status: 200 }));
+  const agent = writeScript(
+    repository,
+    'agent',
+    ...[0.85, 0.2].map((usd) => callOrch(`record cost ${usd} -q`)),
+  );
+  const ran = await call(repository, ['start', '-e', 'x', '--budget', '1', '--', agent]);
+  expect(ran.status, ran.stderr).toBe(4);
+  const texts = server.received.map((one) => bodyOf(one).text);
+  expect(texts.at(-1)).toBe('x has used 100% of its budget: $1.05 of $1.00.');
+  expect(server.received.at(-1)?.body).toContain('"next":"orch cost budget +10 -e x"');
+});
+
 describe('a receiver', () => {
   it.each<[what: string, behaviour: Behaviour, reason: string]>([
     ['is gone', { status: 410 }, 'answered 410'],
