@@ -90,6 +90,7 @@ retention: { failed: off, snapshots: 1d, trash: 36500d, archive: 90d }
         rules: [{ labels: ['docs'], tier: 'small' }],
         learn: true,
       },
+      notify: [],
       orchestrationFile: 'off',
       worktrees: '../trees',
       prices: {
