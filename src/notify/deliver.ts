@@ -43,14 +43,12 @@ export function changeEntry(
 async function deliver(orch: Orch, receivers: readonly Receiver[], due: Entry): Promise<void> {
   await changeEntry(orch, due, async (found) => {
     if (!isDue(found, orch.clock.now())) return;
-    // Counted first, so that a crash in the attempt does not make it one more.
+    const receiver = receivers.find(({ name }) => name === found.receiver);
+    if (receiver === undefined) return;
+    // Counted first, so that an attempt which a crash cuts off is one too.
     const begun = { ...found, attempts: found.attempts + 1 };
     await writeEntry(orch, begun);
-    const receiver = receivers.find(({ name }) => name === found.receiver);
-    const result =
-      receiver === undefined
-        ? ({ how: 'failed', problem: 'no such receiver is configured, or it is not approved' } as const)
-        : await sendTo(orch, receiver, found.notice, found.attempts === 0);
+    const result = await sendTo(orch, receiver, found.notice, found.attempts === 0);
     await writeEntry(orch, decideDelivery(begun, result, orch.clock.now(), drawFraction(orch.random)));
   });
 }
@@ -59,11 +57,16 @@ function isDue({ state, at }: Entry, now: Millis): boolean {
   return state === 'queued' && at <= now;
 }
 
+/** Another worktree may have other settings: what is for its receivers is left to it. */
+function isFor(receivers: readonly Receiver[], { receiver }: Entry): boolean {
+  return receivers.some(({ name }) => name === receiver);
+}
+
 /** Tries each entry that is due once; a slow receiver holds up only what is meant for it. */
 export async function deliverDue(orch: Orch): Promise<void> {
   const { notify: receivers } = await orch.readConfig();
   const now = orch.clock.now();
-  const due = readOutbox(orch.home).filter((entry) => isDue(entry, now));
+  const due = readOutbox(orch.home).filter((entry) => isDue(entry, now) && isFor(receivers, entry));
   const began = orch.clock.elapsed();
   await Promise.all(
     [...groupBy(due, ({ receiver }) => receiver).values()].map(async (entries) => {
@@ -123,7 +126,7 @@ async function watchOutbox(orch: Orch, receivers: readonly Receiver[], over: Abo
       forgetOld(orch, clock.now());
     }
     const mark = String(statIfThere(outboxFolder(home))?.mtimeMs);
-    if (mark !== seen) entries = readOutbox(home, known);
+    if (mark !== seen) entries = readOutbox(home, known).filter((entry) => isFor(receivers, entry));
     seen = mark;
     const due = entries.filter((entry) => isDue(entry, clock.now()) && !busy.has(entry.receiver));
     for (const [receiver, mine] of groupBy(due, (entry) => entry.receiver)) {

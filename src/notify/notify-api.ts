@@ -41,7 +41,7 @@ export function listNotices(where: Where = {}): Promise<Notices> {
     const { notify: receivers } = await orch.readConfig();
     return {
       receivers: receivers.map(({ name, on }) => ({ name, on })),
-      notices: listOpen(orch).map(describe),
+      notices: await describeOpen(orch),
     };
   });
 }
@@ -55,11 +55,18 @@ export function countDead(home: string): number {
   return readOutbox(home).filter(({ state }) => state === 'dead').length;
 }
 
-function describe({ notice, receiver, state, at, attempts, reason }: Entry): NoticeInfo {
+async function describeOpen(orch: Orch): Promise<NoticeInfo[]> {
+  const names = (await orch.readConfig()).notify.map(({ name }) => name);
+  return listOpen(orch).map((entry) => describe(entry, names.includes(entry.receiver)));
+}
+
+const unknown = 'no such receiver is configured here, or it is not approved';
+
+function describe({ notice, receiver, state, at, attempts, reason }: Entry, isKnown: boolean): NoticeInfo {
   const { id, kind, epic, task = null, text } = notice;
   return {
     ...{ id, receiver, state: state === 'dead' ? state : 'queued', kind, epicId: epic, task, text },
-    ...{ at: formatInstant(notice.at), attempts, reason },
+    ...{ at: formatInstant(notice.at), attempts, reason: isKnown || state === 'dead' ? reason : unknown },
     nextAt: state === 'queued' ? formatInstant(at) : null,
   };
 }
@@ -117,7 +124,7 @@ export function replayNotices(id: string | null, where: Where = {}): Promise<Rep
         else if (found.state === 'queued') await writeEntry(orch, { ...found, at });
       });
     await deliverDue(orch);
-    return { replayed: chosen.length, notices: listOpen(orch).map(describe) };
+    return { replayed: chosen.length, notices: await describeOpen(orch) };
   });
 }
 

@@ -301,6 +301,22 @@ it('what is dropped is never sent, also when it is noted again', async () => {
   expect(runOrch(repository, ['notify', 'drop', queued?.id ?? '']).status).toBe(2);
 });
 
+it('what is for a receiver that is not known here waits for it, and an agent gives up nothing', async () => {
+  const { server, repository } = await makeHooked(() => ({ status: 200 }));
+  const { orch, time } = await openAt(repository);
+  await notify(orch, happening(time.now, 'q'));
+  writeConfig(repository, 'notify: [{ name: log, file: notices.jsonl }]\n');
+  await call(repository, ['notify', 'replay']);
+  const [waiting] = list(repository);
+  const reason = 'no such receiver is configured here, or it is not approved';
+  expect(waiting).toMatchObject({ state: 'queued', attempts: 0, reason });
+  const agent = runOrch(repository, ['notify', 'drop', waiting?.id ?? ''], { env: { CLAUDECODE: '1' } });
+  expect(agent.stderr).toContain('an agent cannot give up what its user is to hear');
+  writeConfig(repository, `notify: [{ name: hook, webhook: "${server.url}" }]\n`);
+  expect((await call(repository, ['notify', 'replay'])).stdout).toContain('Nothing had to be queued again.');
+  expect(idsOf(server.received)).toEqual([waiting?.id]);
+});
+
 it('is told by several processes at once as if by one', async () => {
   const { server, repository } = await makeHooked(() => ({ status: 200 }));
   const { orch, time } = await openAt(repository);

@@ -1,3 +1,4 @@
+import { OrchError } from '../../../errors.ts';
 import {
   dropNotice,
   listNotices,
@@ -78,7 +79,11 @@ export const commands: { readonly [name: string]: Command } = {
     argument: { name: 'id', required: true, description: 'the id of a notice' },
     options: [],
     examples: ['orch notify drop ev-0123456789abcdef'],
-    run: inRepository(async ({ out, json }, orch, call) => {
+    run: inRepository(async ({ out, json, settings }, orch, call) => {
+      if (settings.byAgent)
+        throw new OrchError('USAGE', 'an agent cannot give up what its user is to hear', {
+          hint: 'Ask the user to',
+        });
       const dropped = await dropNotice(call.argument ?? '', orch);
       if (json) printJson(out, { dropped });
       else out.print(`Gave up ${count(dropped, 'notice')}.`);
