@@ -354,6 +354,19 @@ export type { ImportReport } from './import/import-report.ts';
 export type { Source as ImportSource } from './import/imported-issue.ts';
 export type { ImportInput } from './import/read-source.ts';
 
+// Who hears of what happens while nobody watches.
+
+export {
+  dropNotice,
+  listNotices,
+  type NoticeInfo,
+  type Notices,
+  type Replayed,
+  replayNotices,
+  type TestedReceiver,
+  testReceiver,
+} from './notify/notify-api.ts';
+
 // What looks after agents at work.
 
 export {

@@ -33,7 +33,11 @@ export type WitnessOptions = {
    */
   readonly agent: 'worker' | 'background' | 'terminal';
   readonly onNotice: (message: string) => void;
+  /** Hears of each action on an agent that was started by hand; `since` is when it got into trouble. */
+  readonly onTrouble?: (trouble: Trouble) => Promise<void>;
 };
+
+export type Trouble = Pick<Judgement, 'health' | 'why'> & { readonly ends: boolean; readonly since: Millis };
 
 /** Often enough to see a loop while it is cheap, and rare enough to cost nothing. */
 const longestPause: Millis = 10_000;
@@ -45,7 +49,7 @@ const longestTail = 64 * 1024;
 export function makeWitness(
   ports: SessionPorts & Parameters<typeof sayTo>[0],
   target: RunningSession,
-  { policy, agent, onNotice }: WitnessOptions,
+  { policy, agent, onNotice, onTrouble }: WitnessOptions,
 ): Witness {
   const pause = Math.min(longestPause, Math.ceil(Math.min(policy.quiet, policy.patience) / 5));
   const cache = emptyCache();
@@ -78,6 +82,8 @@ export function makeWitness(
     if (action === 'nudge' && agent === 'worker')
       await sayTo(ports, target.epic, describeNudge(health, why), { facts: [event], from: 'orch' });
     else await record(ports, target, [event]);
+    if (agent !== 'worker')
+      await onTrouble?.({ health, why, ends, since: known?.since ?? ports.clock.now() });
     if (!ends) onNotice(`The agent is ${health}: ${why}.`);
     return ends ? { kind: 'witness', why: `it was ${health}: ${why}` } : null;
   }

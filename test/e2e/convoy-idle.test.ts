@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { type ConvoyDocument, makeConvoyed, ranEnvironment, statusesOf } from '../support/convoys.ts';
 import { orchJson, runOrch, startOrch } from '../support/orch.ts';
-import { callOrch, waitUntil } from '../support/supervised.ts';
+import { callOrch, waitUntil, writeConfig } from '../support/supervised.ts';
 
 /** Loaded into every node of a convoy: notes each process that is started, and each attempt to reach another one. */
 const watcher = `const { appendFileSync } = require('node:fs');
@@ -46,6 +46,7 @@ tasks:
 `,
     `done) ${callOrch('record cost 0.60 -q')}; echo d > d.txt;; asks) ${callOrch("ask 'Which one?'")};; poor) echo p > p.txt;;`,
   );
+  writeConfig(repository, 'notify: [{ name: log, file: ../notices.jsonl }]\n');
   const preload = join(repository.home, 'watcher.cjs');
   const watched = join(repository.home, 'watched');
   writeFileSync(preload, watcher);
@@ -53,6 +54,7 @@ tasks:
     ...ranEnvironment(repository),
     WATCHED: watched,
     FASTER: String(faster),
+    ORCH_TRUST: '1',
     NODE_OPTIONS: `--require ${preload}`,
   };
   const scheduler = startOrch(repository, ['convoy', 'start', 'plan.yaml'], { env });
@@ -79,6 +81,13 @@ tasks:
   await waitUntil(() => Date.now() - began > 3_600_000 / faster);
   expect(read().slice(seen)).toEqual([]);
   expect(scheduler.exitCode).toBeNull();
+  // Of what waits, people were told.
+  const notices = readFileSync(join(repository.folder, '..', 'notices.jsonl'), 'utf8');
+  const told = notices
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  expect(told.map(({ kind, task }) => `${kind} ${task}`).sort()).toEqual(['budget poor', 'question asks']);
   // It does wait: with an order it continues.
   expect(runOrch(repository, ['convoy', 'cancel', 'auth', '-y']).status).toBe(0);
   await waitUntil(() => scheduler.exitCode !== null);

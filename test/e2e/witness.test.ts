@@ -5,7 +5,7 @@ import { convoy, makeConvoyed } from '../support/convoys.ts';
 import { makeAgent } from '../support/hooked-agent.ts';
 import { orchJson, runOrch } from '../support/orch.ts';
 import { makeRepositoryWithCommit, type TestRepository } from '../support/repository.ts';
-import { waitUntil } from '../support/supervised.ts';
+import { readIfThere, waitUntil } from '../support/supervised.ts';
 
 /** A witness in a hurry. */
 const hurried = 'witness: { quiet: 1s, stuck: 3s, repeats: 4, patience: 1s }\n';
@@ -58,10 +58,12 @@ busy) end=$(($(date +%s) + 8)); while [ $(date +%s) -lt $end ]; do :; done; echo
   expect(reasonOf('frozen')).toContain('a process of it was stopped (SIGSTOP)');
 });
 
-it('an agent that was started by hand is paused with a checkpoint at the end of the ladder, and can be resumed', async () => {
+it('an agent that was started by hand is paused with a checkpoint at the end of the ladder, can be resumed, and its user is told', async () => {
   const repository = makeConvoyed('name: x\ntasks: []\n', '*) ;;');
-  commitConfig(repository, hurried);
-  const started = runOrch(repository, ['start', '-e', 'alone', '--background', '--', 'sleep', '600']);
+  commitConfig(repository, `${hurried}notify: [{ name: log, on: [stuck], file: ../notices.jsonl }]\n`);
+  const started = runOrch(repository, ['start', '-e', 'alone', '--background', '--', 'sleep', '600'], {
+    env: { ORCH_TRUST: '1' },
+  });
   expect(started.status).toBe(0);
   await waitUntil(
     () => healthOf(repository, 'alone')?.health === 'stuck',
@@ -79,6 +81,15 @@ it('an agent that was started by hand is paused with a checkpoint at the end of 
   expect(log).toMatch(/The agent is stuck: nothing was seen of it for \ds\./);
   expect(log).toMatch(/■ The witness ended session 1 of alone, because it was stuck: .*; ckpt \d saved\./);
   expect(readStatus(repository).agents).toEqual([]);
+  const readNotices = () =>
+    readIfThere(join(repository.folder, '..', 'notices.jsonl'))
+      .trim()
+      .split('\n');
+  await waitUntil(() => readNotices().length === 2);
+  expect(readNotices().map((line) => JSON.parse(line))).toMatchObject([
+    { kind: 'stuck', epic: 'alone', text: expect.stringMatching(/^The agent of alone is stuck: nothing/) },
+    { text: expect.stringContaining('was paused, because it was stuck'), next: 'orch resume -e alone' },
+  ]);
 });
 
 it('a witness that was stopped only watches, also what works already, until it is started again', async () => {

@@ -6,6 +6,7 @@ import { listUnheard, needsTurn, settleTaken } from '../../session/messages.ts';
 import type { EpicId } from '../../types.ts';
 import { formatAge, formatUsd } from '../../units.ts';
 import { taskEpic } from '../names.ts';
+import { noteQuestion } from '../notices.ts';
 import { reviewWork } from '../review/review-work.ts';
 import { writeClaimFiles } from '../steer/claim-files.ts';
 import { type Reply, replyTo } from '../steer/orders.ts';
@@ -114,8 +115,10 @@ async function workIn(work: Work, worktree: TaskWorktree): Promise<WorkerState |
     const { questions, session } = await readWorker(orch, epic);
     if (session !== null) await keep(session);
     const [question] = questions;
-    if (question !== undefined && question.id !== asked)
+    if (question !== undefined && question.id !== asked) {
+      await noteQuestion(orch, convoy, job, question);
       ports.onEvent({ kind: 'said', task: job.task, text: describeQuestion(convoy, job, question.text) });
+    }
     asked = question?.id ?? null;
     await settleTaken(orch, epic, await findWorkerTranscript(orch, epic, worktree.own.path), false);
   };
@@ -152,11 +155,12 @@ async function takeWork(
   worktree: TaskWorktree,
   state: WorkerState,
 ): Promise<AttemptResult | 'next phase'> {
-  const { orch, ports, progress, job, epic } = work;
+  const { orch, convoy, ports, progress, job, epic } = work;
   const { task, worker } = job;
+  const [question] = state.questions;
   const next = decideAfterWorker({
     ...{ condition: state.condition, reason: state.reason, hasUnheard: hasUnheard(orch, epic) },
-    question: state.questions[0]?.text ?? null,
+    question: question?.text ?? null,
     isOwnBudget: isOwnBudget(worker.budget, state),
   });
   switch (next.kind) {
@@ -170,6 +174,7 @@ async function takeWork(
       await commitWork(work, worktree);
       return { ...next, feedback: await keepFeedback(ports, progress, task, next.feedback) };
     case 'asks':
+      if (question !== undefined) await noteQuestion(orch, convoy, job, question);
       await commitWork(work, worktree);
       return next;
     default:
