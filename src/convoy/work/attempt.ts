@@ -24,7 +24,7 @@ import { slotEnvironment, takeSlot } from '../worktree/slots.ts';
 import { startAfresh } from '../worktree/start-afresh.ts';
 import { collectWork, openTaskWorktree, type TaskWorktree } from '../worktree/task-worktree.ts';
 import { beginWorker, tellWorker, type Work } from './begin-worker.ts';
-import { type AttemptResult, decideAfterWorker, needsWorker } from './decide-next.ts';
+import { type AttemptResult, decideAfterWorker, needsWorker, type Refused } from './decide-next.ts';
 import { type Claim, type Convoy, type Job, mostAttempts, noteStep } from './job.ts';
 import { keepFeedback, titleOf } from './task-texts.ts';
 import { reportUserChanges } from './user-state.ts';
@@ -174,11 +174,11 @@ async function mergeWork(work: Work, worktree: TaskWorktree): Promise<AttemptRes
   const { task } = job;
   await noteStep(ports, progress, job, 'finished');
   const finished = await commitWork(work, worktree);
-  const sendBack = async (feedback: string): Promise<AttemptResult> => ({
-    kind: 'sent_back',
+  const sendBack = async ({ feedback, cause }: Refused): Promise<AttemptResult> => ({
+    ...{ kind: 'sent_back', cause },
     feedback: await keepFeedback(ports, progress, task, feedback),
   });
-  if (finished.kind === 'refused') return sendBack(finished.feedback);
+  if (finished.kind === 'refused') return sendBack(finished);
   job.record = { ...job.record, commit: finished.commit };
   await noteStep(ports, progress, job, 'committed');
   const { lease } = job.record;
@@ -187,7 +187,7 @@ async function mergeWork(work: Work, worktree: TaskWorktree): Promise<AttemptRes
     signal,
   );
   if (merged.kind === 'stopped') return merged;
-  if (merged.kind === 'sent_back') return sendBack(merged.feedback);
+  if (merged.kind === 'sent_back') return sendBack(merged);
   job.record = { ...job.record, merged: merged.commit };
   return { kind: 'merged', worktree };
 }

@@ -144,6 +144,8 @@ async function readJob(
       ...(begun?.wanted && { wanted: isContinued ? begun.wanted : omitAttempts(begun.wanted) }),
       ...(begun?.since !== undefined && { since: begun.since }),
       ...(begun?.refused !== undefined && { refused: begun.refused }),
+      ...(begun?.tries !== undefined && { tries: begun.tries }),
+      ...(begun?.complexity !== undefined && { complexity: begun.complexity }),
     },
     state: readTaskState(known, false),
     stop: new AbortController(),
