@@ -117,8 +117,7 @@ export function makeReport(facts: ReportFacts): ConvoyReport {
 }
 
 function reportTask({ task, complexity, tries, wasRetried, history }: TaskFacts, now: Millis): ReportedTask {
-  const { id, name, status, agent, attempts, costUsd, rejectedUsd, startedAt, endedAt, reason, commit } =
-    task;
+  const { id, name, status, agent, costUsd, rejectedUsd, startedAt, endedAt, reason, commit } = task;
   const made = splitCost({ task, tries }).map(({ made: own, cost }): ReportedAttempt => {
     return {
       ...{ attempt: own?.attempt ?? null, model: own?.model ?? null, why: own?.why ?? null },
@@ -126,6 +125,8 @@ function reportTask({ task, complexity, tries, wasRetried, history }: TaskFacts,
       ...{ red: own?.red ?? [], conflicts: own?.conflicts ?? [] },
     };
   });
+  // One that was begun anew counts its attempts from 1 again.
+  const attempts = Math.max(task.attempts, tries.length);
   const until = endedAt === null ? now : Date.parse(endedAt);
   const time =
     startedAt === null || history === null ? null : splitTime(history, Date.parse(startedAt), until);

@@ -148,7 +148,9 @@ function describeTime({ tasks }: ConvoyReport): Block[] {
   const rows = tasks.flatMap(({ id, time }): Cell[][] => {
     if (time === null) return [];
     const { whole, working, forPeople, forMoney, paused, between } = time;
-    return [[{ code: id }, ...[whole, working, forPeople, forMoney, paused, between].map(describeSeconds)]];
+    const waited = [forPeople, forMoney, paused].map((each) => (each === 0 ? '' : describeSeconds(each)));
+    const [all, atWork, rest] = [whole, working, between].map(describeSeconds);
+    return [[{ code: id }, all ?? '', atWork ?? '', ...waited, rest ?? '']];
   });
   const head = [
     'task',

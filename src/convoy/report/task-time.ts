@@ -44,7 +44,8 @@ export function splitTime(
   for (const session of sessions) {
     const [begins, ends] = [within(session.startedAt), within(session.endedAt ?? until)];
     pass(begins);
-    time.working += Math.max(0, ends - Math.max(begins, at));
+    at = Math.max(at, begins);
+    time.working += Math.max(0, ends - at);
     at = Math.max(at, ends);
     last = session;
   }
