@@ -52,7 +52,5 @@ type Side = readonly [name: string, numbers: Numbers];
 
 function formatSides(out: Output, [left, before]: Side, [rightName, now]: Side): string {
   const rows = measures.map(([name, show]) => [name, show(before), show(now)]);
-  return formatTable([['', left, rightName], ...rows], [{}, right, right], 60, (line) =>
-    out.paint('dim', line),
-  );
+  return formatTable([['', left, rightName], ...rows], [{}, {}, {}], 80, (line) => out.paint('dim', line));
 }
