@@ -264,6 +264,23 @@ export {
 } from './convoy/find-convoy.ts';
 export { checkLanding, type Landing, landConvoy, previewLanding } from './convoy/land/land.ts';
 export { addTasks, makeOwnPlan } from './convoy/own-plan.ts';
+export { findReported } from './convoy/report/find-reported.ts';
+export type { ConvoyReport } from './convoy/report/make-report.ts';
+export {
+  type ConvoyMetrics,
+  measureConvoy,
+  type PooledMetrics,
+  type Trend,
+} from './convoy/report/metrics.ts';
+export {
+  learningsFile,
+  previewReflection,
+  type Reflection,
+  refuseLearnings,
+  writeLearnings,
+} from './convoy/report/reflect.ts';
+export { formatReport, measureConvoys, reportConvoy } from './convoy/report/report-api.ts';
+export { describeSeconds } from './convoy/report/report-document.ts';
 export { type ConvoyReview, type ReviewOptions, reviewConvoy } from './convoy/review/review-convoy.ts';
 export { type PlannedRoute, type PlannedRoutes, previewRoutes } from './convoy/route/route-api.ts';
 export {

@@ -109,6 +109,8 @@ export const commands: { readonly [heading: string]: { readonly [path: string]: 
     'convoy done': convoyClaim,
     'convoy review': () => import('./commands/convoy/review.ts'),
     'convoy land': () => import('./commands/convoy/land.ts'),
+    'convoy report': () => import('./commands/convoy/report.ts'),
+    'convoy reflect': () => import('./commands/convoy/reflect.ts'),
     'convoy clean': () => import('./commands/convoy/clean.ts'),
     'import beads': imports,
     'import gastown': imports,

@@ -81,7 +81,7 @@ export async function findOpenConvoy(
 }
 
 /** Does a branch that is none of orch's, or the checkout, have all that a convoy has merged? */
-async function isLanded({ repository }: Orch, { epic }: KnownConvoy): Promise<boolean> {
+export async function isLanded({ repository }: Orch, { epic }: Pick<KnownConvoy, 'epic'>): Promise<boolean> {
   const merged = await readBranch(repository, mergedBranch(epic));
   if (merged === null) return true;
   const head = await askGit(repository, ['merge-base', '--is-ancestor', merged, 'HEAD']);

@@ -167,7 +167,7 @@ function hasOrch(worktree: string): boolean {
 }
 
 /** A file below `inside` must not be reached through a link, which could lead anywhere. */
-function readTarget(path: string, name: string, inside?: string): Target {
+export function readTarget(path: string, name: string, inside?: string): Target {
   const ownsFolder = inside !== undefined;
   if (inside !== undefined && hasLink(path, inside))
     return { path, name, text: null, obstacle: 'its path contains a link', ownsFolder };

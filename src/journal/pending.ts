@@ -9,7 +9,7 @@ import type { EpicId, Millis, SessionId, Status } from '../types.ts';
 import { latestTime } from '../units.ts';
 import type { JournalHeader } from './journal-format.ts';
 import { checkLive, readLive } from './live.ts';
-import { listAllJournals, readJournal, releaseJournal, restoreHalfReleased } from './read.ts';
+import { journalPath, listAllJournals, readJournal, releaseJournal, restoreHalfReleased } from './read.ts';
 
 /** A journal at the time it was read. */
 export type JournalFile = {
@@ -34,6 +34,12 @@ export function markOf(state: State, { writer, session }: JournalHeader): number
   return lookUp(lookUp(state.ledger, writer)?.value.folded ?? {}, session) ?? 0;
 }
 
+/**
+ * The epic of each journal this process has seen: a header never changes, so the journals of other epics, of which a
+ * clone with many convoys has thousands, are opened once and not for every epic that is read.
+ */
+const epicsOfJournals = new Map<string, EpicId>();
+
 /** Reads an epic's journals from where they are folded. */
 export function readPending(folder: string, epic: EpicId, state: State): Pending {
   const journals: JournalFile[] = [];
@@ -41,8 +47,13 @@ export function readPending(folder: string, epic: EpicId, state: State): Pending
   let torn = 0;
   const { present, aside } = listAllJournals(folder);
   for (const session of present) {
-    // Another epic's journal may be long, and this state says nothing of how far it is folded.
-    const mark = (header: JournalHeader) => (header.epic === epic ? markOf(state, header) : null);
+    const path = journalPath(folder, session);
+    if ((epicsOfJournals.get(path) ?? epic) !== epic) continue;
+    const mark = (header: JournalHeader) => {
+      epicsOfJournals.set(path, header.epic);
+      // Another epic's journal may be long, and this state says nothing of how far it is folded.
+      return header.epic === epic ? markOf(state, header) : null;
+    };
     const journal = readJournal(folder, session, mark);
     if (journal === null) continue;
     journals.push({ session, header: journal.header, size: journal.size });

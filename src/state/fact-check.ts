@@ -88,6 +88,10 @@ const isWorker = withFields<WorkerRecord>({
         why: text,
         before: amount,
         refused: optional(text),
+        red: optional(
+          listOf(withFields<{ gate: string; failing: string[] }>({ gate: text, failing: listOf(text) })),
+        ),
+        conflicts: optional(listOf(text)),
       }),
     ),
   ),

@@ -192,6 +192,10 @@ export const workerRecord = z.object({
         before: amount,
         /** Why it was not accepted; missing for one that was, or is not over. */
         refused: z.optional(text),
+        /** The gates that were red on its work, with the tests that failed, as far as they are named. */
+        red: z.optional(z.array(z.object({ gate: text, failing: z.array(text) }))),
+        /** The files it conflicted in. */
+        conflicts: z.optional(z.array(text)),
       }),
     ),
   ),

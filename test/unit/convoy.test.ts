@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { causeOfConflict, causeOfRed } from '../../src/convoy/merge/feedback.ts';
 import { taskBranch, taskEpic, worktreeName } from '../../src/convoy/names.ts';
 import type { ConvoyTask } from '../../src/convoy/show-convoy.ts';
 import { explainNext, type WhyFacts } from '../../src/convoy/why.ts';
@@ -322,5 +323,28 @@ describe('the cost of a task', () => {
       (epic) => chargeTask(epic, used, { convoy: convoyed, payer })[0]?.model,
     );
     expect(names).toEqual(['task:auth--login/sonnet', 'task:auth--mail/sonnet']);
+  });
+});
+
+describe('why work was not accepted, as it is recorded', () => {
+  it('names the red gates with their failing tests, a few of many and each on one line', () => {
+    const printed =
+      'FAILED tests/test_a.py::test_b - AssertionError\n===== 1 failed, 5 passed in 0.1s =====\n';
+    const red = [
+      { name: 'tests', output: printed },
+      { name: 'lint\u001b[31m', output: 'not a test' },
+    ];
+    expect(causeOfRed(red)).toEqual({
+      red: [
+        { gate: 'tests', failing: ['tests/test_a.py::test_b'] },
+        { gate: 'lint[31m', failing: [] },
+      ],
+    });
+    expect(causeOfRed(Array(30).fill(red[0])).red).toHaveLength(5);
+  });
+
+  it('names the files in conflict', () => {
+    const files = Array.from({ length: 40 }, (_, n) => `src/${n}.ts`);
+    expect(causeOfConflict({ files }).conflicts).toEqual(files.slice(0, 10));
   });
 });

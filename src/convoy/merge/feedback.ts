@@ -1,6 +1,33 @@
+import { parseTestOutput } from '../../agents/calls/test-output.ts';
 import type { GateOutcome } from '../../gates/gate.ts';
+import type { WorkerRecord } from '../../state/runs.ts';
+import { cleanLine } from '../../text.ts';
 
-/* What a worker is told about work that was not merged. */
+/* What a worker is told about work that was not merged, and what is kept of it. */
+
+type Try = NonNullable<WorkerRecord['tries']>[number];
+
+/** What was wrong with work, as it is recorded with its attempt. */
+export type Cause = Pick<Try, 'red' | 'conflicts'>;
+
+/** More of them say no more, and a task's record stays small. */
+const mostKept = { gates: 5, tests: 5, files: 10, bytes: 200 };
+
+export function causeOfConflict({ files }: Pick<Refusal, 'files'>): Cause {
+  return { conflicts: files.slice(0, mostKept.files).map((path) => cleanLine(path, mostKept.bytes)) };
+}
+
+export function causeOfRed(red: readonly Pick<GateOutcome, 'name' | 'output'>[]): Cause {
+  return {
+    red: red.slice(0, mostKept.gates).map(({ name, output }) => {
+      const failing = parseTestOutput(output)?.failing ?? [];
+      return {
+        gate: cleanLine(name, mostKept.bytes),
+        failing: failing.slice(0, mostKept.tests).map((test) => cleanLine(test, mostKept.bytes)),
+      };
+    }),
+  };
+}
 
 /** Why two commits were not merged, and in which files. */
 export type Refusal = {

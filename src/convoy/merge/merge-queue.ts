@@ -10,7 +10,7 @@ import { type OwnWorktree, openWorktree } from '../../git/worktree/own-worktrees
 import type { Orch } from '../../orch.ts';
 import type { EpicId, Oid } from '../../types.ts';
 import { mergedBranch } from '../names.ts';
-import { describeConflict, describeRed } from './feedback.ts';
+import { type Cause, causeOfConflict, causeOfRed, describeConflict, describeRed } from './feedback.ts';
 import { type GateChoice, openMergeGates } from './merge-gates.ts';
 import { openMergedBranch, refuseCheckedOut } from './merged-branch.ts';
 import { nextMergeStep, type Verdict } from './next-merge-step.ts';
@@ -31,7 +31,7 @@ export type MergeRequest = {
 export type MergeResult =
   | { readonly kind: 'merged'; readonly commit: Oid; readonly files: number }
   /** It goes back to the worker, with what is wrong. */
-  | { readonly kind: 'sent_back'; readonly feedback: string }
+  | { readonly kind: 'sent_back'; readonly feedback: string; readonly cause?: Cause }
   | { readonly kind: 'stopped' };
 
 export type MergeQueue = {
@@ -159,7 +159,8 @@ export async function openMergeQueue(
     if (isWithChain) tried = await place.tryMerge(from, entry.commit);
     if (!isStillNext()) return;
     if (tried.kind === 'refused') {
-      settle(index, { kind: 'sent_back', feedback: describeConflict(branch, tried) });
+      const feedback = describeConflict(branch, tried);
+      settle(index, { kind: 'sent_back', feedback, cause: causeOfConflict(tried) });
       return;
     }
     if (isWithChain) {
@@ -228,8 +229,10 @@ export async function openMergeQueue(
         if (step.kind === 'add') await add();
         if (step.kind === 'test') await test(step.count, step.isAgain);
         if (step.kind === 'land') await land(step.count);
-        if (step.kind === 'send back')
-          settle(0, { kind: 'sent_back', feedback: describeRed(chain[0]?.red ?? []) });
+        if (step.kind === 'send back') {
+          const red = chain[0]?.red ?? [];
+          settle(0, { kind: 'sent_back', feedback: describeRed(red), cause: causeOfRed(red) });
+        }
         if (step.kind === 'land' || step.kind === 'send back') isAlone = false;
       } catch (error) {
         const isOne = chain.length + (step.kind === 'add' ? 1 : 0) <= 1;

@@ -20,7 +20,8 @@ export async function chooseModel(
   const wanted = record.wanted?.model;
   const tries = record.tries ?? [];
   const last = tries.at(-1);
-  if (last?.attempt === attempt && (wanted === undefined || wanted === last.model)) return last.model;
+  const isContinued = last?.attempt === attempt && last.refused === undefined;
+  if (isContinued && (wanted === undefined || wanted === last.model)) return last.model;
   const { routing } = await orch.readConfig();
   if (routing.learn) convoy.history ??= await readHistory(orch);
   const { agent = 'claude' } = worker;

@@ -26,7 +26,7 @@ import { slotEnvironment, takeSlot } from '../worktree/slots.ts';
 import { startAfresh } from '../worktree/start-afresh.ts';
 import { collectWork, openTaskWorktree, type TaskWorktree } from '../worktree/task-worktree.ts';
 import { beginWorker, tellWorker, type Work } from './begin-worker.ts';
-import { type AttemptResult, decideAfterWorker, needsWorker } from './decide-next.ts';
+import { type AttemptResult, decideAfterWorker, needsWorker, type Refused } from './decide-next.ts';
 import { type Claim, type Convoy, follow, type Job, mostAttempts, noteStep } from './job.ts';
 import { keepFeedback, titleOf } from './task-texts.ts';
 import { isStillAtTests, listDeletedTests, phaseOf, seeTestsFail } from './tests-first.ts';
@@ -192,15 +192,15 @@ async function mergeWork(work: Work, worktree: TaskWorktree): Promise<AttemptRes
   const { task } = job;
   await noteStep(ports, progress, job, 'finished');
   const finished = await commitWork(work, worktree);
-  const sendBack = async (feedback: string): Promise<AttemptResult> => ({
-    kind: 'sent_back',
+  const sendBack = async ({ feedback, cause }: Refused): Promise<AttemptResult> => ({
+    ...{ kind: 'sent_back', cause },
     feedback: await keepFeedback(ports, progress, task, feedback),
   });
-  if (finished.kind === 'refused') return sendBack(finished.feedback);
+  if (finished.kind === 'refused') return sendBack(finished);
   if (phaseOf(job) === 'implementation' && isStillAtTests(job)) return 'next phase';
   if (phaseOf(job) === 'tests') {
     const seen = await seeTestsFail(work, finished.commit);
-    if (seen.kind === 'sent_back') return sendBack(seen.feedback);
+    if (seen.kind === 'sent_back') return sendBack(seen);
     if (seen.kind === 'held') return seen;
     ports.onEvent({
       kind: 'said',
@@ -211,12 +211,14 @@ async function mergeWork(work: Work, worktree: TaskWorktree): Promise<AttemptRes
   }
   const deleted = await listDeletedTests(work, finished.commit);
   if (deleted.length > 0)
-    return sendBack(`Tests that you wrote first are gone: ${deleted.join(', ')}. Bring them back.`);
+    return sendBack({
+      feedback: `Tests that you wrote first are gone: ${deleted.join(', ')}. Bring them back.`,
+    });
   job.record = { ...job.record, commit: finished.commit };
   const review = await reviewWork(work, finished.commit);
   if (review === 'stopped') return { kind: 'stopped' };
   if (review.kind === 'missing') return { kind: 'held', reason: review.reason };
-  if (review.kind === 'sent_back') return sendBack(review.feedback);
+  if (review.kind === 'sent_back') return sendBack(review);
   await noteStep(ports, progress, job, 'committed');
   const { lease } = job.record;
   const merged = await convoy.queue.merge(
@@ -224,7 +226,7 @@ async function mergeWork(work: Work, worktree: TaskWorktree): Promise<AttemptRes
     signal,
   );
   if (merged.kind === 'stopped') return merged;
-  if (merged.kind === 'sent_back') return sendBack(merged.feedback);
+  if (merged.kind === 'sent_back') return sendBack(merged);
   job.record = { ...job.record, merged: merged.commit };
   return { kind: 'merged', worktree };
 }

@@ -1,4 +1,5 @@
 import type { SessionCondition } from '../../record/sessions.ts';
+import type { Cause } from '../merge/feedback.ts';
 import type { TaskWorktree } from '../worktree/task-worktree.ts';
 
 /* What follows when a worker has ended, and when an attempt has: decided from what is recorded, and from nothing else. */
@@ -63,7 +64,7 @@ export type AttemptResult =
   /** Its allowance is used up; it continues if there is more. */
   | { readonly kind: 'unpaid'; readonly reason: string }
   | { readonly kind: 'merged'; readonly worktree: TaskWorktree }
-  | { readonly kind: 'sent_back'; readonly feedback: string }
+  | { readonly kind: 'sent_back'; readonly feedback: string; readonly cause?: Cause | undefined }
   | { readonly kind: 'held'; readonly reason: string }
   /** It has a question, and ended its turn. */
   | { readonly kind: 'asks'; readonly question: string }
@@ -81,12 +82,15 @@ export type AttemptFacts = {
   readonly isClaimable: boolean;
 };
 
+/** Why work is not accepted: as its worker is told, and as it is recorded. */
+export type Refused = Pick<Extract<AttemptResult, { kind: 'sent_back' }>, 'feedback' | 'cause'>;
+
 export type Next =
   /** The same attempt continues. */
   | { readonly kind: 'continue'; readonly event: 'died' | 'told' }
-  | { readonly kind: 'try again'; readonly feedback: string; readonly waitsForClaim: boolean }
+  | ({ readonly kind: 'try again'; readonly waitsForClaim: boolean } & Refused)
   | { readonly kind: 'finish'; readonly worktree: TaskWorktree }
-  | { readonly kind: 'fail'; readonly feedback: string }
+  | ({ readonly kind: 'fail' } & Refused)
   /** The same attempt continues with what others have not been promised, or give back; else it is held. */
   | { readonly kind: 'wait for money'; readonly reason: string }
   | { readonly kind: 'hold'; readonly reason: string }
@@ -122,10 +126,10 @@ export function decideAfterAttempt(
     case 'merged':
       return { kind: 'finish', worktree: result.worktree };
     case 'sent_back': {
-      const { feedback } = result;
+      const { kind: _, ...refused } = result;
       return attempt < mostAttempts
-        ? { kind: 'try again', feedback, waitsForClaim: isClaimable }
-        : { kind: 'fail', feedback };
+        ? { kind: 'try again', ...refused, waitsForClaim: isClaimable }
+        : { kind: 'fail', ...refused };
     }
   }
 }

@@ -9,7 +9,7 @@ import { release } from '../worker/worker-money.ts';
 import { freeSlot } from '../worktree/slots.ts';
 import { closeTaskWorktree, type TaskWorktree } from '../worktree/task-worktree.ts';
 import { attempt } from './attempt.ts';
-import { decideAfterAttempt } from './decide-next.ts';
+import { decideAfterAttempt, type Refused } from './decide-next.ts';
 import {
   type Convoy,
   follow,
@@ -104,11 +104,11 @@ async function tryUntilDone(
         convoy.wishes.delete(task.id);
         return finish(orch, convoy, ports, progress, job, next.worktree);
       case 'fail':
-        return fail(orch, ports, progress, job, next.feedback);
+        return fail(orch, ports, progress, job, next);
       case 'try again': {
         follow(job, 'sent_back');
         const { feedback } = next;
-        refuseWork(job, feedback);
+        refuseWork(job, next);
         const [most, reason] = [mostAttempts(job), firstLine(feedback)];
         ports.onEvent({ kind: 'retry', task, attempt: job.attempt, most, reason });
         job.feedback = feedback;
@@ -121,13 +121,13 @@ async function tryUntilDone(
 }
 
 /** What was done so far is not accepted, nor what was spent on it. */
-function refuseWork(job: Job, why: string): void {
+function refuseWork(job: Job, { feedback, cause }: Refused): void {
   const { costMicros: rejectedMicros, session, tries = [] } = job.record;
   const last = tries.at(-1);
   job.record = {
     ...job.record,
     ...{ rejectedMicros, ...(session !== undefined && { refused: session }) },
-    ...(last && { tries: [...tries.slice(0, -1), { ...last, refused: firstLine(why) }] }),
+    ...(last && { tries: [...tries.slice(0, -1), { ...last, refused: firstLine(feedback), ...cause }] }),
   };
 }
 
@@ -159,10 +159,11 @@ async function fail(
   ports: TaskPorts,
   progress: RunProgress,
   job: Job,
-  feedback: string,
+  refused: Refused,
 ): Promise<TaskOutcome> {
+  const { feedback } = refused;
   follow(job, 'given_up');
-  refuseWork(job, feedback);
+  refuseWork(job, refused);
   const { task, attempt: attempts, record: worker } = job;
   const why = `after ${attempts} of ${mostAttempts(job)} attempts: ${firstLine(feedback)}`;
   job.feedback = feedback;

@@ -153,6 +153,8 @@ async function readJob(
       ...(begun?.reviewed !== undefined && { reviewed: begun.reviewed }),
       ...(begun?.since !== undefined && { since: begun.since }),
       ...(begun?.refused !== undefined && { refused: begun.refused }),
+      ...(begun?.tries !== undefined && { tries: begun.tries }),
+      ...(begun?.complexity !== undefined && { complexity: begun.complexity }),
     },
     state: readTaskState(known, false),
     stop: new AbortController(),

@@ -16,7 +16,7 @@ import { findTranscript } from '../../supervise/conversation.ts';
 import { sleepUnlessAborted } from '../../system/clock.ts';
 import type { Environment } from '../../system/process/spawn.ts';
 import type { EpicId, Micros, Millis, SessionId } from '../../types.ts';
-import { formatUsd } from '../../units.ts';
+import { formatMicros } from '../../units.ts';
 
 /*
  * A worker is an agent in a session of its task's epic, under a supervisor of its own. The supervisor meters, checkpoints
@@ -88,7 +88,7 @@ export async function startWorker(orch: Orch, request: StartRequest): Promise<vo
     const place = findDestination(orch, epic, await orch.readSettings(), null);
     await recordTo(orch, place, [{ kind: 'budget_set', limit }]);
   }
-  const budget = allowance === null ? null : formatUsd(spent + allowance).replace('$', '');
+  const budget = limit === null ? null : formatMicros(limit); // rounded up, it would be a raise
   await superviseDetached(epic, { argv, cwd, env, budget, resumes });
 }
 
