@@ -79,6 +79,8 @@ export async function deliverDue(orch: Orch): Promise<void> {
 /** How often to look whether anything was queued: the time of a folder that rarely changes. */
 const lookEvery: Millis = 250;
 const forgetEvery: Millis = 3_600_000;
+/** The clocks of file systems tick this slowly at most. */
+const clockTick: Millis = 2_000;
 
 export type Delivery = {
   /** Queues a notice, without waiting for the disk. */
@@ -112,34 +114,34 @@ async function watchOutbox(orch: Orch, receivers: readonly Receiver[], over: Abo
   const { home, clock } = orch;
   const known: Parameters<typeof readOutbox>[1] = new Map();
   const busy = new Map<string, Promise<void>>();
-  let failure: { readonly error: unknown } | null = null;
-  let [seen, entries, forgotAt] = ['', [] as readonly Entry[], Number.NEGATIVE_INFINITY];
+  const failures: unknown[] = [];
+  let entries: readonly Entry[] = [];
+  let [seen, forgotAt] = [Number.NaN, Number.NEGATIVE_INFINITY];
 
   /** What is due for one receiver, in its order. */
   async function work(mine: readonly Entry[]): Promise<void> {
     for (const entry of mine) if (!over.aborted) await deliver(orch, receivers, entry);
   }
 
-  while (!over.aborted && failure === null) {
+  while (!over.aborted && failures.length === 0) {
     if (clock.elapsed() - forgotAt > forgetEvery) {
       forgotAt = clock.elapsed();
       forgetOld(orch, clock.now());
     }
-    const mark = String(statIfThere(outboxFolder(home))?.mtimeMs);
-    if (mark !== seen) entries = readOutbox(home, known).filter((entry) => isFor(receivers, entry));
-    seen = mark;
+    const changedAt = statIfThere(outboxFolder(home))?.mtimeMs ?? 0;
+    if (changedAt !== seen) entries = readOutbox(home, known).filter((entry) => isFor(receivers, entry));
+    // Another change within the same tick of the clock would not show.
+    seen = clock.now() - changedAt > clockTick ? changedAt : Number.NaN;
     const due = entries.filter((entry) => isDue(entry, clock.now()) && !busy.has(entry.receiver));
     for (const [receiver, mine] of groupBy(due, (entry) => entry.receiver)) {
       const working = work(mine)
-        .catch((error: unknown) => {
-          failure = { error };
-        })
+        .catch((error: unknown) => void failures.push(error))
         .finally(() => busy.delete(receiver));
       busy.set(receiver, working);
     }
     await sleepUnlessAborted(lookEvery, over);
   }
   // At once, so that the last notices do not wait for a receiver that is slow.
-  await Promise.all([...busy.values(), ...(failure === null ? [deliverDue(orch)] : [])]);
-  if (failure !== null) throw (failure as { readonly error: unknown }).error;
+  await Promise.all([...busy.values(), ...(failures.length === 0 ? [deliverDue(orch)] : [])]);
+  if (failures.length > 0) throw failures[0];
 }

@@ -129,6 +129,24 @@ tasks:
     expect(list(repository)).toEqual([]);
   });
 
+  it('tells once that it is done, and nothing more when it is started again', () => {
+    const repository = makeConvoyed(
+      'name: auth\nworker: { agent: sh ./agent.sh }\ntasks:\n  - { id: one, prompt: do it }\n',
+      'one) echo 1 > one.txt;;',
+    );
+    writeConfig(repository, 'notify: [{ name: log, file: ../notices.jsonl }]\n');
+    const env = { ...ranEnvironment(repository), ...trusted };
+    for (const _ of [1, 2]) {
+      expect(runOrch(repository, ['convoy', 'start', 'plan.yaml'], { env }).status).toBe(0);
+      const log = readFileSync(join(repository.folder, '..', 'notices.jsonl'), 'utf8')
+        .trim()
+        .split('\n');
+      expect(log.map((line) => JSON.parse(line))).toMatchObject([
+        { kind: 'convoy_done', text: 'auth is done: 1 task merged.', next: 'orch convoy land auth' },
+      ]);
+    }
+  });
+
   it('tells no one who was not approved, and says so', async () => {
     const { server, repository } = await makeHooked(() => ({ status: 200 }));
     const ran = await call(repository, ['notify', 'test', 'hook'], { ORCH_TRUST: '' });
@@ -321,7 +339,8 @@ it('is told by several processes at once as if by one', async () => {
   const { server, repository } = await makeHooked(() => ({ status: 200 }));
   const { orch, time } = await openAt(repository);
   for (const unique of ['a', 'b', 'c', 'd', 'e', 'f']) await notify(orch, happening(time.now, unique));
-  await Promise.all([1, 2, 3].map(() => call(repository, ['notify', 'replay'])));
+  const own = [1, 2, 3].map(() => deliverDue(orch));
+  await Promise.all([...own, ...[1, 2, 3].map(() => call(repository, ['notify', 'replay']))]);
   await call(repository, ['notify', 'replay']);
   expect(server.received).toHaveLength(6);
   expect(new Set(idsOf(server.received)).size).toBe(6);
