@@ -21,6 +21,8 @@ export type Settings = Pick<OrchOptions, 'engine' | 'writer' | 'host' | 'clock'>
   readonly background: SessionId | undefined;
   /** The folder with what people say to the agent of an epic. */
   readonly messages: string | undefined;
+  /** Which attempt at which task it is for, if a scheduler with telemetry starts a supervisor. */
+  readonly traced: string | undefined;
 };
 
 export function readSettings(env: Variables): Settings {
@@ -38,6 +40,7 @@ export function readSettings(env: Variables): Settings {
     valuesFile: ORCH_VALUES || undefined,
     background: ORCH_BACKGROUND ? parseSession(ORCH_BACKGROUND) : undefined,
     messages: ORCH_MESSAGES || undefined,
+    traced: env.ORCH_TELEMETRY || undefined,
   };
 }
 
