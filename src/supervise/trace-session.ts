@@ -3,7 +3,7 @@ import { messageOf } from '../errors.ts';
 import type { Orch } from '../orch.ts';
 import type { RunningSession } from '../record/ports.ts';
 import { readView } from '../record/view.ts';
-import type { Environment } from '../system/process/spawn.ts';
+import { type Environment, leaveFolder } from '../system/process/spawn.ts';
 import { describeSession } from '../telemetry/spans.ts';
 import { openTelemetry, parseWork, traceEnvironment } from '../telemetry/telemetry.ts';
 import { placeSpan } from '../telemetry/trace-context.ts';
@@ -44,6 +44,8 @@ export async function traceSession(
       } catch (error) {
         orch.report(`the session is not exported: ${messageOf(error)}`);
       }
+      // Its scheduler keeps a worktree that a process is in, and this one may take seconds to send the last.
+      if (work !== null) leaveFolder(orch.home);
       await telemetry.close();
     },
   };

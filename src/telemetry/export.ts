@@ -54,6 +54,9 @@ const instruments: { readonly [K in MetricName]: Instrument } = {
   'orch.tasks': { kind: 'counter', unit: '{task}', description: 'Tasks that ended, by status.' },
 };
 
+/** For a request with all its retries: less than is left at the end, so that the reason is known by then. */
+const timeoutMillis = 4_000;
+
 export type Export = {
   addSpan(span: SpanData): void;
   measure(measurement: Measurement): void;
@@ -72,7 +75,7 @@ export function openExport({
     .merge(resourceFromAttributes({ 'service.name': 'orch', 'service.instance.id': instance }))
     // What the user set counts more.
     .merge(detectResources({ detectors: [envDetector] }));
-  const spanExporter = telling(new OTLPTraceExporter(), onFailure);
+  const spanExporter = telling(new OTLPTraceExporter({ timeoutMillis }), onFailure);
   let spanId = '';
   let traceId = '';
   const tracers = new BasicTracerProvider({
@@ -81,7 +84,7 @@ export function openExport({
     spanProcessors: [new BatchSpanProcessor(spanExporter)],
   });
   const reader = new PeriodicExportingMetricReader({
-    exporter: telling(new OTLPMetricExporter(), onFailure),
+    exporter: telling(new OTLPMetricExporter({ timeoutMillis }), onFailure),
   });
   const meters = new MeterProvider({ resource, readers: [reader] });
   const tracer = tracers.getTracer('orch');

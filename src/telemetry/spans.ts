@@ -1,5 +1,4 @@
-import type { Usage } from '../cost/ledger.ts';
-import { addUsage, noUsage } from '../cost/ledger.ts';
+import { addUsage, byHand, noUsage, type Usage } from '../cost/ledger.ts';
 import { moneyOf } from '../cost/money.ts';
 import type { EpicId, Micros, Millis, SessionId, Status } from '../types.ts';
 import { placeSpan, type SpanPlace, type TraceContext } from './trace-context.ts';
@@ -58,7 +57,9 @@ export type WorkedOn = { readonly task: string; readonly attempt: number };
 /** How a session of an agent is told: one `invoke_agent`. */
 export function describeSession(place: SpanPlace, facts: SessionFacts): Signals {
   const { epic, session, agent, work, status, reason, startedAt, endedAt, used } = facts;
-  const models = [...used].filter(([, usage]) => tokensOf(usage).input + usage.output > 0);
+  const models = [...used].filter(
+    ([name, usage]) => name !== byHand && tokensOf(usage).input + usage.output > 0,
+  );
   const total = [...used.values()].reduce(addUsage, noUsage);
   const { input } = tokensOf(total);
   const model = findMainModel(models);
@@ -120,7 +121,7 @@ export function describeSession(place: SpanPlace, facts: SessionFacts): Signals 
       },
       ...[...used].flatMap(([name, usage]): Measurement[] => {
         const value = toUsd(moneyOf(name, usage));
-        const attributes = { 'gen_ai.request.model': name, 'orch.epic': epic };
+        const attributes = { ...(name !== byHand && { 'gen_ai.request.model': name }), 'orch.epic': epic };
         return value > 0 ? [{ metric: 'orch.cost', value, attributes }] : [];
       }),
     ],

@@ -59,16 +59,13 @@ export async function traceRun(
       ORCH_TELEMETRY: formatWork({ task, attempt }),
     }),
     hear: (event) => {
-      if (event.kind === 'begun') {
-        const { id } = event.task;
-        // An earlier scheduler may have begun it.
-        const since = lookUp(run.recorded, id)?.worker?.since ?? clock.now();
-        if (!begun.has(id)) begun.set(id, since);
-      }
+      if (event.kind === 'begun' && !begun.has(event.task.id)) begun.set(event.task.id, clock.now());
       if (event.kind !== 'ended') return;
       const { task, status, attempts, reason, elapsed } = event;
       const endedAt = clock.now();
-      const startedAt = Math.min(begun.get(task.id) ?? endedAt, endedAt - elapsed);
+      // An earlier scheduler may have begun it.
+      const since = lookUp(run.recorded, task.id)?.worker?.since ?? begun.get(task.id) ?? endedAt;
+      const startedAt = Math.min(since, endedAt - elapsed);
       telemetry.note(
         describeTask(placeTask(place, run.id, task.id), name, {
           ...{ task: task.id, status, attempts, reason, startedAt, endedAt },
