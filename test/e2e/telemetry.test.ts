@@ -1,7 +1,12 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
+import { defaultConfig } from '../../src/config/load.ts';
+import { realClock } from '../../src/system/clock.ts';
+import { openTelemetry } from '../../src/telemetry/telemetry.ts';
+import { placeSpan } from '../../src/telemetry/trace-context.ts';
+import { afterTest } from '../support/cleanup.ts';
 import { type CollectedSpan, startCollector } from '../support/collector.ts';
 import { makeConvoyed, ranEnvironment } from '../support/convoys.ts';
 import { makeRepositoryWithCommit, type TestRepository } from '../support/repository.ts';
@@ -207,6 +212,21 @@ describe('a session started by hand', () => {
     expect(told).toBe(`00-${spans[0]?.traceId}-${spans[0]?.id}-01`);
   });
 
+  it('is not sent if the trace it is part of is not recorded', async () => {
+    const collector = await startCollector();
+    const repository = makeRepositoryWithCommit();
+    writeConfig(repository, 'telemetry: true\n');
+    const above = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00';
+    const script = `echo "$TRACEPARENT" > '${join(repository.home, 'told')}'`;
+    const env = { ...collector.environment, TRACEPARENT: above };
+    const { status, stderr } = await call(repository, ['start', '-e', 'auth', '--', 'sh', '-c', script], env);
+    expect(status, stderr).toBe(0);
+    expect(collector.spans()).toEqual([]);
+    expect(collector.points().map(({ metric }) => metric)).toEqual(['gen_ai.client.operation.duration']);
+    const told = readFileSync(join(repository.home, 'told'), 'utf8');
+    expect(told).toMatch(/^00-4bf92f3577b34da6a3ce929d0e0e4736-(?!00f067aa0ba902b7)[0-9a-f]{16}-00\n$/);
+  });
+
   it.each([
     ['without the setting', '', {}],
     ['without approval', 'telemetry: true\n', { ORCH_TRUST: '' }],
@@ -236,4 +256,31 @@ describe('a session started by hand', () => {
     expect(files).toContain('start.cjs');
     expect(files).not.toMatch(/telemetry|opentelemetry/);
   });
+});
+
+it('sends nothing that is redacted', async () => {
+  const collector = await startCollector();
+  vi.stubEnv('OTEL_EXPORTER_OTLP_ENDPOINT', collector.url);
+  afterTest(() => vi.unstubAllEnvs());
+  const reports: string[] = [];
+  const telemetry = await openTelemetry(
+    {
+      clock: realClock,
+      readConfig: async () => ({ ...defaultConfig, telemetry: true }),
+      redact: async (text) => text.replaceAll('hunter2', '…'),
+      report: (what) => reports.push(what),
+    },
+    { instance: 'sess-7hq2m4' },
+  );
+  const error = { type: 'failed', reason: `it failed with hunter2\n${'x'.repeat(1_000)}` };
+  const place = placeSpan(null, 'session', 'a');
+  const attributes = { 'orch.task': 'hunter2', 'orch.attempt': 1 };
+  const span = { place, name: 'task hunter2', startedAt: 1, endedAt: 2, attributes, error };
+  telemetry?.note({ spans: [span], measurements: [] });
+  await telemetry?.close();
+  const [sent] = collector.spans();
+  expect(sent).toMatchObject({ name: 'task …', attributes: { 'orch.task': '…', 'orch.attempt': 1 } });
+  expect(sent?.error).toMatch(/^it failed with …/);
+  expect(sent?.error?.length).toBeLessThan(300);
+  expect(reports).toEqual([]);
 });

@@ -35,7 +35,8 @@ export type RunTrace = {
 
 const untraced: RunTrace = {
   env: {},
-  workerEnv: () => ({}),
+  // Not even a plan may set it.
+  workerEnv: () => ({ ORCH_TELEMETRY: undefined }),
   hear: () => {},
   hearGate: () => {},
   close: async () => {},
