@@ -44,6 +44,12 @@ const instruments: { readonly [K in MetricName]: Instrument } = {
     description: 'GenAI operation duration.',
     boundaries: seconds,
   },
+  'gen_ai.invoke_agent.duration': {
+    kind: 'histogram',
+    unit: 's',
+    description: 'The end-to-end duration of a single agent invocation.',
+    boundaries: seconds,
+  },
   'gen_ai.workflow.duration': {
     kind: 'histogram',
     unit: 's',

@@ -24,6 +24,7 @@ export type SpanData = {
 export type MetricName =
   | 'gen_ai.client.token.usage'
   | 'gen_ai.client.operation.duration'
+  | 'gen_ai.invoke_agent.duration'
   | 'gen_ai.workflow.duration'
   | 'orch.cost'
   | 'orch.tasks';
@@ -65,6 +66,8 @@ export function describeSession(place: SpanPlace, facts: SessionFacts): Signals 
   const model = findMainModel(models);
   const cost = [...used].reduce((sum, [name, usage]) => sum + moneyOf(name, usage), 0);
   const error = failures.includes(status) ? { type: status, reason: reason ?? status } : null;
+  const seconds = (endedAt - startedAt) / 1_000;
+  const failed = error === null ? {} : { 'error.type': error.type };
   const operation = {
     'gen_ai.operation.name': 'invoke_agent',
     'gen_ai.provider.name': findProvider(agent, model),
@@ -112,12 +115,13 @@ export function describeSession(place: SpanPlace, facts: SessionFacts): Signals 
       ...models.flatMap(byModel),
       {
         metric: 'gen_ai.client.operation.duration',
-        value: (endedAt - startedAt) / 1_000,
-        attributes: {
-          ...operation,
-          ...(model !== null && { 'gen_ai.request.model': model }),
-          ...(error !== null && { 'error.type': error.type }),
-        },
+        value: seconds,
+        attributes: { ...operation, ...(model !== null && { 'gen_ai.request.model': model }), ...failed },
+      },
+      {
+        metric: 'gen_ai.invoke_agent.duration',
+        value: seconds,
+        attributes: { ...(agent !== null && { 'gen_ai.agent.name': agent }), ...failed },
       },
       ...[...used].flatMap(([name, usage]): Measurement[] => {
         const value = toUsd(moneyOf(name, usage));
@@ -165,7 +169,9 @@ function toUsd(micros: Micros): number {
 export type RunName = {
   readonly epic: EpicId;
   readonly run: string;
+  readonly plan: string;
   readonly session: SessionId;
+  /** Only that is a workflow of agents. */
   readonly isConvoy: boolean;
 };
 
@@ -217,16 +223,15 @@ export type RunEnd = {
 
 /** How the end of a whole run is told. */
 export function describeRun(place: SpanPlace, name: RunName, end: RunEnd): Signals {
-  const { epic, run, session, isConvoy } = name;
+  const { epic, run, plan, session, isConvoy } = name;
   const { status, reason, startedAt, endedAt } = end;
   const error = status === 'succeeded' ? null : { type: `run_${status}`, reason: reason ?? status };
-  const workflow = { 'gen_ai.operation.name': 'invoke_workflow', 'gen_ai.workflow.name': epic };
   return {
     spans: [
       {
         ...{ place, name: `${isConvoy ? 'convoy' : 'run'} ${epic}`, startedAt, endedAt, error },
         attributes: {
-          ...workflow,
+          ...(isConvoy && { 'gen_ai.operation.name': 'invoke_workflow', 'gen_ai.workflow.name': plan }),
           'orch.epic': epic,
           'orch.session': session,
           'orch.run': run,
@@ -234,13 +239,15 @@ export function describeRun(place: SpanPlace, name: RunName, end: RunEnd): Signa
         },
       },
     ],
-    measurements: [
-      {
-        metric: 'gen_ai.workflow.duration',
-        value: (endedAt - startedAt) / 1_000,
-        attributes: { ...workflow, ...(error !== null && { 'error.type': error.type }) },
-      },
-    ],
+    measurements: isConvoy
+      ? [
+          {
+            metric: 'gen_ai.workflow.duration',
+            value: (endedAt - startedAt) / 1_000,
+            attributes: { 'gen_ai.workflow.name': plan, ...(error !== null && { 'error.type': error.type }) },
+          },
+        ]
+      : [],
   };
 }
 

@@ -52,7 +52,7 @@ describe('a convoy', () => {
       collector.environment,
     );
     expect(status, stderr).toBe(0);
-    await waitUntil(() => agentsOf(collector.spans()).length === 3 && collector.points().length >= 8);
+    await waitUntil(() => agentsOf(collector.spans()).length === 3 && collector.points().length >= 11);
     const spans = collector.spans();
     expect(treeOf(spans)).toEqual([
       '- > convoy auth',
@@ -100,6 +100,7 @@ describe('a convoy', () => {
       'gen_ai.client.operation.duration s',
       'gen_ai.client.token.usage {token} input 100',
       'gen_ai.client.token.usage {token} output 20',
+      ...Array.from({ length: 3 }, () => 'gen_ai.invoke_agent.duration s'),
       'gen_ai.workflow.duration s',
       'orch.cost USD  0.25',
       'orch.tasks {task} succeeded 2',
@@ -222,7 +223,10 @@ describe('a session started by hand', () => {
     const { status, stderr } = await call(repository, ['start', '-e', 'auth', '--', 'sh', '-c', script], env);
     expect(status, stderr).toBe(0);
     expect(collector.spans()).toEqual([]);
-    expect(collector.points().map(({ metric }) => metric)).toEqual(['gen_ai.client.operation.duration']);
+    expect(collector.points().map(({ metric }) => metric)).toEqual([
+      'gen_ai.client.operation.duration',
+      'gen_ai.invoke_agent.duration',
+    ]);
     const told = readFileSync(join(repository.home, 'told'), 'utf8');
     expect(told).toMatch(/^00-4bf92f3577b34da6a3ce929d0e0e4736-(?!00f067aa0ba902b7)[0-9a-f]{16}-00\n$/);
   });

@@ -56,7 +56,7 @@ describe('a traceparent', () => {
 });
 
 describe('what a run exports', () => {
-  const name: RunName = { epic, session, run: 'run-1', isConvoy: true };
+  const name: RunName = { epic, session, run: 'run-1', plan: 'nightly', isConvoy: true };
   const run = placeRun('run-1', null);
 
   it('is one trace, or part of the trace of its caller', () => {
@@ -81,13 +81,16 @@ describe('what a run exports', () => {
       {
         ...{ place: run, name: called, startedAt: 1_000, endedAt: 3_500, error },
         attributes: {
-          'gen_ai.operation.name': 'invoke_workflow',
-          'gen_ai.workflow.name': 'auth',
+          ...(isConvoy && {
+            'gen_ai.operation.name': 'invoke_workflow',
+            'gen_ai.workflow.name': 'nightly',
+          }),
           ...{ 'orch.epic': 'auth', 'orch.session': session, 'orch.run': 'run-1', 'orch.run.status': status },
         },
       },
     ]);
-    expect(measurements).toMatchObject([{ metric: 'gen_ai.workflow.duration', value: 2.5 }]);
+    const took = { metric: 'gen_ai.workflow.duration', value: 2.5 };
+    expect(measurements).toMatchObject(isConvoy ? [took] : []);
   });
 
   it.each([
@@ -174,6 +177,7 @@ describe('what a session exports', () => {
       ['gen_ai.client.token.usage', 'claude-sonnet-4-5', 'input', 80],
       ['gen_ai.client.token.usage', 'claude-sonnet-4-5', 'output', 20],
       ['gen_ai.client.operation.duration', 'claude-sonnet-4-5', undefined, 60],
+      ['gen_ai.invoke_agent.duration', undefined, undefined, 60],
       ['orch.cost', 'claude-haiku-4-5', undefined, 0.5],
       ['orch.cost', 'claude-sonnet-4-5', undefined, 2],
     ]);

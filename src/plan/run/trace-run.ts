@@ -51,7 +51,8 @@ export async function traceRun(
   if (telemetry === null) return untraced;
   const { clock } = ports;
   const place = placeRun(run.id, telemetry.outside);
-  const name: RunName = { epic: target.epic, run: run.id, session: target.session, isConvoy };
+  const { epic, session } = target;
+  const name: RunName = { epic, run: run.id, plan: run.plan.name, session, isConvoy };
   const begun = new Map<string, Millis>();
   return {
     env: traceEnvironment(place),
