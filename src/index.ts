@@ -281,6 +281,8 @@ export {
 } from './convoy/report/reflect.ts';
 export { formatReport, measureConvoys, reportConvoy } from './convoy/report/report-api.ts';
 export { describeSeconds } from './convoy/report/report-document.ts';
+export { type ConvoyReview, type ReviewOptions, reviewConvoy } from './convoy/review/review-convoy.ts';
+export { type PlannedRoute, type PlannedRoutes, previewRoutes } from './convoy/route/route-api.ts';
 export {
   type ConvoyInfo,
   type ConvoySummary,
@@ -303,6 +305,7 @@ export {
 } from './convoy/steer/steer-api.ts';
 export { readTaskCosts, type TaskCost } from './convoy/task-costs.ts';
 export { readTaskWork } from './convoy/task-work.ts';
+export { listWaiting, type WaitingItem } from './convoy/waiting-list.ts';
 export { type Explanation, explainTask } from './convoy/why.ts';
 export { type TaskState, taskStates } from './convoy/work/task-transition.ts';
 export { type CleanedWorktree, cleanConvoy, listLeftWorktrees } from './convoy/worktree/clean-convoy.ts';
@@ -367,6 +370,19 @@ export {
 export type { ImportReport } from './import/import-report.ts';
 export type { Source as ImportSource } from './import/imported-issue.ts';
 export type { ImportInput } from './import/read-source.ts';
+
+// Who hears of what happens while nobody watches.
+
+export {
+  dropNotice,
+  listNotices,
+  type NoticeInfo,
+  type Notices,
+  type Replayed,
+  replayNotices,
+  type TestedReceiver,
+  testReceiver,
+} from './notify/notify-api.ts';
 
 // What looks after agents at work.
 

@@ -20,6 +20,7 @@ const convoyLook: Loader = () => import('./commands/convoy/look.ts');
 const convoySteer: Loader = () => import('./commands/convoy/steer.ts');
 const convoyClaim: Loader = () => import('./commands/convoy/claim.ts');
 const witness: Loader = () => import('./commands/agents/witness.ts');
+const notify: Loader = () => import('./commands/upkeep/notify.ts');
 const called: Loader = () => import('./commands/agents/called-by-agents.ts');
 
 /** Every command, under the headings and in the order of the help. Only the file of the typed command is loaded. */
@@ -89,6 +90,7 @@ export const commands: { readonly [heading: string]: { readonly [path: string]: 
     'batch complete': () => import('./commands/plans/batch-complete.ts'),
     'batch status': () => import('./commands/plans/batch-status.ts'),
     bisect: () => import('./commands/plans/bisect.ts'),
+    route: () => import('./commands/convoy/route.ts'),
     'convoy start': convoy,
     'convoy resume': convoy,
     'convoy list': convoyLook,
@@ -105,6 +107,7 @@ export const commands: { readonly [heading: string]: { readonly [path: string]: 
     'convoy budget': convoySteer,
     'convoy claim': convoyClaim,
     'convoy done': convoyClaim,
+    'convoy review': () => import('./commands/convoy/review.ts'),
     'convoy land': () => import('./commands/convoy/land.ts'),
     'convoy report': () => import('./commands/convoy/report.ts'),
     'convoy reflect': () => import('./commands/convoy/reflect.ts'),
@@ -116,6 +119,10 @@ export const commands: { readonly [heading: string]: { readonly [path: string]: 
   },
   Upkeep: {
     doctor: () => import('./commands/upkeep/doctor.ts'),
+    'notify list': notify,
+    'notify test': notify,
+    'notify replay': notify,
+    'notify drop': notify,
     cleanup: () => import('./commands/upkeep/cleanup.ts'),
     demo: () => import('./commands/upkeep/demo/demo.ts'),
     completion: () => import('./commands/upkeep/completion.ts'),
@@ -163,6 +170,12 @@ export const groups: { readonly [word: string]: Group } = {
     description:
       'Look after the agents at work, by evidence: a loop or a silence is first told to the agent, then escalated. It never calls a model.',
     initial: 'status',
+  },
+  notify: {
+    summary: 'who hears of what happens: list, test, replay, drop',
+    description:
+      'Look after the notices that go to webhooks, commands and files, as notify: in .orchestration/config.yaml says.',
+    initial: 'list',
   },
   batch: {
     summary: 'work through a spec: start, next, complete, status',

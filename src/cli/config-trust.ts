@@ -8,7 +8,7 @@ const approveCommand = 'orch init --no-claude --no-codex';
 
 /** `redact.presets: false (whether known secrets are kept out of what orch records)` */
 export function showClaim({ key, value, asks }: Claim): string {
-  return flatten(`${key}: ${JSON.stringify(value).slice(0, 200)} (${asks})`);
+  return flatten(`${key}: ${JSON.stringify(value).slice(0, 2_000)} (${asks})`);
 }
 
 /**

@@ -21,9 +21,7 @@ export function showCommands({ paint }: Pick<Output, 'paint'>, specs: readonly S
     '',
     'Options: -C DIR  --json  -q, --quiet  --no-color  -V, --version  -h, --help',
     '',
-    'Examples:',
-    '  orch init',
-    '  orch start --epic feat-login --budget 5 -- claude',
+    'Begin with: orch init. Then: orch start --epic feat-login --budget 5 -- claude',
   ].join('\n')}\n`;
 }
 

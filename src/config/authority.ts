@@ -1,5 +1,5 @@
 import type { Json } from '../types.ts';
-import { type Config, defaultConfig } from './defaults.ts';
+import { type Config, defaultConfig, type Receiver } from './defaults.ts';
 
 /*
  * What a repository's own files may decide without its user. `.orchestration/config.yaml` comes with a clone, so anyone
@@ -54,6 +54,8 @@ export const deciders = {
   },
   // A larger model costs more, and every convoy has its budget.
   routing: { models: 'repository', rules: 'repository', learn: 'repository' },
+  // Each receiver is approved by itself, exactly as it is.
+  notify: { asks: 'who is told what happens: it sends data, runs a command or writes a file' },
   orchestrationFile: 'repository',
   worktrees: { asks: 'where the files of worktrees are written' },
   prices: { asks: 'what agents cost, and so when a budget is used up' },
@@ -78,6 +80,11 @@ export function findClaims(config: Config, isRemote: (name: string) => boolean =
       !isRemote(sync.remote) && { key: 'sync.remote', value: sync.remote, ...deciders.sync.remote },
     sync.budgets === 'accept' && { key: 'sync.budgets', value: sync.budgets, ...deciders.sync.budgets },
     worktrees !== null && { key: 'worktrees', value: worktrees, ...deciders.worktrees },
+    ...config.notify.map((receiver) => ({
+      key: claimOf(receiver),
+      value: { ...receiver.to, on: receiver.on },
+      ...deciders.notify,
+    })),
     Object.keys(prices).length > 0 && {
       key: 'prices',
       value: Object.fromEntries(Object.entries(prices).map(([model, price]) => [model, { ...price }])),
@@ -85,6 +92,10 @@ export function findClaims(config: Config, isRemote: (name: string) => boolean =
     },
   ];
   return claims.filter((claim) => claim !== false);
+}
+
+function claimOf({ name }: Receiver): string {
+  return `notify.${name}`;
 }
 
 /** Replaces each claim by orch's default. */
@@ -102,6 +113,7 @@ export function withoutClaims(config: Config, claims: readonly Claim[]): Config 
       ...(has('sync.remote') && { remote: sync.remote }),
       ...(has('sync.budgets') && { budgets: sync.budgets }),
     },
+    notify: config.notify.filter((receiver) => !has(claimOf(receiver))),
     ...(has('worktrees') && { worktrees: defaultConfig.worktrees }),
     ...(has('prices') && { prices }),
   };

@@ -11,8 +11,10 @@ import {
   defaultConfig,
   defaultGateTimeout,
   type Gate,
+  noticeKinds,
   optionalTriggers,
   orchestrationFileUses,
+  type Receiver,
   tiers,
   witnessActions,
 } from './defaults.ts';
@@ -95,8 +97,11 @@ const gate = entry({
   timeout: z._default(duration('5m', '1ms', longestTimer), defaultGateTimeout),
 });
 
-/** Results are stored under the gate's name. */
-function refuseSameNames(gates: readonly Gate[], refuse: (index: number, name: string) => void): void {
+/** What belongs to an entry is stored under its name. */
+function refuseSameNames(
+  gates: readonly { readonly name: string }[],
+  refuse: (index: number, name: string) => void,
+): void {
   const seen = new Set<string>();
   for (const [index, { name }] of gates.entries()) {
     if (seen.has(name)) refuse(index, name);
@@ -116,6 +121,80 @@ const distinctGates = list(gatesAllowed, gate).check((context) => {
   );
 });
 const gateList = accepts(distinctGates, { kind: 'list', allowed: gatesAllowed, item: gate });
+
+const address = value(
+  'an http or https address without a password, or $NAME, an environment variable that holds one',
+  (given) => {
+    const word = readWord(given);
+    if (word === undefined || /^\$[A-Za-z_]\w*$/.test(word)) return word;
+    if (!URL.canParse(word)) return undefined;
+    const { protocol, username, password } = new URL(word);
+    return /^https?:$/.test(protocol) && username + password === '' ? word : undefined;
+  },
+  () => null,
+  { type: 'string' },
+);
+
+const variableName = value(
+  'the name of an environment variable, such as ORCH_HOOK_SECRET',
+  (given) => (typeof given === 'string' && /^[A-Za-z_]\w*$/.test(given) ? given : undefined),
+  () => null,
+  { type: 'string', pattern: '^[A-Za-z_][A-Za-z0-9_]*$' },
+);
+
+const filePath = value(
+  'a path on one line, such as ../notices.jsonl',
+  (given) =>
+    readWord(given) !== undefined && !/[\p{Control}\u2028\u2029]/u.test(String(given))
+      ? String(given)
+      : undefined,
+  () => null,
+  { type: 'string' },
+);
+
+const receiver = entry({
+  name: lineOfText,
+  on: z._default(list(`a list of ${noticeKinds.join(', ')}`, oneOf(noticeKinds)), [...noticeKinds]),
+  webhook: z.optional(address),
+  secret: z.optional(variableName),
+  command: z.optional(command),
+  file: z.optional(filePath),
+});
+
+/** Says where a notice goes; a text explains what is missing, or too much. */
+function readPlace({
+  webhook,
+  secret,
+  command: run,
+  file,
+}: z.output<typeof receiver>): Receiver['to'] | string {
+  const given = [webhook, run, file].filter((one) => one !== undefined);
+  if (given.length !== 1) return `found ${given.length} of webhook, command and file; allowed: one of them`;
+  if (webhook !== undefined) return { kind: 'webhook', url: webhook, secret: secret ?? null };
+  if (secret !== undefined) return 'found a secret without a webhook; allowed: only with a webhook';
+  return run !== undefined ? { kind: 'command', run } : { kind: 'file', path: file ?? '' };
+}
+
+const receiversAllowed =
+  'a list of {name, on, webhook, secret}, {name, on, command} or {name, on, file} ([] for none)';
+const receivers = accepts(
+  z.pipe(
+    list(receiversAllowed, receiver),
+    z.transform((given, context): Receiver[] => {
+      const refuse = (path: (string | number)[], message: string) =>
+        context.issues.push({ code: 'custom', path, message, input: given });
+      refuseSameNames(given, (index, name) =>
+        refuse([index, 'name'], `found ${describeValue(name)} twice; allowed: a name no other receiver has`),
+      );
+      return given.flatMap((one, index) => {
+        const to = readPlace(one);
+        if (typeof to === 'string') refuse([index], to);
+        return typeof to === 'string' ? [] : [{ name: one.name, on: one.on, to }];
+      });
+    }),
+  ),
+  { kind: 'list', allowed: receiversAllowed, item: receiver },
+);
 
 const contextWindow = value(
   'auto, or a whole number of tokens from 1000 to 2000000',
@@ -280,6 +359,7 @@ const sections = {
     rules: z._default(list('a list of {labels, files, tier}', routingRule), []),
     learn: z._default(trueOrFalse, routing.learn),
   }),
+  notify: z._default(receivers, []),
   orchestrationFile: z._default(oneOf(orchestrationFileUses), defaultConfig.orchestrationFile),
   worktrees: z._default(folder, defaultConfig.worktrees),
   prices: z._default(prices, {}),

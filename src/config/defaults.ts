@@ -41,8 +41,30 @@ export type RoutingRule = {
   readonly tier: Tier;
 };
 
+/** What happens that people may want to hear of. */
+export const noticeKinds = [
+  'question',
+  'task_failed',
+  'convoy_done',
+  'convoy_failed',
+  'budget',
+  'stuck',
+] as const;
+export type NoticeKind = (typeof noticeKinds)[number];
+
 /** A shell line, or a program and its arguments, which run without a shell. */
 export type CommandLine = string | readonly string[];
+
+/** Who hears of what happens, and of what. */
+export type Receiver = {
+  readonly name: string;
+  readonly on: readonly NoticeKind[];
+  readonly to: /** `url` may be the name of an environment variable, as `$NAME`; `secret` is the name of one, to sign with. */
+    | { readonly kind: 'webhook'; readonly url: string; readonly secret: string | null }
+    | { readonly kind: 'command'; readonly run: CommandLine }
+    /** Seen from the main checkout. */
+    | { readonly kind: 'file'; readonly path: string };
+};
 
 /** A command that says whether the code is healthy. */
 export type Gate = {
@@ -110,6 +132,8 @@ export type Config = {
     /** Whether how earlier tasks went counts. */
     readonly learn: boolean;
   };
+  /** Who hears of what happens while nobody watches. */
+  readonly notify: readonly Receiver[];
   /** write: read its plan and name the latest checkpoint in it; read: only read it; off: ignore it. */
   readonly orchestrationFile: OrchestrationFileUse;
   /** The folder for worktrees, seen from the main checkout; null: beside it. */
@@ -155,6 +179,7 @@ export const defaultConfig: Config = {
     actions: ['nudge', 'escalate', 'end'],
   },
   routing: { models: { claude: ['haiku', 'sonnet', 'opus'] }, rules: [], learn: false },
+  notify: [],
   orchestrationFile: 'write',
   worktrees: null,
   prices: {},

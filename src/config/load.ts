@@ -17,9 +17,12 @@ export {
   defaultGateTimeout,
   type Gate,
   type ModelPrice,
+  type NoticeKind,
+  noticeKinds,
   type OptionalTrigger,
   type OrchestrationFileUse,
   optionalTriggers,
+  type Receiver,
 } from './defaults.ts';
 
 export type ConfigPorts = {

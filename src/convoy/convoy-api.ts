@@ -21,6 +21,7 @@ import type { TaskRecord } from '../state/runs.ts';
 import type { EpicId, Oid } from '../types.ts';
 import { makeTurns, openMergeQueue } from './merge/merge-queue.ts';
 import { mergedBranch, mergedName, taskEpic, worktreeName } from './names.ts';
+import { openNotices } from './notices.ts';
 import { refuseWorkers } from './steer/refuse-workers.ts';
 import { pauseWorkers } from './steer/steer-api.ts';
 import { carryOutOrders, steer } from './steer/steering.ts';
@@ -71,6 +72,7 @@ export async function runConvoy(
         ...{
           epic,
           worker: plan.convoy.worker ?? {},
+          review: plan.convoy.review ?? {},
           queue,
           makeInTurn: makeTurns(),
           active: new Map(),
@@ -109,11 +111,10 @@ export async function runConvoy(
   };
   await readHead(orch);
   await refuseCopy(orch.repository, listCopies(plan));
-  const outcome = await runPlanFile(orch, {
-    ...request,
-    jobs: plan.convoy.workers ?? defaultWorkers,
-    convoy,
-  });
+  const notices = await openNotices(orch, request.onEvent);
+  const jobs = plan.convoy.workers ?? defaultWorkers;
+  const { onEvent } = notices;
+  const outcome = await notices.end(runPlanFile(orch, { ...request, onEvent, jobs, convoy }));
   if (outcome.kind === 'ended' && outcome.result?.status === 'succeeded')
     await removeWorktrees(orch, outcome.run);
   if (outcome.kind === 'ended') await removeFreeWorktrees(orch, outcome.run.epicId);

@@ -30,6 +30,13 @@ export type ConvoyTask = {
   readonly status: TaskState;
   /** How the agent is that works on it now; null if none does. */
   readonly health: Health | null;
+  /** The attempts, oldest first: with which model, why with that, and why each was not accepted. */
+  readonly tries: readonly {
+    readonly attempt: number;
+    readonly model: string | null;
+    readonly why: string;
+    readonly refused: string | null;
+  }[];
   /** What the witness sees, if that is worth a word, and what it did about it. */
   readonly witness: KnownHealth | null;
   readonly attempts: number;
@@ -45,6 +52,8 @@ export type ConvoyTask = {
   readonly rejectedUsd: number;
   readonly startedAt: string | null;
   readonly endedAt: string | null;
+  /** When its state last changed, as far as it is recorded. */
+  readonly changedAt: string | null;
   readonly reason: string | null;
   /** What its agent said or did last, while it works. */
   readonly doing: string | null;
@@ -219,8 +228,12 @@ function describeRecord(record: TaskRecord | undefined, worker: WorkerState | nu
     sessionId: worker?.session ?? own?.session ?? null,
     costUsd: toUsd(spent),
     rejectedUsd: toUsd(own?.rejectedMicros ?? 0),
+    tries: (own?.tries ?? []).map(({ attempt, model, why, refused }) => {
+      return { attempt, model, why, refused: refused ?? null };
+    }),
     startedAt: own?.since === undefined ? null : formatInstant(own.since),
     endedAt: ended && record ? formatInstant(record.at) : null,
+    changedAt: question?.askedAt ?? (record ? formatInstant(record.at) : null),
     reason: question?.text ?? idle ?? record?.why ?? null,
     commit: own?.merged ?? null,
   };

@@ -112,11 +112,23 @@ export function listEvidence({ task }: WhyFacts): string[] {
   return [
     ...(status === 'needs_input' && reason !== null ? [`It asks: ${reason}`] : []),
     ...(who === null ? [] : [`${who}, attempt ${attempts}${cost}`]),
+    ...listTries(task),
     ...(health === 'dead' ? ['The process of its worker is gone.'] : []),
     ...listWitnessed(task),
     ...(doing === null ? [] : [`Last seen${activeAt === null ? '' : ` at ${activeAt}`}: ${doing}`]),
     ...(worktree === null ? [] : [`It works in ${worktree}, on ${branch}.`]),
   ];
+}
+
+/** Why it works with this model, if it has one, and why earlier attempts were not accepted. */
+function listTries({ tries }: ConvoyTask): string[] {
+  const last = tries.at(-1);
+  const refused = tries.flatMap(({ attempt, model, refused: reason }) =>
+    reason === null
+      ? []
+      : [`Attempt ${attempt}${model === null ? '' : ` with ${model}`} was not accepted: ${reason}`],
+  );
+  return [...refused, ...(last?.model == null ? [] : [`It has ${last.model}, because ${last.why}.`])];
 }
 
 /** What the witness sees, unless all is well, and what it did about it. */

@@ -14,6 +14,7 @@ import type { State } from '../state/lists.ts';
 import { hasEnded } from '../state/transition.ts';
 import { identifyProcess } from '../system/process/identity.ts';
 import { formatUsd } from '../units.ts';
+import { nudgeHooked } from '../witness/hooked-agent.ts';
 import { type AgentAnswer, type AgentPorts, emptyAnswer, type HookContext } from './agent-ports.ts';
 import { recordAgentWork, type WorkOptions, type WorkResult } from './agent-work.ts';
 import { describeStart } from './describe-start.ts';
@@ -48,10 +49,14 @@ export async function handleAgent(
       const view = await readView(ports, link.epic);
       return answer(await recordAgentWork(ports, link, view, [], { mark: event.mark }), link);
     }
-    case 'tool':
-      return recordFacts(placeFiles([ports.repository.worktree], call.cwd, event.facts), {
-        toolCall: event.mark,
-      });
+    case 'tool': {
+      const placed = placeFiles([ports.repository.worktree], call.cwd, event.facts);
+      const answered = await recordFacts(placed, { toolCall: event.mark });
+      const nudge = link && answered.halt === null ? await nudgeHooked(ports, link) : null;
+      if (nudge === null) return answered;
+      const message = [answered.message, nudge.user].filter((each) => each !== null).join(' ');
+      return { ...answered, message, context: nudge.agent };
+    }
     case 'helper_stop':
       // Its cost shows at once. Whether the session may continue is answered before the next tool.
       if (link) await recordFacts([]);

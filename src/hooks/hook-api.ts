@@ -145,6 +145,7 @@ function formatAnswer({ agent, event }: HookCall, { context, message, halt }: Ag
 const eventNames: { readonly [K in HookCall['event']['kind']]?: string } = {
   start: 'SessionStart',
   prompt: 'UserPromptSubmit',
+  tool: 'PostToolUse',
 };
 
 function formatHalt(agent: HookCall['agent'], kind: HookCall['event']['kind'], reason: string): object {

@@ -135,7 +135,14 @@ function readChoices(options: InitOptions) {
     claude,
     codex,
     config: options.config ? template : null,
-    skills: tools ? { orch: readSkill('orch'), convoy: readSkill('convoy') } : null,
+    skills: tools
+      ? {
+          orch: readSkill('orch'),
+          convoy: readSkill('convoy'),
+          'task-dispatch': readSkill('task-dispatch'),
+          'task-continue': readSkill('task-continue'),
+        }
+      : null,
     rules: options.rules ? read('rules', 'orchestration-patterns.md') : null,
     template,
   };

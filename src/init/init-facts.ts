@@ -19,9 +19,10 @@ export const localSettings = '.claude/settings.local.json';
 export const sharedSettings = '.claude/settings.json';
 export const claudeSkill = '.claude/skills/orch/SKILL.md';
 const claudePlugin = '.claude/skills/orch/.claude-plugin/plugin.json';
-const claudeConvoySkill = '.claude/skills/orch/skills/convoy/SKILL.md';
 export const codexSkill = '.agents/skills/orch/SKILL.md';
-const codexConvoySkill = '.agents/skills/orch/convoy/SKILL.md';
+/** The skills besides the one that explains orch. */
+export const moreSkills = ['convoy', 'task-dispatch', 'task-continue'] as const;
+export type MoreSkill = (typeof moreSkills)[number];
 export const codexConfig = '.codex/config.toml';
 export const codexHooks = '.codex/hooks.json';
 const rulesFile = '.claude/rules/orchestration-patterns.md';
@@ -67,10 +68,10 @@ export type InitFacts = {
   /** The files that explain orch's tools to agents, and start them. */
   readonly tools: {
     readonly claudeSkill: Target;
-    readonly claudeConvoySkill: Target;
+    readonly claudeSkills: { readonly [S in MoreSkill]: Target };
     readonly claudePlugin: Target;
     readonly codexSkill: Target;
-    readonly codexConvoySkill: Target;
+    readonly codexSkills: { readonly [S in MoreSkill]: Target };
     readonly codexConfig: Target;
     readonly rules: Target;
   };
@@ -98,16 +99,26 @@ export async function readInitFacts(
   const inside = (path: string) => readTarget(join(worktree, path), path, worktree);
   const [local, shared, config] = [inside(localSettings), inside(sharedSettings), inside(configFile)];
   const hooks = inside(codexHooks);
+  const insideAll = (folder: string): { readonly [S in MoreSkill]: Target } => {
+    const at = (name: MoreSkill) => inside(`${folder}/${name}/SKILL.md`);
+    return {
+      convoy: at('convoy'),
+      'task-dispatch': at('task-dispatch'),
+      'task-continue': at('task-continue'),
+    };
+  };
   const tools = {
     claudeSkill: inside(claudeSkill),
-    claudeConvoySkill: inside(claudeConvoySkill),
+    claudeSkills: insideAll('.claude/skills/orch/skills'),
     claudePlugin: inside(claudePlugin),
     codexSkill: inside(codexSkill),
-    codexConvoySkill: inside(codexConvoySkill),
+    codexSkills: insideAll('.agents/skills/orch'),
     codexConfig: inside(codexConfig),
     rules: inside(rulesFile),
   };
-  const all = [local, shared, config, hooks, ...Object.values(tools)];
+  const { claudeSkills, codexSkills, ...singleTools } = tools;
+  const skills = [...Object.values(claudeSkills), ...Object.values(codexSkills)];
+  const all = [local, shared, config, hooks, ...Object.values(singleTools), ...skills];
   // git does not look behind links, and orch does not write there.
   const reachable = all.filter(({ obstacle }) => obstacle === null).map(({ name }) => name);
   const [agents, remotes, tracked, worktrees, ignored] = await Promise.all([

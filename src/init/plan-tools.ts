@@ -17,6 +17,8 @@ import {
   codexHooks,
   codexSkill,
   type InitFacts,
+  type MoreSkill,
+  moreSkills,
   type Target,
 } from './init-facts.ts';
 import { type FileChange, planChange } from './write-changes.ts';
@@ -28,27 +30,27 @@ const codexFolder = '/.agents/skills/orch/';
 const codexFile = `/${codexConfig}`;
 const codexHooksFile = `/${codexHooks}`;
 
-/** What the agents are taught: how to work with orch, and how to do a convoy with subagents. */
-export type Skills = { readonly orch: string; readonly convoy: string };
+/** What the agents are taught: how to work with orch, and more for some kinds of work. */
+export type Skills = { readonly [S in 'orch' | MoreSkill]: string };
 
 /** Plans a plugin in the repository's skills, which Claude Code loads if the user trusts the folder. */
 export function planClaudeTools(facts: InitFacts, command: OrchCommand, skills: Skills): FileChange[] {
-  const { claudeSkill, claudeConvoySkill, claudePlugin } = facts.tools;
+  const { claudeSkill, claudeSkills, claudePlugin } = facts.tools;
   const plugin = writeClaudePlugin(command);
   // A plugin of this name that orch did not write is left alone.
   if (!isFree(facts, claudePlugin, isOwnPlugin)) return [];
   return [
     ...planText(facts, claudeSkill, skills.orch, 'skill'),
-    ...planText(facts, claudeConvoySkill, skills.convoy, 'skill'),
+    ...moreSkills.flatMap((name) => planText(facts, claudeSkills[name], skills[name], 'skill')),
     planChange(claudePlugin, plugin, 'MCP server'),
   ];
 }
 
 export function planCodexTools(facts: InitFacts, start: ServerStart, skills: Skills): FileChange[] {
-  const { codexSkill, codexConvoySkill, codexConfig: config } = facts.tools;
+  const { codexSkill, codexSkills, codexConfig: config } = facts.tools;
   return [
     ...planText(facts, codexSkill, skills.orch, 'skill'),
-    ...planText(facts, codexConvoySkill, skills.convoy, 'skill'),
+    ...moreSkills.flatMap((name) => planText(facts, codexSkills[name], skills[name], 'skill')),
     // Committed files belong to the team.
     ...(facts.tracked.includes(config.name)
       ? []
@@ -112,18 +114,18 @@ export function undoTools(
   facts: InitFacts,
   choices: { readonly claude: boolean; readonly codex: boolean },
 ): FileChange[] {
-  const { claudeSkill, claudeConvoySkill, claudePlugin, codexSkill, codexConvoySkill, codexConfig, rules } =
+  const { claudeSkill, claudeSkills, claudePlugin, codexSkill, codexSkills, codexConfig, rules } =
     facts.tools;
   const remove = (target: Target, isOwn: (text: string) => boolean, meaning: string) =>
     target.text !== null && isFree(facts, target, isOwn) ? [planChange(target, null, meaning)] : [];
   const { text } = codexConfig;
   return [
     ...(choices.claude ? remove(claudeSkill, isOwnText, 'skill') : []),
-    ...(choices.claude ? remove(claudeConvoySkill, isOwnText, 'skill') : []),
+    ...(choices.claude ? moreSkills.flatMap((name) => remove(claudeSkills[name], isOwnText, 'skill')) : []),
     ...(choices.claude ? remove(claudePlugin, isOwnPlugin, 'MCP server') : []),
     ...(choices.claude ? remove(rules, isOwnText, 'removed, because it was unedited') : []),
     ...(choices.codex ? remove(codexSkill, isOwnText, 'skill') : []),
-    ...(choices.codex ? remove(codexConvoySkill, isOwnText, 'skill') : []),
+    ...(choices.codex ? moreSkills.flatMap((name) => remove(codexSkills[name], isOwnText, 'skill')) : []),
     ...(choices.codex && text !== null && hasServer(text)
       ? [planChange(codexConfig, removeServer(text), 'MCP server')]
       : []),

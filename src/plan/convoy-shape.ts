@@ -100,6 +100,7 @@ const workerShape = {
   attempts: z.optional(whole(1, 100)),
   budget: z.optional(dollars),
   timeout: z.optional(duration('2h', '1ms', longestTimer)),
+  tests: z.optional(oneOf(['first'])),
 };
 const worker = entry(workerShape);
 

@@ -18,7 +18,7 @@ import { compareStamps } from '../state/join.ts';
 import type { Session, State } from '../state/lists.ts';
 import { cleanLine } from '../text.ts';
 import type { EpicId, Micros, Millis } from '../types.ts';
-import { toUsd } from '../units.ts';
+import { formatInstant, toUsd } from '../units.ts';
 import { type AgentAtWork, describeAtWork, isRunning } from './at-work.ts';
 
 /** The status of an epic. */
@@ -41,6 +41,7 @@ export type EpicStatus = {
 export type OpenQuestion = {
   readonly id: string;
   readonly text: string;
+  readonly askedAt: string;
   /** Does the agent wait for the answer? */
   readonly waits?: true;
 };
@@ -100,7 +101,18 @@ export function listOpenQuestions({ questions }: State): OpenQuestion[] {
   return Object.entries(questions)
     .filter(([, { value }]) => value.resolvedAt === null)
     .sort(([, a], [, b]) => compareStamps(a.stamp, b.stamp))
-    .map(([id, { value }]) => ({ id, text: value.text, ...(value.waits && { waits: true as const }) }));
+    .map(
+      ([
+        id,
+        {
+          value,
+          stamp: [at],
+        },
+      ]) => ({
+        ...{ id, text: value.text, askedAt: formatInstant(at) },
+        ...(value.waits && { waits: true as const }),
+      }),
+    );
 }
 
 /** Tells whether several clones worked on an epic: only then does it matter which. */

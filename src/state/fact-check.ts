@@ -68,6 +68,15 @@ const isWorker = withFields<WorkerRecord>({
   merged: orNull(text),
   costMicros: amount,
   rejectedMicros: optional(amount),
+  tests: optional(
+    withFields<NonNullable<WorkerRecord['tests']>>({
+      commit: text,
+      gates: listOf(text),
+      session: optional(text),
+    }),
+  ),
+  reviewMicros: optional(amount),
+  reviewed: optional(text),
   session: optional(text),
   refused: optional(text),
   complexity: optional(text),

@@ -167,6 +167,12 @@ export const workerRecord = z.object({
   costMicros: amount,
   /** How much of it went into attempts that were not accepted. */
   rejectedMicros: z.optional(amount),
+  /** Tests that were written first and seen to fail: in which commit, by which gates, and in which session. */
+  tests: z.optional(z.object({ commit: text, gates: z.array(text), session: z.optional(text) })),
+  /** How much of it went into reviews. */
+  reviewMicros: z.optional(amount),
+  /** The newest commit that reviewers have accepted. */
+  reviewed: z.optional(text),
   /** The session of its newest worker. */
   session: z.optional(text),
   /** The newest session whose work was not accepted: what follows is another attempt, with a worker of its own. */

@@ -278,6 +278,35 @@ export async function writeAtomically(
   if (isDurable) await syncFolder(disk, folder);
 }
 
+/** Writes a file that must not exist yet, whole and synced; returns false if it does. */
+export async function writeNew(
+  { disk, random }: WritePorts,
+  path: string,
+  content: string,
+): Promise<boolean> {
+  const folder = dirname(path);
+  await makeFolder(disk, folder);
+  const temporary = join(folder, `.tmp-${random.id(8)}`);
+  const fd = disk.open(temporary, 'wx', 0o644);
+  try {
+    try {
+      writeAll(disk, fd, Buffer.from(content));
+      await disk.sync(fd);
+    } finally {
+      disk.close(fd);
+    }
+    // Unlike a rename, a link never replaces what is there.
+    disk.link(temporary, path);
+  } catch (error) {
+    if (systemCode(error) === 'EEXIST') return false;
+    throw error;
+  } finally {
+    removeIfThere(disk, temporary);
+  }
+  await syncFolder(disk, folder);
+  return true;
+}
+
 /** Fills a temporary file and gives it its name; leaves nothing behind if that fails. */
 async function moveIntoPlace(
   disk: Disk,

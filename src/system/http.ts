@@ -25,6 +25,14 @@ export type HttpResult =
   | { readonly how: 'impossible'; readonly problem: string }
   | { readonly how: 'aborted'; readonly mayHaveArrived: boolean };
 
+/** Reads when a server wants to be asked again: in so many seconds, or at a date; null if it does not say. */
+export function parseRetryAfter(header: string | null, now: Millis): Millis | null {
+  if (header === null) return null;
+  if (/^\s*\d{1,9}\s*$/.test(header)) return now + Number(header) * 1_000;
+  const at = /[a-z]/i.test(header) ? Date.parse(header) : Number.NaN;
+  return Number.isNaN(at) ? null : Math.max(at, now);
+}
+
 /** The rest of an answer is read and dropped. */
 const keptBytes = 4_096;
 /** A longer answer counts as none. */

@@ -33,7 +33,11 @@ export type WitnessOptions = {
    */
   readonly agent: 'worker' | 'background' | 'terminal';
   readonly onNotice: (message: string) => void;
+  /** Hears of each action on an agent that was started by hand; `since` is when it got into trouble. */
+  readonly onTrouble?: (trouble: Trouble) => Promise<void>;
 };
+
+export type Trouble = Pick<Judgement, 'health' | 'why'> & { readonly ends: boolean; readonly since: Millis };
 
 /** Often enough to see a loop while it is cheap, and rare enough to cost nothing. */
 const longestPause: Millis = 10_000;
@@ -45,7 +49,7 @@ const longestTail = 64 * 1024;
 export function makeWitness(
   ports: SessionPorts & Parameters<typeof sayTo>[0],
   target: RunningSession,
-  { policy, agent, onNotice }: WitnessOptions,
+  { policy, agent, onNotice, onTrouble }: WitnessOptions,
 ): Witness {
   const pause = Math.min(longestPause, Math.ceil(Math.min(policy.quiet, policy.patience) / 5));
   const cache = emptyCache();
@@ -78,6 +82,8 @@ export function makeWitness(
     if (action === 'nudge' && agent === 'worker')
       await sayTo(ports, target.epic, describeNudge(health, why), { facts: [event], from: 'orch' });
     else await record(ports, target, [event]);
+    if (agent !== 'worker')
+      await onTrouble?.({ health, why, ends, since: known?.since ?? ports.clock.now() });
     if (!ends) onNotice(`The agent is ${health}: ${why}.`);
     return ends ? { kind: 'witness', why: `it was ${health}: ${why}` } : null;
   }
@@ -119,7 +125,8 @@ function describeStep(action: NonNullable<Judgement['action']>, ends: boolean, a
   return action === 'nudge' && agent === 'worker' ? 'told the agent' : 'told the user';
 }
 
-function describeNudge(health: Judgement['health'], why: string): string {
+/** What an agent in trouble is told. */
+export function describeNudge(health: Judgement['health'], why: string): string {
   return health === 'looping'
     ? `You repeat yourself: ${why}. Stop, think about what the result tells you, and try something else. If you cannot continue without help, ask: orch ask "…"`
     : `You seem to be stuck: ${why}. If you wait for something that may never come, stop waiting and continue another way. If you need help, ask: orch ask "…"`;

@@ -411,7 +411,7 @@ describe('orch doctor says, and leaves to the user', () => {
     writeFileSync(journal, `\n{"sum":"${hash('sha256', body).slice(0, 8)}",${body}`);
     makeOld(journal);
     const { status, check, found } = examine(repository);
-    expect([status, check('journals').status, found.checks.length]).toEqual([1, 'fail', 24]);
+    expect([status, check('journals').status, found.checks.length]).toEqual([1, 'fail', 25]);
     expect(check('journals').fix).toBe('Update orch');
   });
 });

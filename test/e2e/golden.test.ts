@@ -111,6 +111,7 @@ function normalise(text: string, { home, folder, git }: TestRepository): string 
     .replace(/\b(?:in |took )?\d+(\.\d+)? (ms|s)\b/g, 'N s')
     .replace(/\b\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?Z)?/g, 'DATE')
     .replace(/ +\d+s\b/g, ' Ns')
+    .replace(/\b\d+d ago\b/g, 'Nd ago')
     .replace(/\b\d\d:\d\d(:\d\d)?\b/g, 'TIME')
     .replace(/\b\d+(\.\d+)? (B|KB|MB|GB)\b/g, 'N $2')
     .replace(/\bpid \d+/g, 'pid N')

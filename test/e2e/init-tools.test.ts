@@ -8,7 +8,7 @@ import { cleanEnvironment } from '../support/repository.ts';
 
 const agents = { claude: '2.1.326 (Claude Code)', codex: 'codex-cli 0.169.0' };
 const skill = '.claude/skills/orch/SKILL.md';
-const convoySkills = ['.claude/skills/orch/skills/convoy/SKILL.md', '.agents/skills/orch/convoy/SKILL.md'];
+const otherSkills = ['convoy', 'task-dispatch', 'task-continue'];
 const plugin = '.claude/skills/orch/.claude-plugin/plugin.json';
 const codexSkill = '.agents/skills/orch/SKILL.md';
 const codexConfig = '.codex/config.toml';
@@ -19,9 +19,11 @@ describe('the tools that orch init installs', () => {
     machine.init('-y');
     expect(machine.git('status', '--porcelain', '--untracked-files=all')).toBe('');
     expect(machine.read(skill)).toBe(machine.read(codexSkill));
-    const [ofClaude, ofCodex] = convoySkills.map((path) => machine.read(path));
-    expect(ofClaude).toMatch(/^---\nname: convoy\ndescription: .+\n---\n/);
-    expect(ofClaude).toBe(ofCodex);
+    for (const name of otherSkills) {
+      const ofClaude = machine.read(`.claude/skills/orch/skills/${name}/SKILL.md`);
+      expect(ofClaude).toMatch(new RegExp(`^---\\nname: ${name}\\ndescription: .+\\n---\\n`));
+      expect(ofClaude).toBe(machine.read(`.agents/skills/orch/${name}/SKILL.md`));
+    }
     expect(machine.read(skill)).toMatch(/^---\nname: orch\ndescription: .+\n---\n/);
     const { mcpServers } = JSON.parse(machine.read(plugin));
     const [, command = '', args = ''] =

@@ -50,11 +50,13 @@ describe('orch init', () => {
     expect(ran).toMatchObject({
       status: 0,
       stdout: `found    Claude Code 2.1.325, npm (test, lint), origin
-create   .claude/settings.local.json                      +13 hooks, +status line, +tools allowed
-create   .claude/skills/orch/SKILL.md                     skill
-create   .claude/skills/orch/skills/convoy/SKILL.md       skill
-create   .claude/skills/orch/.claude-plugin/plugin.json   MCP server
-change   .git/info/exclude                                keeps them out of git
+create   .claude/settings.local.json                         +13 hooks, +status line, +tools allowed
+create   .claude/skills/orch/SKILL.md                        skill
+create   .claude/skills/orch/skills/convoy/SKILL.md          skill
+create   .claude/skills/orch/skills/task-dispatch/SKILL.md   skill
+create   .claude/skills/orch/skills/task-continue/SKILL.md   skill
+create   .claude/skills/orch/.claude-plugin/plugin.json      MCP server
+change   .git/info/exclude                                   keeps them out of git
 approve  test: npm run test
 approve  lint: npm run lint
 keep     tracked files, .git/config and your branches
@@ -389,10 +391,10 @@ keep     tracked files, .git/config and your branches
       changes: [
         { path: join(machine.folder, local), diff: expect.stringMatching(/^@@ -0,0 \+1,/) },
         { path: join(machine.folder, '.claude/skills/orch/SKILL.md'), diff: expect.any(String) },
-        {
-          path: join(machine.folder, '.claude/skills/orch/skills/convoy/SKILL.md'),
+        ...['convoy', 'task-dispatch', 'task-continue'].map((name) => ({
+          path: join(machine.folder, `.claude/skills/orch/skills/${name}/SKILL.md`),
           diff: expect.any(String),
-        },
+        })),
         {
           path: join(machine.folder, '.claude/skills/orch/.claude-plugin/plugin.json'),
           diff: expect.any(String),

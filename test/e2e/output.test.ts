@@ -97,7 +97,7 @@ describe('what people read', () => {
     }
     const general = runOrch(repository, ['--help']);
     expect(general).toMatchObject({ status: 0, stderr: '' });
-    expect(general.stdout).toContain('Examples:\n  orch init\n');
+    expect(general.stdout).toContain('\nBegin with: orch init.');
     expect(runOrch(repository, []).stdout).toBe(general.stdout);
     for (const group of ['session', 'checkpoint', 'record', 'cost', 'batch'])
       expect(runOrch(repository, [group, '--help']).stdout).toMatch(/\nExamples:\n {2}orch /);

@@ -156,7 +156,7 @@ describe('the JSON of', () => {
       questions: [],
       agents: [],
     };
-    expect(read('status')).toEqual({ epics: [status], faults: [] });
+    expect(read('status')).toEqual({ epics: [status], waiting: [], faults: [] });
     expect(read('session', 'status', '-e', 'x')).toEqual(status);
     const logged = {
       ...checkpoint,

@@ -1,10 +1,11 @@
-import { mkdirSync, readFileSync } from 'node:fs';
+import { appendFileSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { convoy, makeConvoyed } from '../support/convoys.ts';
+import { makeAgent } from '../support/hooked-agent.ts';
 import { orchJson, runOrch } from '../support/orch.ts';
-import type { TestRepository } from '../support/repository.ts';
-import { waitUntil } from '../support/supervised.ts';
+import { makeRepositoryWithCommit, type TestRepository } from '../support/repository.ts';
+import { readIfThere, waitUntil } from '../support/supervised.ts';
 
 /** A witness in a hurry. */
 const hurried = 'witness: { quiet: 1s, stuck: 3s, repeats: 4, patience: 1s }\n';
@@ -57,10 +58,12 @@ busy) end=$(($(date +%s) + 8)); while [ $(date +%s) -lt $end ]; do :; done; echo
   expect(reasonOf('frozen')).toContain('a process of it was stopped (SIGSTOP)');
 });
 
-it('an agent that was started by hand is paused with a checkpoint at the end of the ladder, and can be resumed', async () => {
+it('an agent that was started by hand is paused with a checkpoint at the end of the ladder, can be resumed, and its user is told', async () => {
   const repository = makeConvoyed('name: x\ntasks: []\n', '*) ;;');
-  commitConfig(repository, hurried);
-  const started = runOrch(repository, ['start', '-e', 'alone', '--background', '--', 'sleep', '600']);
+  commitConfig(repository, `${hurried}notify: [{ name: log, on: [stuck], file: ../notices.jsonl }]\n`);
+  const started = runOrch(repository, ['start', '-e', 'alone', '--background', '--', 'sleep', '600'], {
+    env: { ORCH_TRUST: '1' },
+  });
   expect(started.status).toBe(0);
   await waitUntil(
     () => healthOf(repository, 'alone')?.health === 'stuck',
@@ -78,6 +81,15 @@ it('an agent that was started by hand is paused with a checkpoint at the end of 
   expect(log).toMatch(/The agent is stuck: nothing was seen of it for \ds\./);
   expect(log).toMatch(/■ The witness ended session 1 of alone, because it was stuck: .*; ckpt \d saved\./);
   expect(readStatus(repository).agents).toEqual([]);
+  const readNotices = () =>
+    readIfThere(join(repository.folder, '..', 'notices.jsonl'))
+      .trim()
+      .split('\n');
+  await waitUntil(() => readNotices().length === 2);
+  expect(readNotices().map((line) => JSON.parse(line))).toMatchObject([
+    { kind: 'stuck', epic: 'alone', text: expect.stringMatching(/^The agent of alone is stuck: nothing/) },
+    { text: expect.stringContaining('was paused, because it was stuck'), next: 'orch resume -e alone' },
+  ]);
 });
 
 it('a witness that was stopped only watches, also what works already, until it is started again', async () => {
@@ -115,4 +127,43 @@ it('its policy is shown, changed in the config with its comments, and refused wh
   expect(readFileSync(join(repository.folder, '.orchestration/config.yaml'), 'utf8')).toContain(
     'stuck: "40m"',
   );
+});
+
+it('an agent with hooks that repeats itself is told once, and again only if it begins another loop', () => {
+  const repository = makeRepositoryWithCommit();
+  mkdirSync(join(repository.folder, '.orchestration'));
+  repository.write('.orchestration/config.yaml', 'witness: { repeats: 3 }\n');
+  const agent = makeAgent(repository);
+  agent.call('SessionStart', { source: 'startup' });
+  agent.call('UserPromptSubmit', { prompt: 'Fix the tests' });
+  let calls = 0;
+  const run = (command: string) => {
+    const id = `toolu_${++calls}`;
+    const timestamp = new Date(Date.parse('2026-01-01T00:00:00Z') + calls * 1_000).toISOString();
+    const lines = [
+      { content: [{ type: 'tool_use', id, name: 'Bash', input: { command } }], role: 'assistant' },
+      {
+        content: [{ type: 'tool_result', tool_use_id: id, content: `3 failed in ${calls} s` }],
+        role: 'user',
+      },
+    ];
+    for (const message of lines)
+      appendFileSync(agent.transcript, `${JSON.stringify({ timestamp, message })}\n`);
+    const answer = agent.call('PostToolUse', {
+      tool_name: 'Bash',
+      tool_input: { command },
+      tool_use_id: id,
+      tool_response: {},
+    });
+    return answer?.hookSpecificOutput?.additionalContext ?? null;
+  };
+  expect([run('npm test'), run('npm test')]).toEqual([null, null]);
+  expect(run('npm test')).toContain(
+    'You repeat yourself: it did “Bash: npm test” 3 times in a row, with the same result.',
+  );
+  expect(run('npm test')).toBeNull();
+  expect(readStatus(repository).agents).toMatchObject([{ health: 'looping', action: 'nudge' }]);
+  expect(run('git status')).toBeNull();
+  expect([run('ls'), run('ls')]).toEqual([null, null]);
+  expect(run('ls')).toContain('You repeat yourself: it did “Bash: ls”');
 });

@@ -80,7 +80,7 @@ export async function readWhenThere(path: string): Promise<string> {
   return readIfThere(path).trim();
 }
 
-function readIfThere(path: string): string {
+export function readIfThere(path: string): string {
   try {
     return readFileSync(path, 'utf8');
   } catch {

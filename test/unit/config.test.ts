@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
-import { defaultConfig } from '../../src/config/load.ts';
+import { defaultConfig, noticeKinds } from '../../src/config/load.ts';
 import { parseConfig } from '../../src/config/parse.ts';
 
 const parse = (text: string) => parseConfig(text, 'config.yaml');
@@ -90,6 +90,7 @@ retention: { failed: off, snapshots: 1d, trash: 36500d, archive: 90d }
         rules: [{ labels: ['docs'], tier: 'small' }],
         learn: true,
       },
+      notify: [],
       orchestrationFile: 'off',
       worktrees: '../trees',
       prices: {
@@ -109,6 +110,22 @@ retention: { failed: off, snapshots: 1d, trash: 36500d, archive: 90d }
     ['checkpoint: { cost: [1] }', { cost: [1] }],
   ])('%s', (text, expected) => {
     expect(parse(text).checkpoint).toEqual({ ...defaultConfig.checkpoint, ...expected });
+  });
+
+  it('reads who hears of what', () => {
+    const text = `notify:
+  - { name: chat, on: [question, stuck], webhook: $CHAT_URL, secret: CHAT_SECRET }
+  - { name: desk, on: [budget], command: [notify-send, orch] }
+  - { name: log, file: ../notices.jsonl }
+`;
+    expect(parse(text).notify).toEqual([
+      {
+        ...{ name: 'chat', on: ['question', 'stuck'] },
+        to: { kind: 'webhook', url: '$CHAT_URL', secret: 'CHAT_SECRET' },
+      },
+      { name: 'desk', on: ['budget'], to: { kind: 'command', run: ['notify-send', 'orch'] } },
+      { name: 'log', on: [...noticeKinds], to: { kind: 'file', path: '../notices.jsonl' } },
+    ]);
   });
 
   it('may use anchors', () => {
@@ -150,7 +167,7 @@ retention: { failed: off, snapshots: 1d, trash: 36500d, archive: 90d }
 const durations = 'a duration such as 15m (ms, s, m, h, d), from 1s to 24d, or off';
 const money = 'dollars from 0 to 999999999.999999, such as 5 or 5.50, or null';
 const top =
-  'epic, checkpoint, budget, gates, context, redact, sync, witness, routing, orchestrationFile, worktrees, prices, retention';
+  'epic, checkpoint, budget, gates, context, redact, sync, witness, routing, notify, orchestrationFile, worktrees, prices, retention';
 const inCheckpoint = 'interval, on, cost, keep, snapshot, maxFileSize, stopGrace';
 const epicIds =
   'an epic id (letters, digits, ".", "_" and "-", at most 64, starting with a letter or digit), or null';
@@ -282,6 +299,36 @@ describe('a wrong config names place, key, what was found and what is allowed', 
     [
       'gates:\n  - &g { name: a, run: x, timeout: 0 }\n',
       '2:36: gates[0].timeout: found 0; allowed: a duration such as 5m (ms, s, m, h, d), from 1ms to 24d',
+    ],
+    // Receivers of notices
+    [
+      'notify: true',
+      '1:9: notify: found true; allowed: a list of {name, on, webhook, secret}, {name, on, command} or {name, on, file} ([] for none)',
+    ],
+    [
+      'notify:\n  - { name: a, file: x }\n  - { name: a, file: y }\n',
+      '3:13: notify[1].name: found "a" twice; allowed: a name no other receiver has',
+    ],
+    [
+      'notify: [{ name: a, on: [done], file: x }]',
+      '1:26: notify[0].on[0]: found "done"; allowed: question, task_failed, convoy_done, convoy_failed, budget, stuck',
+    ],
+    [
+      'notify: [{ name: a, webhook: "https://me:secret@example.com" }]',
+      '1:30: notify[0].webhook: found "https://me:secret@example.com"; allowed: an http or https address without a password, or $NAME, an environment variable that holds one',
+    ],
+    [
+      'notify: [{ name: a, webhook: "https://example.com", secret: "s3cr-t" }]',
+      '1:61: notify[0].secret: found "s3cr-t"; allowed: the name of an environment variable, such as ORCH_HOOK_SECRET',
+    ],
+    [
+      'notify: [{ name: a, file: x, command: y }]',
+      '1:10: notify[0]: found 2 of webhook, command and file; allowed: one of them',
+    ],
+    ['notify: [{ name: a }]', '1:10: notify[0]: found 0 of webhook, command and file; allowed: one of them'],
+    [
+      'notify: [{ name: a, file: x, secret: A }]',
+      '1:10: notify[0]: found a secret without a webhook; allowed: only with a webhook',
     ],
     // The rest
     [

@@ -67,7 +67,16 @@ describe('what happens next with a task', () => {
     ...{ id: 'login', number: 1, name: 'login', status: 'held', health: null, attempts: 1, agent: 'sh' },
     ...{ model: null, worktree: null, branch: 'orch/auth/login', epicId: taskEpic(convoy, 'login') },
     ...{ sessionId: null, labels: [], costUsd: 0, rejectedUsd: 0, startedAt: null, endedAt: null },
-    ...{ reason: null, doing: null, activeAt: null, collisions: [], commit: null, witness: null },
+    ...{
+      reason: null,
+      doing: null,
+      activeAt: null,
+      collisions: [],
+      commit: null,
+      witness: null,
+      tries: [],
+      changedAt: null,
+    },
   };
   const facts: WhyFacts = {
     ...{ name: 'auth/login', task, isActive: true, openNeeds: [], neededBy: ['logout'] },
@@ -240,6 +249,7 @@ describe('the prompt of a worker', () => {
     others: [{ task: 'docs', name: 'docs', files: ['docs/**'] }],
     feedback: null,
     messages: '',
+    phase: null,
   };
 
   it('has the task, what it may touch, and what others do', () => {

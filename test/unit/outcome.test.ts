@@ -5,8 +5,8 @@ import {
   decideNext,
   judgeAttempt,
   longestPause,
-  parseRetryAfter,
 } from '../../src/plan/effects/outcome.ts';
+import { parseRetryAfter } from '../../src/system/http.ts';
 
 const now = Date.parse('2026-11-16T12:00:00Z');
 const answered = (status: number, text = '', retryAfter: string | null = null): AttemptResult => ({

@@ -31,21 +31,21 @@ const choose = (
 
 describe('the model of a task', () => {
   it.each<[Partial<RoutedTask>, string | null, string]>([
-    [{ wanted: 'opus', model: 'haiku' }, 'opus', 'it was asked for'],
+    [{ wanted: 'opus', model: 'haiku' }, 'opus', 'a person asked for it'],
     [{ model: 'haiku' }, 'haiku', 'the plan names it'],
     [{ model: ['a', 'b'], attempt: 1 }, 'a', 'the plan lists it for attempt 1'],
     [{ model: ['a', 'b'], attempt: 5 }, 'b', 'the plan lists it for attempt 2'],
     [{ model: 'auto' }, 'sonnet', 'nothing says how hard it is'],
     [{}, 'sonnet', 'nothing says how hard it is'],
-    [{ promptBytes: 7_000 }, 'opus', 'a long prompt'],
-    [{ complexity: 'trivial', promptBytes: 7_000 }, 'haiku', 'trivial task'],
-    [{ complexity: 'simple' }, 'haiku', 'simple task'],
-    [{ complexity: 'standard' }, 'sonnet', 'standard task'],
-    [{ complexity: 'complex' }, 'opus', 'complex task'],
-    [{ complexity: 'simple', attempt: 2 }, 'sonnet', 'simple task; 1 failed, so a larger one'],
-    [{ complexity: 'simple', attempt: 4 }, 'opus', 'simple task; 3 failed, so a larger one'],
-    [{ complexity: 'complex', attempt: 2 }, 'opus', 'complex task; 1 failed, so again the largest'],
-    [{ agent: 'codex' }, null, 'the config has no models for codex, so it chooses'],
+    [{ promptBytes: 7_000 }, 'opus', 'its prompt is long'],
+    [{ complexity: 'trivial', promptBytes: 7_000 }, 'haiku', 'it is a trivial task'],
+    [{ complexity: 'simple' }, 'haiku', 'it is a simple task'],
+    [{ complexity: 'standard' }, 'sonnet', 'it is a standard task'],
+    [{ complexity: 'complex' }, 'opus', 'it is a complex task'],
+    [{ complexity: 'simple', attempt: 2 }, 'sonnet', 'it is a simple task, and an attempt failed'],
+    [{ complexity: 'simple', attempt: 4 }, 'opus', 'it is a simple task, and 3 attempts failed'],
+    [{ complexity: 'complex', attempt: 2 }, 'opus', 'it is a complex task, and an attempt failed'],
+    [{ agent: 'codex' }, null, 'the config lists no models for codex'],
   ])('of %j is %s, because %s', (of, model, why) => {
     expect(choose(of)).toEqual({ model, why });
   });
@@ -56,10 +56,10 @@ describe('the model of a task', () => {
       { labels: ['docs'], tier: 'small' },
       { files: ['src/auth/**'], tier: 'large' },
     ];
-    expect(choose({ labels: ['docs'] }, { rules })).toEqual({ model: 'haiku', why: 'label docs' });
+    expect(choose({ labels: ['docs'] }, { rules })).toEqual({ model: 'haiku', why: 'it has the label docs' });
     expect(choose({ labels: ['docs'], files: ['src/a.ts'] }, { rules })).toEqual({
       model: 'sonnet',
-      why: 'label docs, files src/**',
+      why: 'it has the label docs, and its files match src/**',
     });
     expect(choose({ files: ['src/auth/login.ts'], complexity: 'trivial' }, { rules }).model).toBe('opus');
     expect(choose({ files: ['docs/a.md'], complexity: 'trivial' }, { rules }).model).toBe('haiku');

@@ -14,6 +14,8 @@ export type GateChoice = 'auto' | 'none' | readonly string[];
 
 export type MergeGates = {
   readonly redAtBase: readonly string[];
+  /** How many there are to pass. */
+  count(): Promise<number>;
   /** Runs the gates on exactly a commit, or again those that were red, and returns those that are red now. */
   run(
     commit: Oid,
@@ -61,6 +63,10 @@ export async function openMergeGates(
   }
   return {
     redAtBase,
+    count: async () => {
+      const wanted = choice === 'none' ? [] : await choose();
+      return wanted.filter(({ name }) => !redAtBase.includes(name)).length;
+    },
     run: (commit, again, signal) =>
       runSome(commit, again === null ? ({ name }) => !redAtBase.includes(name) : named(again), signal),
   };

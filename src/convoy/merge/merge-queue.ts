@@ -37,6 +37,11 @@ export type MergeResult =
 export type MergeQueue = {
   /** Merges a task's work in its turn; once the signal aborts it leaves the queue, unless the branch has moved. */
   merge(request: MergeRequest, signal: AbortSignal): Promise<MergeResult>;
+  /** Runs the gates on a commit that is not to be merged yet: how many there are, and which are red. */
+  check(
+    commit: Oid,
+    signal: AbortSignal,
+  ): Promise<{ readonly ran: number; readonly red: readonly GateOutcome[] }>;
   /** Does something else in the files of what is merged, in turn. */
   onMerged<T>(work: () => Promise<T>): Promise<T>;
   tip(): Promise<Oid>;
@@ -273,6 +278,11 @@ export async function openMergeQueue(
         wasTested = false;
         place.disturb();
         return task();
+      }),
+    check: (commit, signal) =>
+      inTurn(async () => {
+        wasTested = true;
+        return { ran: await gates.count(), red: await gates.run(commit, null, signal) };
       }),
     tip,
     redAtBase: gates.redAtBase,

@@ -3,7 +3,6 @@ import { lookUp } from '../../keyed.ts';
 import type { Complexity, Worker } from '../../plan/convoy-shape.ts';
 import { mayOverlap } from '../../plan/schedule/claims.ts';
 import type { Micros } from '../../types.ts';
-import { formatUsd } from '../../units.ts';
 
 /*
  * Which model does a task. Decided from what the plan says of the task, the table in the config, and, if the user wants it,
@@ -47,24 +46,21 @@ export type Route = {
 /** Chooses the model of a task's next attempt. */
 export function route(task: RoutedTask, history: readonly ModelHistory[], table: RoutingTable): Route {
   const { agent, model = 'auto', attempt, wanted } = task;
-  if (wanted !== undefined) return { model: wanted, why: 'it was asked for' };
+  if (wanted !== undefined) return { model: wanted, why: 'a person asked for it' };
   if (typeof model !== 'string') {
     const named = model[Math.min(attempt, model.length) - 1] ?? null;
     return { model: named, why: `the plan lists it for attempt ${Math.min(attempt, model.length)}` };
   }
   if (model !== 'auto') return { model, why: 'the plan names it' };
   const models = lookUp(table.models, agent) ?? [];
-  if (models.length === 0)
-    return { model: null, why: `the config has no models for ${agent}, so it chooses` };
+  if (models.length === 0) return { model: null, why: `the config lists no models for ${agent}` };
   const { tier, why } = chooseTier(task, table.rules);
   const first = placeOf(tier, models.length);
   const learnt = table.learn ? learn(task, history, models, first) : null;
   const begin = learnt?.place ?? first;
   const place = Math.min(models.length - 1, begin + attempt - 1);
   const failed =
-    attempt === 1
-      ? ''
-      : `; ${attempt - 1} failed, so ${place > begin ? 'a larger one' : 'again the largest'}`;
+    attempt === 1 ? '' : `, and ${attempt === 2 ? 'an attempt' : `${attempt - 1} attempts`} failed`;
   return { model: models[place] ?? null, why: `${learnt?.why ?? why}${failed}` };
 }
 
@@ -90,12 +86,14 @@ function chooseTier(
     if (isMet)
       return {
         tier: rule.tier,
-        why: [label && `label ${label}`, glob && `files ${glob}`].filter(Boolean).join(', '),
+        why: [label && `it has the label ${label}`, glob && `its files match ${glob}`]
+          .filter(Boolean)
+          .join(', and '),
       };
   }
-  if (complexity !== null) return { tier: tierOfComplexity[complexity], why: `${complexity} task` };
+  if (complexity !== null) return { tier: tierOfComplexity[complexity], why: `it is a ${complexity} task` };
   return promptBytes > longPrompt
-    ? { tier: 'large', why: 'a long prompt' }
+    ? { tier: 'large', why: 'its prompt is long' }
     : { tier: 'medium', why: 'nothing says how hard it is' };
 }
 
@@ -147,9 +145,4 @@ export function estimateCost(
       return { micros: middle, from: `${costs.length} ${costs.length === 1 ? 'task' : 'tasks'} ${what}` };
   }
   return null;
-}
-
-/** `about $1.20, as 7 tasks like it` */
-export function describeEstimate(estimate: ReturnType<typeof estimateCost>): string {
-  return estimate === null ? 'unknown' : `about ${formatUsd(estimate.micros)}, as ${estimate.from}`;
 }

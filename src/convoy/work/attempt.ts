@@ -6,6 +6,8 @@ import { listUnheard, needsTurn, settleTaken } from '../../session/messages.ts';
 import type { EpicId } from '../../types.ts';
 import { formatAge, formatUsd } from '../../units.ts';
 import { taskEpic } from '../names.ts';
+import { noteQuestion } from '../notices.ts';
+import { reviewWork } from '../review/review-work.ts';
 import { writeClaimFiles } from '../steer/claim-files.ts';
 import { type Reply, replyTo } from '../steer/orders.ts';
 import { makeKeeper } from '../worker/keep-progress.ts';
@@ -25,8 +27,9 @@ import { startAfresh } from '../worktree/start-afresh.ts';
 import { collectWork, openTaskWorktree, type TaskWorktree } from '../worktree/task-worktree.ts';
 import { beginWorker, tellWorker, type Work } from './begin-worker.ts';
 import { type AttemptResult, decideAfterWorker, needsWorker, type Refused } from './decide-next.ts';
-import { type Claim, type Convoy, type Job, mostAttempts, noteStep } from './job.ts';
+import { type Claim, type Convoy, follow, type Job, mostAttempts, noteStep } from './job.ts';
 import { keepFeedback, titleOf } from './task-texts.ts';
+import { isStillAtTests, listDeletedTests, phaseOf, seeTestsFail } from './tests-first.ts';
 import { reportUserChanges } from './user-state.ts';
 
 /* One attempt at a task: an agent works, what it did is committed, merged and checked. */
@@ -48,8 +51,14 @@ export async function attempt(
   try {
     const worktree = await openPlace(work);
     if (job.claim !== null) return await workByClaim(work, worktree, job.claim);
-    const state = await workIn(work, worktree);
-    return 'kind' in state ? state : await takeWork(work, worktree, state);
+    for (;;) {
+      const state = await workIn(work, worktree);
+      const result = 'kind' in state ? state : await takeWork(work, worktree, state);
+      if (result !== 'next phase') return result;
+      job.entersPhase = true;
+      job.feedback = null;
+      follow(job, 'opened');
+    }
   } catch (error) {
     // What keeps one task from going on, such as a full disk or a setup that fails, is for a person, and stops no other.
     if (signal.aborted) return { kind: 'stopped' };
@@ -89,7 +98,7 @@ async function workIn(work: Work, worktree: TaskWorktree): Promise<WorkerState |
   let state = await readWorker(orch, epic);
   // A scheduler that died may have begun an attempt whose worker it had not started yet.
   if (state.session !== null && state.session === job.record.refused) job.isNew = true;
-  const isNew = job.isNew || job.wasJoined;
+  const isNew = job.isNew || job.wasJoined || job.entersPhase;
   const { condition } = state;
   if (!isWorking(state) && needsWorker({ isNew, condition, hasUnheard: hasUnheard(orch, epic) })) {
     const held = await beginWorker(work, worktree, state);
@@ -97,6 +106,7 @@ async function workIn(work: Work, worktree: TaskWorktree): Promise<WorkerState |
   }
   job.isNew = false;
   job.wasJoined = false;
+  job.entersPhase = false;
   job.isFresh = false;
   let asked: string | null = null;
   const keep = makeKeeper(orch, epic, worktree.own.path);
@@ -105,8 +115,10 @@ async function workIn(work: Work, worktree: TaskWorktree): Promise<WorkerState |
     const { questions, session } = await readWorker(orch, epic);
     if (session !== null) await keep(session);
     const [question] = questions;
-    if (question !== undefined && question.id !== asked)
+    if (question !== undefined && question.id !== asked) {
+      await noteQuestion(orch, convoy, job, question);
       ports.onEvent({ kind: 'said', task: job.task, text: describeQuestion(convoy, job, question.text) });
+    }
     asked = question?.id ?? null;
     await settleTaken(orch, epic, await findWorkerTranscript(orch, epic, worktree.own.path), false);
   };
@@ -138,12 +150,17 @@ async function workIn(work: Work, worktree: TaskWorktree): Promise<WorkerState |
 }
 
 /** Carries out what follows from how a worker ended: what it did is merged, or it continues, or a person has to help. */
-async function takeWork(work: Work, worktree: TaskWorktree, state: WorkerState): Promise<AttemptResult> {
-  const { orch, ports, progress, job, epic } = work;
+async function takeWork(
+  work: Work,
+  worktree: TaskWorktree,
+  state: WorkerState,
+): Promise<AttemptResult | 'next phase'> {
+  const { orch, convoy, ports, progress, job, epic } = work;
   const { task, worker } = job;
+  const [question] = state.questions;
   const next = decideAfterWorker({
     ...{ condition: state.condition, reason: state.reason, hasUnheard: hasUnheard(orch, epic) },
-    question: state.questions[0]?.text ?? null,
+    question: question?.text ?? null,
     isOwnBudget: isOwnBudget(worker.budget, state),
   });
   switch (next.kind) {
@@ -157,6 +174,7 @@ async function takeWork(work: Work, worktree: TaskWorktree, state: WorkerState):
       await commitWork(work, worktree);
       return { ...next, feedback: await keepFeedback(ports, progress, task, next.feedback) };
     case 'asks':
+      if (question !== undefined) await noteQuestion(orch, convoy, job, question);
       await commitWork(work, worktree);
       return next;
     default:
@@ -169,7 +187,7 @@ function hasUnheard({ home }: Orch, epic: EpicId): boolean {
 }
 
 /** Commits and merges what was done; the gates decide. */
-async function mergeWork(work: Work, worktree: TaskWorktree): Promise<AttemptResult> {
+async function mergeWork(work: Work, worktree: TaskWorktree): Promise<AttemptResult | 'next phase'> {
   const { convoy, ports, progress, job, signal } = work;
   const { task } = job;
   await noteStep(ports, progress, job, 'finished');
@@ -179,7 +197,28 @@ async function mergeWork(work: Work, worktree: TaskWorktree): Promise<AttemptRes
     feedback: await keepFeedback(ports, progress, task, feedback),
   });
   if (finished.kind === 'refused') return sendBack(finished);
+  if (phaseOf(job) === 'implementation' && isStillAtTests(job)) return 'next phase';
+  if (phaseOf(job) === 'tests') {
+    const seen = await seeTestsFail(work, finished.commit);
+    if (seen.kind === 'sent_back') return sendBack(seen);
+    if (seen.kind === 'held') return seen;
+    ports.onEvent({
+      kind: 'said',
+      task,
+      text: `${task.id}: its tests fail, as they should; now it is implemented`,
+    });
+    return 'next phase';
+  }
+  const deleted = await listDeletedTests(work, finished.commit);
+  if (deleted.length > 0)
+    return sendBack({
+      feedback: `Tests that you wrote first are gone: ${deleted.join(', ')}. Bring them back.`,
+    });
   job.record = { ...job.record, commit: finished.commit };
+  const review = await reviewWork(work, finished.commit);
+  if (review === 'stopped') return { kind: 'stopped' };
+  if (review.kind === 'missing') return { kind: 'held', reason: review.reason };
+  if (review.kind === 'sent_back') return sendBack(review);
   await noteStep(ports, progress, job, 'committed');
   const { lease } = job.record;
   const merged = await convoy.queue.merge(
@@ -225,6 +264,7 @@ async function workByClaim(work: Work, worktree: TaskWorktree, claim: Claim): Pr
     return { kind: 'sent_back', feedback: await keepFeedback(ports, progress, task, problem) };
   }
   const result = await mergeWork(work, worktree);
+  if (result === 'next phase') throw new Error('a claimed task has no phases');
   if (result.kind === 'merged') await reply({ task: task.id, merged: job.record.merged });
   // What is wrong is told with the files of the next attempt, unless there is none.
   if (result.kind === 'sent_back' && job.attempt >= mostAttempts(job))

@@ -35,6 +35,7 @@ import type { TaskWorktree } from '../worktree/task-worktree.ts';
 import type { AttemptResult } from './decide-next.ts';
 import { type Convoy, type Job, noteStep } from './job.ts';
 import { promptFile, readPrompt, titleOf } from './task-texts.ts';
+import { describePhase } from './tests-first.ts';
 import { noteUserState } from './user-state.ts';
 
 /* How a worker begins: with money, a model, what it is told, and a fence around its branch. */
@@ -72,7 +73,8 @@ export async function beginWorker(
   const messages = listUnheard(orch.home, epic);
   const prompt = tellWorker(work, formatMessages(messages));
   const hasTask = isContinued && (await findWorkerTranscript(orch, epic, worktree.own.path)) !== null;
-  const said = hasTask && job.feedback === null ? continueWith(messages) : prompt;
+  const phase = job.entersPhase ? describePhase(work) : null;
+  const said = hasTask && job.feedback === null ? continueWith(messages, phase) : prompt;
   const file = promptFile(ports, progress, task);
   await makeFolder(orch.disk, join(orch.home, 'logs', nameFile(progress.run.id)));
   await writeAtomically(orch, file, prompt);
@@ -87,7 +89,7 @@ export async function beginWorker(
   convoy.leases.set(task.id, lease);
   const since = job.record.since ?? ports.clock.now();
   job.record = { ...job.record, lease, agent, model, commit: null, since };
-  job.record = { ...job.record, costMicros: state.spent };
+  job.record = { ...job.record, costMicros: state.spent + (job.record.reviewMicros ?? 0) };
   await noteStep(ports, progress, job, 'begun');
   ports.onEvent({ kind: 'begun', task, attempt: job.attempt, continues: isContinued });
   await noteUserState(orch, convoy);
@@ -122,7 +124,8 @@ export async function beginWorker(
 }
 
 /** A resumed conversation has the task already. An agent without one finds everything in its file. */
-function continueWith(messages: readonly Message[]): string {
+function continueWith(messages: readonly Message[], phase: string | null): string {
+  if (phase !== null) return `${messages.length === 0 ? '' : `${formatMessages(messages)}\n\n`}${phase}\n`;
   if (messages.length === 0) return 'You were interrupted. Continue with your task where you were.\n';
   return `${formatMessages(messages)}\n\nContinue with your task.\n`;
 }
@@ -141,5 +144,6 @@ export function tellWorker({ orch, convoy, job }: Work, messages: string): strin
     })),
     feedback: job.feedback,
     messages,
+    phase: describePhase({ convoy, job }),
   });
 }

@@ -4,6 +4,7 @@ import type { Task } from '../../plan/plan.ts';
 import { digestChoice } from '../../plan/run/carry-tasks.ts';
 import { type RunProgress, recordTask, type TaskOutcome, type TaskPorts } from '../../plan/task/do-task.ts';
 import { taskEpic } from '../names.ts';
+import { noteFailed, noteHeld } from '../notices.ts';
 import { release } from '../worker/worker-money.ts';
 import { freeSlot } from '../worktree/slots.ts';
 import { closeTaskWorktree, type TaskWorktree } from '../worktree/task-worktree.ts';
@@ -93,6 +94,7 @@ async function tryUntilDone(
         follow(job, 'opened');
         continue;
       case 'hold':
+        await noteHeld(orch, convoy, progress, job, next.reason);
         await noteStep(ports, progress, job, 'held', next.reason);
         return { kind: 'held', reason: next.reason };
       case 'ask':
@@ -102,7 +104,7 @@ async function tryUntilDone(
         convoy.wishes.delete(task.id);
         return finish(orch, convoy, ports, progress, job, next.worktree);
       case 'fail':
-        return fail(ports, progress, job, next);
+        return fail(orch, ports, progress, job, next);
       case 'try again': {
         follow(job, 'sent_back');
         const { feedback } = next;
@@ -153,6 +155,7 @@ async function finish(
 }
 
 async function fail(
+  orch: Orch,
   ports: TaskPorts,
   progress: RunProgress,
   job: Job,
@@ -164,6 +167,7 @@ async function fail(
   const { task, attempt: attempts, record: worker } = job;
   const why = `after ${attempts} of ${mostAttempts(job)} attempts: ${firstLine(feedback)}`;
   job.feedback = feedback;
+  await noteFailed(orch, progress, job, why);
   await recordTask(ports, progress, task, { status: 'failed', attempts, why, worker });
   return { kind: 'failed', reason: why };
 }

@@ -1,6 +1,6 @@
 import { lookUp } from '../../keyed.ts';
 import type { Orch } from '../../orch.ts';
-import { defaultWorkerAttempts } from '../../plan/convoy-plan.ts';
+import { type ConvoyPlan, defaultWorkerAttempts } from '../../plan/convoy-plan.ts';
 import type { Worker } from '../../plan/convoy-shape.ts';
 import type { Task } from '../../plan/plan.ts';
 import { type RunProgress, recordTask, type TaskPorts } from '../../plan/task/do-task.ts';
@@ -18,6 +18,8 @@ import { readTaskState, type TaskEvent, type TaskState, transition } from './tas
 export type Convoy = {
   readonly epic: EpicId;
   readonly worker: Worker;
+  /** Who looks at what a worker did before it is merged. */
+  readonly review: NonNullable<ConvoyPlan['review']>;
   readonly queue: MergeQueue;
   /** Makes worktrees one after the other. */
   readonly makeInTurn: <T>(work: () => Promise<T>) => Promise<T>;
@@ -74,6 +76,8 @@ export type Job = {
   isNew: boolean;
   /** Has a person been in its conversation, and does the worker continue, however they left? */
   wasJoined: boolean;
+  /** Does the worker continue with the next phase? */
+  entersPhase: boolean;
   /** Does the next worker begin a conversation of its own? */
   isFresh: boolean;
   /** Why the work was sent back. */
@@ -132,6 +136,7 @@ async function readJob(
     attempt: isContinued ? Math.max(1, known?.attempts ?? 1) : 1,
     isNew: !isContinued,
     wasJoined: false,
+    entersPhase: false,
     // What an earlier run left is kept, and not continued.
     isFresh: convoy.hasEarlierRun && !convoy.jobs.has(task.id) && known === undefined,
     feedback: begun ? readFeedback(orch, progress, task) : null,
@@ -142,6 +147,10 @@ async function readJob(
       ...(earlier?.rejectedMicros !== undefined && { rejectedMicros: earlier.rejectedMicros }),
       // More attempts were given on top of those before; one that starts over has as many as the plan says.
       ...(begun?.wanted && { wanted: isContinued ? begun.wanted : omitAttempts(begun.wanted) }),
+      ...(begun?.tries && isContinued && { tries: begun.tries }),
+      ...(begun?.tests && isContinued && { tests: begun.tests }),
+      ...(begun?.reviewMicros !== undefined && { reviewMicros: begun.reviewMicros }),
+      ...(begun?.reviewed !== undefined && { reviewed: begun.reviewed }),
       ...(begun?.since !== undefined && { since: begun.since }),
       ...(begun?.refused !== undefined && { refused: begun.refused }),
       ...(begun?.tries !== undefined && { tries: begun.tries }),

@@ -17,17 +17,20 @@ export type PromptFacts = {
   readonly feedback: string | null;
   /** What people said meanwhile; empty if nothing. */
   readonly messages: string;
+  /** What it is to do first, or now, if its task has phases. */
+  readonly phase: string | null;
 };
 
 /** Formats the prompt of a worker. What was sent back comes first, because it is what is left to do. */
 export function formatPrompt(facts: PromptFacts): string {
-  const { task, name, text, branch, files, others, feedback, messages } = facts;
+  const { task, name, text, branch, files, others, feedback, messages, phase } = facts;
   const sections = [
     feedback === null
       ? null
       : `Your earlier work on this task was not accepted:\n\n${feedback}\n\nIt is in this worktree. Continue from there.`,
     messages === '' ? null : messages,
     text.trim(),
+    phase,
     [
       `You are working on task "${task}"${name === task ? '' : ` (${name})`} in a git worktree of your own, on branch ${branch}.`,
       ...(files.length === 0 ? [] : [`Change only: ${files.join(', ')}.`]),

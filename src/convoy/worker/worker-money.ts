@@ -50,7 +50,7 @@ export async function waitForMoney(
   orch: Orch,
   convoy: Convoy,
   { signal, onEvent }: TaskPorts,
-  { task, worker }: Job,
+  { task, worker, record }: Job,
   { spent }: WorkerState,
 ): Promise<
   | Extract<Allowance, { kind: 'granted' }>
@@ -64,7 +64,7 @@ export async function waitForMoney(
     const allowance: Allowance = decideAllowance({
       left: limit === null ? null : limit - spentIn(state.ledger),
       outstanding: others.map(([, { allowance: amount }]) => amount),
-      taskLeft: worker.budget === undefined ? null : worker.budget - spent,
+      taskLeft: worker.budget === undefined ? null : worker.budget - spent - (record.reviewMicros ?? 0),
       finished: convoy.finished,
       spent,
       waiting: listWaiting(convoy, task.id),
@@ -111,15 +111,26 @@ export async function chargeWorker(
   job: Job,
   epic: EpicId,
 ): Promise<void> {
-  const { state } = await readView(orch, epic);
-  const spent = spentIn(state.ledger);
-  const more = spent - job.record.costMicros;
+  const before = job.record.costMicros;
+  const spent = (await chargeEpic(orch, convoy, { target }, ports, epic)) + (job.record.reviewMicros ?? 0);
   job.record = { ...job.record, costMicros: spent };
+  // Only now, or what was spent would for a moment be neither spent nor promised.
+  const own = convoy.active.get(job.task.id);
+  if (own && own.allowance !== null) own.allowance = Math.max(0, own.allowance - (spent - before));
+}
+
+/** Makes what was used in an epic of a task the cost of the convoy, and returns how much that is. */
+export async function chargeEpic(
+  orch: Orch,
+  convoy: Convoy,
+  { target }: Pick<RunProgress, 'target'>,
+  ports: TaskPorts,
+  epic: EpicId,
+): Promise<Micros> {
+  const { state } = await readView(orch, epic);
   const { ledger } = (await readView(orch, convoy.epic)).state;
   const charges = chargeTask(epic, state.ledger, { convoy: ledger, payer: target.session });
   const facts = charges.map((charge): Fact => ({ kind: 'meter', ...charge }));
   if (facts.length > 0) await record(ports, target, facts);
-  // Only now, or what was spent would for a moment be neither spent nor promised.
-  const own = convoy.active.get(job.task.id);
-  if (own && own.allowance !== null) own.allowance = Math.max(0, own.allowance - more);
+  return spentIn(state.ledger);
 }

@@ -7,7 +7,7 @@ import { isIgnored } from '../repository-facts.ts';
 type Place = Pick<Repository, 'commonDir' | 'worktree'>;
 
 /** The top of the main checkout, whichever worktree the repository was opened in. */
-function mainCheckout({ commonDir, worktree }: Place): string {
+export function mainCheckout({ commonDir, worktree }: Place): string {
   return basename(commonDir) === '.git' ? dirname(commonDir) : (worktree ?? commonDir);
 }
 

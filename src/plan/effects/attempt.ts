@@ -1,13 +1,13 @@
 import { hasCode, messageOf, systemCode } from '../../errors.ts';
 import { type HttpResult, sendRequest } from '../../system/http.ts';
-import { type RunEnd, run } from '../../system/process/capture.ts';
+import { type RunEnd, run, temporaryFailure } from '../../system/process/capture.ts';
 import { describeRemaining } from '../../system/process/process-table.ts';
 import type { Environment } from '../../system/process/spawn.ts';
 import { cleanLine } from '../../text.ts';
 import type { Millis } from '../../types.ts';
 import { fillIn, findUnsetVariables, hidePassword, hideSecrets } from '../action-text.ts';
 import type { Action, Check, Command, Request } from '../plan.ts';
-import { type AttemptResult, temporaryFailure } from './outcome.ts';
+import type { AttemptResult } from './outcome.ts';
 
 export type AttemptContext = {
   readonly cwd: string;

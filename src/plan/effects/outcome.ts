@@ -1,3 +1,5 @@
+import { parseRetryAfter } from '../../system/http.ts';
+import { temporaryFailure } from '../../system/process/capture.ts';
 import type { Millis } from '../../types.ts';
 import { formatInstant } from '../../units.ts';
 import type { Retry } from '../plan.ts';
@@ -31,9 +33,6 @@ export type Verdict =
       readonly retryAt: Millis | null;
     }
   | { readonly kind: 'permanent'; readonly reason: string; readonly mayBeDone: boolean };
-
-/** The exit status by which a command asks to be tried again (EX_TEMPFAIL). */
-export const temporaryFailure = 75;
 
 /** Judges whether another attempt is worth it. What is not known to be transient is permanent. */
 export function judgeAttempt(attempt: AttemptResult, now: Millis): Verdict {
@@ -77,14 +76,6 @@ function transient(reason: string, mayBeDone: boolean, retryAt: Millis | null = 
 
 function permanent(reason: string, mayBeDone: boolean): Verdict {
   return { kind: 'permanent', reason, mayBeDone };
-}
-
-/** Reads when a server wants to be asked again: in so many seconds, or at a date; null if it does not say. */
-export function parseRetryAfter(header: string | null, now: Millis): Millis | null {
-  if (header === null) return null;
-  if (/^\s*\d{1,9}\s*$/.test(header)) return now + Number(header) * 1_000;
-  const at = /[a-z]/i.test(header) ? Date.parse(header) : Number.NaN;
-  return Number.isNaN(at) ? null : Math.max(at, now);
 }
 
 /** What to do after a failed attempt. */

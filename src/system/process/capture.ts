@@ -17,6 +17,8 @@ type RunRequest = {
   readonly marker: string;
   readonly timeout: Millis;
   readonly signal?: AbortSignal;
+  /** What it reads from its standard input; nothing by default. */
+  readonly input?: string;
   /** Ends it soon after this process is killed; for callers that nothing else cleans up after. */
   readonly isGuarded?: true;
   readonly onOutput: (text: string, stream: 'stdout' | 'stderr') => void;
@@ -31,6 +33,9 @@ export type RunEnd =
   /** `isMissing`: the program does not exist. */
   | { readonly how: 'not_started'; readonly reason: string; readonly isMissing: boolean };
 
+/** The exit status by which a command asks to be tried again (EX_TEMPFAIL). */
+export const temporaryFailure = 75;
+
 const endSteps: readonly EndStep[] = [
   { signal: 'SIGTERM', grace: 2_000 },
   { signal: 'SIGKILL', grace: 2_000 },
@@ -43,7 +48,7 @@ const outputGrace: Millis = 500;
 const longestTimer: Millis = 2 ** 31 - 1;
 
 /**
- * Runs a command without input or terminal until it ends, times out or is aborted.
+ * Runs a command without a terminal until it ends, times out or is aborted.
  * A command that is cut short is ended together with everything it started; after a normal end, only processes that
  * keep its output open are ended.
  */
@@ -109,18 +114,22 @@ async function untilEnd(
   return isCut ? { ...end, left } : end;
 }
 
-function startCommand({ command, cwd, env, marker }: RunRequest): ChildProcess {
+function startCommand({ command, cwd, env, marker, input }: RunRequest): ChildProcess {
   const [program = '', ...args] = typeof command === 'string' ? shellCommand(command) : command;
   if (program === '') throw new Error('there is no command to run');
   const [name = '', ...value] = marker.split('=');
-  return startProcess(program, args, {
+  const child = startProcess(program, args, {
     cwd,
     env: { ...env, [name]: value.join('=') },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
     // Its own process group helps to find what it leaves behind; without a terminal, nothing can wait for input.
     detached: !isWindows,
     windowsVerbatimArguments: typeof command === 'string',
   });
+  // A command may end without reading its input, and its exit status says what that means.
+  child.stdin?.on('error', () => {});
+  child.stdin?.end(input);
+  return child;
 }
 
 const isWindows = process.platform === 'win32';

@@ -3,6 +3,7 @@ import { parseConfigFile, readLastConfig } from '../../config/load.ts';
 import { hasCode } from '../../errors.ts';
 import { readShallow } from '../../git/objects/walk-history.ts';
 import { askVersion, listWorktrees, readGitConfig } from '../../git/repository-facts.ts';
+import { countDead } from '../../notify/notify-api.ts';
 import { readOrchestrationYaml } from '../../orchestration-file/write-back.ts';
 import { listFolder, statIfThere } from '../../system/disk.ts';
 import { isWritable, readFreeBytes } from '../../system/files-in-bulk.ts';
@@ -167,6 +168,18 @@ const orchestrationYaml: Check = {
   },
 };
 
+const notices: Check = {
+  name: 'notices',
+  run: ({ home }) => {
+    const dead = countDead(home);
+    if (dead === 0) return ok('none that could not be sent');
+    return warn(
+      `${count(dead, 'notice')} could not be sent`,
+      'See why: orch notify. Send again: orch notify replay',
+    );
+  },
+};
+
 export const environmentChecks: readonly Check[] = [
   node,
   git,
@@ -176,4 +189,5 @@ export const environmentChecks: readonly Check[] = [
   loose,
   disk,
   orchestrationYaml,
+  notices,
 ];

@@ -22,6 +22,8 @@ type Common = {
 
 export type Answer<Usage> = Common & {
   readonly text?: string;
+  /** The text, where it depends on what was asked. */
+  readonly textFor?: (asked: Asked) => string;
   readonly tools?: readonly ToolUse[];
   readonly usage?: Partial<Usage>;
 };
@@ -42,7 +44,8 @@ export function makeScript<Usage>(turns: readonly Turn<Usage>[]) {
     /** The turn for a request, or null where the script has none for it. */
     take(asked: Asked, isConversation: boolean): Turn<Usage> | null {
       const at = left.findIndex((turn) => (turn.when ? turn.when(asked) : isConversation));
-      return at < 0 ? null : (left.splice(at, 1)[0] ?? null);
+      const turn = at < 0 ? null : (left.splice(at, 1)[0] ?? null);
+      return turn && 'textFor' in turn && turn.textFor ? { ...turn, text: turn.textFor(asked) } : turn;
     },
     add: (...more: Turn<Usage>[]) => void left.push(...more),
     left: () => left.length,

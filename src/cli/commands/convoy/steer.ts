@@ -28,7 +28,7 @@ import { type Call, type Command, type ExitStatus, readText, readTexts } from '.
 import { showMoney } from '../../views/money-view.ts';
 import { showRecorded } from '../../views/recorded-view.ts';
 import { chooseConvoy, chooseTask, readEpic } from './look.ts';
-import { settle } from './start.ts';
+import { settle } from './work-on.ts';
 
 const epic = epicOption('the epic of the convoy');
 const task = {

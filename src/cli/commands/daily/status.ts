@@ -3,6 +3,7 @@ import {
   type EpicOverview,
   type EpicStatus,
   type KnownConvoy,
+  listWaiting,
   mostUnpushed,
   type Orch,
   type Overview,
@@ -12,6 +13,7 @@ import {
   type SessionState,
   showConvoy,
   type TaskState,
+  type WaitingItem,
 } from '../../../index.ts';
 import { columnsOf, cutColumns } from '../../../text.ts';
 import type { Millis } from '../../../types.ts';
@@ -20,7 +22,7 @@ import { printUnreadable } from '../../choose.ts';
 import { type Column, flatten, type Output, printJson, showTable } from '../../output.ts';
 import { defineCommand, inRepository } from '../../run-command.ts';
 import { paintGates } from '../../views/checkpoint-view.ts';
-import { formatConvoy } from '../../views/convoy-view.ts';
+import { formatSummary } from '../../views/convoy-view.ts';
 import { paintMoney, showAmounts, showMoney } from '../../views/money-view.ts';
 import { formatCondition, paintCondition } from '../../views/session-view.ts';
 import { describeTime, formatWhen } from '../../views/time-view.ts';
@@ -35,15 +37,25 @@ export const command = defineCommand({
     const overview = await readOverview({ all: call.options.all === true, cwd }, orch);
     const { epics, unreadable, faults } = overview;
     const now = orch.clock.now();
-    const convoys = await summarizeConvoys(orch, overview);
+    const known = await summarizeConvoys(orch, overview);
+    const convoys = known.map(({ info }) => info);
+    const waiting = listWaiting(
+      overview,
+      known.map(({ convoy, info: { tasks } }) => ({ convoy, tasks })),
+    );
     if (json) {
       const statuses = epics.map(({ status }) => {
         const convoy = convoys.find(({ epicId }) => epicId === status.epicId);
         return convoy === undefined ? status : { ...status, convoy };
       });
-      return printJson(out, { epics: statuses, faults, ...(unreadable.length > 0 && { unreadable }) });
+      return printJson(out, {
+        epics: statuses,
+        waiting,
+        faults,
+        ...(unreadable.length > 0 && { unreadable }),
+      });
     }
-    if (epics.length + unreadable.length > 0) out.print(show(out, overview, convoys, now));
+    if (epics.length + unreadable.length > 0) out.print(show(out, overview, convoys, waiting, now));
     else if (overview.hidden > 0) out.inform(showHidden(out, overview.hidden));
     else
       out.inform(
@@ -55,11 +67,14 @@ export const command = defineCommand({
 });
 
 /** Describes the convoys among the epics, with the tasks that wait for a person. */
-async function summarizeConvoys(orch: Orch, { epics }: Overview): Promise<ConvoyInfo[]> {
-  const found: ConvoyInfo[] = [];
+async function summarizeConvoys(
+  orch: Orch,
+  { epics }: Overview,
+): Promise<{ readonly convoy: KnownConvoy; readonly info: ConvoyInfo }[]> {
+  const found: { convoy: KnownConvoy; info: ConvoyInfo }[] = [];
   for (const { status, isConvoy } of epics) {
     const known = isConvoy ? await readConvoy(orch, status.epicId) : null;
-    if (known !== null) found.push(await describeConvoy(orch, known));
+    if (known !== null) found.push({ convoy: known, info: await describeConvoy(orch, known) });
   }
   return found;
 }
@@ -72,15 +87,20 @@ async function describeConvoy(orch: Orch, known: KnownConvoy): Promise<ConvoyInf
 
 const needPeople: readonly TaskState[] = ['needs_input', 'held', 'failed'];
 
-function show(out: Output, overview: Overview, convoys: readonly ConvoyInfo[], now: Millis): string {
+function show(
+  out: Output,
+  overview: Overview,
+  convoys: readonly ConvoyInfo[],
+  waiting: readonly WaitingItem[],
+  now: Millis,
+): string {
   const { epics, hidden } = overview;
   const statuses = epics.map(({ status }) => status);
   return [
     showEpics(out, overview, now),
     ...suggest(out, epics, convoys),
-    ...showWaiting(out, statuses, now),
-    ...showQuestions(out, statuses),
-    ...convoys.flatMap((convoy) => showConvoyLines(out, convoy, now)),
+    ...showWaiting(out, waiting, now),
+    ...convoys.flatMap((convoy) => showConvoyLine(out, convoy)),
     ...showWithoutCode(out, epics),
     ...showUnpushed(out, statuses),
     ...(hidden > 0 ? [showHidden(out, hidden)] : []),
@@ -218,19 +238,45 @@ function describeState(
   return `? ${name} ${waitingWords[what]}`;
 }
 
-/** Shows the agents that wait for the user before they continue. */
-function showWaiting(out: Output, epics: readonly EpicStatus[], now: Millis): string[] {
-  return epics.flatMap(({ epicId, agents }) =>
-    agents.flatMap(({ number, waiting }) => {
-      if (waiting === null || waiting.for === 'input' || waiting.for === 'limit') return [];
-      const age = formatAge(Math.max(0, now - Date.parse(waiting.since)));
-      const since = age === 'now' ? 'just now' : `for ${age}`;
-      const detail = waiting.detail === null ? '' : `: ${flatten(waiting.detail)}`;
-      const text = `${epicId} s${number} ${waitingWords[waiting.for]} (${since})${detail}`;
-      return [`${out.paint('yellow', '?')} ${cutColumns(text, out.columns - 2)}`];
-    }),
-  );
+/** How much is listed among all epics. */
+const mostWaiting = 10;
+
+/** Shows what waits for a person, oldest first, with what depends on it and what to type. */
+function showWaiting(out: Output, waiting: readonly WaitingItem[], now: Millis): string[] {
+  const lines = waiting.slice(0, mostWaiting).flatMap((item) => {
+    const { epicId, task, kind, text, since, unblocks, command } = item;
+    const name = task === null ? epicId : `${epicId}/${task}`;
+    const when = since === null ? '' : `, ${formatWaited(now - Date.parse(since))}`;
+    const blocked =
+      unblocks.length === 0
+        ? ''
+        : `  (${nameFew(unblocks)} ${unblocks.length === 1 ? 'waits' : 'wait'} for it)`;
+    const line = cutColumns(`${name} ${needWords[kind]}${when}: ${flatten(text)}${blocked}`, out.columns - 2);
+    return [
+      `${out.paint(kind === 'failed' ? 'red' : 'yellow', '?')} ${line}`,
+      out.paint('dim', `    ${command}`),
+    ];
+  });
+  const more = waiting.length - mostWaiting;
+  return [...lines, ...(more > 0 ? [out.paint('dim', `  and ${more} more: orch status --json`)] : [])];
 }
+
+function formatWaited(age: Millis): string {
+  const text = formatAge(Math.max(0, age));
+  return text === 'now' ? 'just now' : `for ${text}`;
+}
+
+function nameFew(names: readonly string[]): string {
+  return names.length > 3 ? `${names.slice(0, 3).join(', ')} and ${names.length - 3} more` : names.join(', ');
+}
+
+const needWords: { readonly [K in WaitingItem['kind']]: string } = {
+  question: 'asks',
+  permission: 'needs permission',
+  plan: 'shows its plan',
+  held: 'is held',
+  failed: 'has failed',
+};
 
 /** Suggests the next command; an epic that a crash interrupted comes first. */
 function suggest(out: Output, epics: readonly EpicOverview[], convoys: readonly ConvoyInfo[]): string[] {
@@ -247,26 +293,10 @@ function suggest(out: Output, epics: readonly EpicOverview[], convoys: readonly 
   return [out.paint('dim', `Next: ${next}`)];
 }
 
-/** A convoy at work, and what waits for a person in any: a few lines each. */
-function showConvoyLines(out: Output, convoy: ConvoyInfo, now: Millis): string[] {
+/** A convoy at work, or with tasks that wait for a person: a line. */
+function showConvoyLine(out: Output, convoy: ConvoyInfo): string[] {
   const isQuiet = convoy.tasks.length === 0 && convoy.status !== 'running';
-  if (isQuiet) return [];
-  const tasks = convoy.tasks.slice(0, mostTasks);
-  return formatConvoy(out, { ...convoy, tasks, unlisted: convoy.tasks.length - tasks.length }, now);
-}
-
-/** How many tasks of a convoy are shown among all epics. */
-const mostTasks = 5;
-
-/** Shows the questions agents have left for the user while they work on. */
-function showQuestions(out: Output, epics: readonly EpicStatus[]): string[] {
-  return epics.flatMap(({ epicId, questions }) =>
-    questions.map(({ id, text }) => {
-      const line = cutColumns(`${epicId} asks: ${flatten(text)}`, out.columns - 2);
-      const hint = `  Answer: orch record question ${id} --answer "…" -e ${epicId}`;
-      return `${out.paint('yellow', '?')} ${line}\n${out.paint('dim', hint)}`;
-    }),
-  );
+  return isQuiet ? [] : [formatSummary(out, convoy)];
 }
 
 /** Shows automatic checkpoints whose code could not be saved. */

@@ -93,7 +93,7 @@ export const command = defineCommand({
             hint: `See: orch convoy --help`,
           },
         );
-      return (await import('../convoy/start.ts')).workOnFile(context, call, file, intent.kind);
+      return (await import('../convoy/work-on.ts')).workOnFile(context, call, file, intent.kind);
     }
     const report = readText(call, 'report');
     if (report !== undefined) refuseUnwritable(context.cwd, report, '--report');
