@@ -4,7 +4,7 @@ import type { Budget } from '../cost/budget.ts';
 import { exitStatuses, hasCode, messageOf, OrchError } from '../errors.ts';
 import { parseEpicId, parseSessionId } from '../ids.ts';
 import { openDelivery } from '../notify/deliver.ts';
-import { hideSecrets } from '../notify/secret-names.ts';
+import { withoutSecrets } from '../notify/secret-names.ts';
 import type { Orch } from '../orch.ts';
 import { findOverBudget } from '../record/budget-rules.ts';
 import type { RunningSession } from '../record/ports.ts';
@@ -244,7 +244,7 @@ async function runCommand(
   const command = follower && {
     argv: follower.argv,
     cwd: config.cwd,
-    env: { ...sessionEnvironment(target, briefFile), ...(await hideSecrets(orch)) },
+    env: { ...sessionEnvironment(target, briefFile), ...(await withoutSecrets(orch)) },
     marker: sessionMarker(target.session),
     onOutput: config.onOutput ? hear : null,
   };
