@@ -1,5 +1,5 @@
 import type { Orch } from '../orch.ts';
-import { type Environment, inheritedEnvironment } from '../system/process/spawn.ts';
+import type { Environment } from '../system/process/spawn.ts';
 
 /*
  * What only receivers may know is taken from the environment of agents, which could sign notices of their own with it. The
@@ -13,10 +13,12 @@ export async function hideFromAgent(orch: Pick<Orch, 'readConfig'>): Promise<Env
 }
 
 /** The environment of an agent without what it must not have. */
-export async function withoutSecrets(orch: Pick<Orch, 'readConfig'>): Promise<Environment> {
-  const asked = inheritedEnvironment().ORCH_HIDE?.split(',') ?? [];
-  const names = [...asked, ...(await listSecretNames(orch)), 'ORCH_HIDE'];
-  return Object.fromEntries(names.map((name) => [name, undefined]));
+export async function withoutSecrets(
+  orch: Pick<Orch, 'readConfig'>,
+  asked: readonly string[] = [],
+): Promise<Environment> {
+  const names = [...asked, ...(await listSecretNames(orch))];
+  return { ...Object.fromEntries(names.map((name) => [name, undefined])), ORCH_HIDE: undefined };
 }
 
 async function listSecretNames({ readConfig }: Pick<Orch, 'readConfig'>): Promise<string[]> {

@@ -61,6 +61,8 @@ export type SuperviseConfig = Partial<GateOptions> & {
   readonly completes?: boolean;
   /** The folder with what people say to the agent of an epic, who hears it if the epic is this one. */
   readonly messages?: string;
+  /** The names of variables that the command does not get, besides those of the config. */
+  readonly hidden?: readonly string[];
   /** At a provider's limit: wait until it resets and continue (the default), or end the session. */
   readonly onLimit?: 'wait' | 'fail';
   /** Ends the session when it is aborted, or catches a signal. */
@@ -244,7 +246,7 @@ async function runCommand(
   const command = follower && {
     argv: follower.argv,
     cwd: config.cwd,
-    env: { ...sessionEnvironment(target, briefFile), ...(await withoutSecrets(orch)) },
+    env: { ...sessionEnvironment(target, briefFile), ...(await withoutSecrets(orch, config.hidden)) },
     marker: sessionMarker(target.session),
     onOutput: config.onOutput ? hear : null,
   };

@@ -74,6 +74,7 @@ export const commandsTarget: Target = {
         valuesFile: undefined,
         background: undefined,
         messages: undefined,
+        hidden: [],
       };
       const context: Context = {
         out,
