@@ -23,6 +23,8 @@ export type Settings = Pick<OrchOptions, 'engine' | 'writer' | 'host' | 'clock'>
   readonly messages: string | undefined;
   /** The names of variables that the command of a session does not get. */
   readonly hidden: readonly string[];
+  /** Which attempt at which task it is for, if a scheduler with telemetry starts a supervisor. */
+  readonly traced: string | undefined;
 };
 
 export function readSettings(env: Variables): Settings {
@@ -41,6 +43,7 @@ export function readSettings(env: Variables): Settings {
     background: ORCH_BACKGROUND ? parseSession(ORCH_BACKGROUND) : undefined,
     messages: ORCH_MESSAGES || undefined,
     hidden: ORCH_HIDE?.split(',').filter((name) => name !== '') ?? [],
+    traced: env.ORCH_TELEMETRY || undefined,
   };
 }
 

@@ -56,6 +56,8 @@ export const deciders = {
   routing: { models: 'repository', rules: 'repository', learn: 'repository' },
   // Each receiver is approved by itself, exactly as it is.
   notify: { asks: 'who is told what happens: it sends data, runs a command or writes a file' },
+  // Names of epics and tasks, costs, and why something failed.
+  telemetry: { asks: 'whether spans and metrics of agents are sent to an OpenTelemetry collector' },
   orchestrationFile: 'repository',
   worktrees: { asks: 'where the files of worktrees are written' },
   prices: { asks: 'what agents cost, and so when a budget is used up' },
@@ -85,6 +87,7 @@ export function findClaims(config: Config, isRemote: (name: string) => boolean =
       value: { ...receiver.to, on: receiver.on },
       ...deciders.notify,
     })),
+    config.telemetry && { key: 'telemetry', value: true, ...deciders.telemetry },
     Object.keys(prices).length > 0 && {
       key: 'prices',
       value: Object.fromEntries(Object.entries(prices).map(([model, price]) => [model, { ...price }])),
@@ -114,6 +117,7 @@ export function withoutClaims(config: Config, claims: readonly Claim[]): Config 
       ...(has('sync.budgets') && { budgets: sync.budgets }),
     },
     notify: config.notify.filter((receiver) => !has(claimOf(receiver))),
+    ...(has('telemetry') && { telemetry: defaultConfig.telemetry }),
     ...(has('worktrees') && { worktrees: defaultConfig.worktrees }),
     ...(has('prices') && { prices }),
   };

@@ -360,6 +360,7 @@ const sections = {
     learn: z._default(trueOrFalse, routing.learn),
   }),
   notify: z._default(receivers, []),
+  telemetry: z._default(trueOrFalse, defaultConfig.telemetry),
   orchestrationFile: z._default(oneOf(orchestrationFileUses), defaultConfig.orchestrationFile),
   worktrees: z._default(folder, defaultConfig.worktrees),
   prices: z._default(prices, {}),

@@ -134,6 +134,8 @@ export type Config = {
   };
   /** Who hears of what happens while nobody watches. */
   readonly notify: readonly Receiver[];
+  /** Are spans and metrics sent to the OpenTelemetry collector that the environment names? */
+  readonly telemetry: boolean;
   /** write: read its plan and name the latest checkpoint in it; read: only read it; off: ignore it. */
   readonly orchestrationFile: OrchestrationFileUse;
   /** The folder for worktrees, seen from the main checkout; null: beside it. */
@@ -180,6 +182,7 @@ export const defaultConfig: Config = {
   },
   routing: { models: { claude: ['haiku', 'sonnet', 'opus'] }, rules: [], learn: false },
   notify: [],
+  telemetry: false,
   orchestrationFile: 'write',
   worktrees: null,
   prices: {},

@@ -52,7 +52,7 @@ export async function runConvoy(
       refuseWorkers(orch, epic, 'start or continue its own convoy');
       return locateWorktree(orch, folder, worktreeName(epic, mergedName));
     },
-    open: async ({ run, started: { target } }) => {
+    open: async ({ run, started: { target } }, trace) => {
       const { epic } = target;
       const isNew = Object.keys(run.recorded).length === 0;
       if (!isNew) await checkMerged(orch, epic, run.recorded);
@@ -65,7 +65,8 @@ export async function runConvoy(
       const worktree = await openMergedWorktree(orch, epic);
       const { gates = 'auto', batch } = plan.convoy.merge ?? {};
       const isSpec = plan.convoy.spec !== undefined;
-      const queue = await openMergeQueue(orch, { convoy: epic, worktree, gates, batch, isSpec });
+      const onGate = trace.hearGate;
+      const queue = await openMergeQueue(orch, { convoy: epic, worktree, gates, batch, isSpec, onGate });
       if (queue.redAtBase.length > 0)
         orch.report(`red before the convoy began, so held against no task: ${queue.redAtBase.join(', ')}`);
       const shared: Convoy = {
@@ -74,6 +75,7 @@ export async function runConvoy(
           worker: plan.convoy.worker ?? {},
           review: plan.convoy.review ?? {},
           queue,
+          trace,
           makeInTurn: makeTurns(),
           active: new Map(),
           jobs: new Map(),

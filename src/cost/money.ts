@@ -63,6 +63,15 @@ function modelOf(name: string): string {
   return name.replace(/^(?:(?:sess-[a-z0-9]+|task:[^/]+)\/)+/, '');
 }
 
+/** What a session itself used, by model: not what others used that it pays for. */
+export function readOwnUsage(ledger: Ledger, session: string): Map<string, Usage> {
+  return sumByModel(
+    listReadings(ledger).filter(
+      (reading) => reading.session === session && modelOf(reading.model) === reading.model,
+    ),
+  );
+}
+
 /** What the epic has spent, guesses included; budgets compare with this. A writer's corrections lower only its own. */
 export function spentIn(ledger: Ledger): Micros {
   let spent = 0;

@@ -23,6 +23,7 @@ import { removeIfThere, writeAtomically } from '../system/disk.ts';
 import { explainUnrunnable } from '../system/process/command.ts';
 import type { StopResult } from '../system/process/guarded-command.ts';
 import { type SignalWatch, watchAbort } from '../system/process/signals.ts';
+import type { Environment } from '../system/process/spawn.ts';
 import type { EpicId, SessionId } from '../types.ts';
 import { using, type Where } from '../where.ts';
 import { type ConversationEvent, followCommand, planAgent } from './agent-plan.ts';
@@ -34,6 +35,7 @@ import { beginGates, type GateEvent, type GateOptions } from './gates-alongside.
 import { type CodeEvent, type CodeOffer, offerCode } from './starting-code.ts';
 import { type SupervisorEvent, supervise } from './supervise.ts';
 import { makeCommandWork } from './supervised-command.ts';
+import { traceSession } from './trace-session.ts';
 import { openWitness, shareLimits, tellOfBudget } from './watch-agent.ts';
 
 export type SuperviseConfig = Partial<GateOptions> & {
@@ -63,6 +65,8 @@ export type SuperviseConfig = Partial<GateOptions> & {
   readonly messages?: string;
   /** The names of variables that the command does not get, besides those of the config. */
   readonly hidden?: readonly string[];
+  /** With telemetry: which attempt at which task of a convoy it is, if its scheduler says so. */
+  readonly traced?: string;
   /** At a provider's limit: wait until it resets and continue (the default), or end the session. */
   readonly onLimit?: 'wait' | 'fail';
   /** Ends the session when it is aborted, or catches a signal. */
@@ -143,14 +147,15 @@ export async function superviseSession(
     const plan = argv && (await planAgent(orch, epic, { argv, cwd, resumes, messages }));
     const started = await startSession(orch, await makeRequest(orch, epic, request, plan));
     const delivery = await openDelivery(orch);
+    const trace = await traceSession(orch, started.target, config.traced);
     try {
       const telling = tellOfBudget(orch, started.target, request, delivery);
-      return await runSession(orch, started, { ...request, onEvent: telling }, plan);
+      return await runSession(orch, started, { ...request, onEvent: telling, env: trace.env }, plan);
     } catch (error) {
       if (!hasCode(error, 'GATE_FAILED')) await failSession(orch, started.target, error);
       throw error;
     } finally {
-      await delivery.close();
+      await Promise.all([delivery.close(), trace.close()]);
     }
   });
 }
@@ -160,6 +165,8 @@ type SuperviseRequest = Omit<SuperviseConfig, 'command'> & {
   readonly command: readonly string[] | null;
   readonly signals: SignalWatch;
   readonly onEvent: (event: SuperviseEvent) => void;
+  /** What the command's environment has besides. */
+  readonly env?: Environment;
 };
 
 function refuseUnrunnable([program]: readonly string[], cwd: string): void {
@@ -246,7 +253,11 @@ async function runCommand(
   const command = follower && {
     argv: follower.argv,
     cwd: config.cwd,
-    env: { ...sessionEnvironment(target, briefFile), ...(await withoutSecrets(orch, config.hidden)) },
+    env: {
+      ...sessionEnvironment(target, briefFile),
+      ...config.env,
+      ...(await withoutSecrets(orch, config.hidden)),
+    },
     marker: sessionMarker(target.session),
     onOutput: config.onOutput ? hear : null,
   };
@@ -280,8 +291,9 @@ function sessionEnvironment({ epic, session }: RunningSession, briefFile: string
     ORCH_EPIC: epic,
     ORCH_SESSION: session,
     ORCH_BRIEF_FILE: briefFile,
-    // It is for this process only: a call of `orch start` in the command would take over its place.
+    // They are for this process only: a call of `orch start` in the command would take over its place.
     ORCH_BACKGROUND: undefined,
+    ORCH_TELEMETRY: undefined,
   };
 }
 

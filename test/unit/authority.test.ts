@@ -12,6 +12,7 @@ const greedy: Config = {
     { name: 'chat', on: ['question'], to: { kind: 'webhook', url: 'https://example.com', secret: null } },
     { name: 'log', on: ['stuck'], to: { kind: 'file', path: '../log' } },
   ],
+  telemetry: true,
   worktrees: '../elsewhere',
   prices: { model: { input: 0, output: 0, cacheRead: null, cacheWrite5m: null, cacheWrite1h: null } },
 };

@@ -59,6 +59,7 @@ redact: { presets: false, patterns: ['ACME-[0-9]{8}'] }
 sync: { remote: upstream, snapshots: false, budgets: accept }
 witness: { quiet: 2m, stuck: 1h, repeats: 5, patience: 90s, actions: [nudge] }
 routing: { models: { codex: [gpt-5.4-mini, gpt-5.4] }, rules: [{ labels: [docs], tier: small }], learn: true }
+telemetry: true
 orchestrationFile: off
 worktrees: ../trees
 prices:
@@ -91,6 +92,7 @@ retention: { failed: off, snapshots: 1d, trash: 36500d, archive: 90d }
         learn: true,
       },
       notify: [],
+      telemetry: true,
       orchestrationFile: 'off',
       worktrees: '../trees',
       prices: {
@@ -167,7 +169,7 @@ retention: { failed: off, snapshots: 1d, trash: 36500d, archive: 90d }
 const durations = 'a duration such as 15m (ms, s, m, h, d), from 1s to 24d, or off';
 const money = 'dollars from 0 to 999999999.999999, such as 5 or 5.50, or null';
 const top =
-  'epic, checkpoint, budget, gates, context, redact, sync, witness, routing, notify, orchestrationFile, worktrees, prices, retention';
+  'epic, checkpoint, budget, gates, context, redact, sync, witness, routing, notify, telemetry, orchestrationFile, worktrees, prices, retention';
 const inCheckpoint = 'interval, on, cost, keep, snapshot, maxFileSize, stopGrace';
 const epicIds =
   'an epic id (letters, digits, ".", "_" and "-", at most 64, starting with a letter or digit), or null';

@@ -49,7 +49,7 @@ const floors: readonly (readonly string[])[] = [
   ['orchestration-file'],
   ['record'],
   ['session'],
-  ['gates', 'notify'],
+  ['gates', 'notify', 'telemetry'],
   ['epic'],
   ['sync'],
   ['restore'],

@@ -1,10 +1,10 @@
 import type { Gate, GateOutcome } from '../../gates/gate.ts';
 import { listGates } from '../../gates/run-baseline.ts';
-import { runGates } from '../../gates/run-gates.ts';
+import { type GateProgress, runGates } from '../../gates/run-gates.ts';
 import { workFolder } from '../../git/run-git.ts';
 import type { Orch } from '../../orch.ts';
 import { inheritedEnvironment } from '../../system/process/spawn.ts';
-import type { Oid } from '../../types.ts';
+import type { Millis, Oid } from '../../types.ts';
 import type { MergePlace } from './try-merge.ts';
 
 /* The gates of a convoy, in the worktree of the merged branch. */
@@ -30,6 +30,7 @@ export async function openMergeGates(
   place: MergePlace,
   choice: GateChoice,
   base: Oid,
+  onGate: OnGate = () => {},
 ): Promise<MergeGates> {
   const folder = workFolder(place.worktree);
   const choose = async (): Promise<Gate[]> => {
@@ -45,7 +46,8 @@ export async function openMergeGates(
     if (gates.length === 0) return [];
     place.disturb();
     const { clock, redact } = orch;
-    const options = { cwd: folder, env: inheritedEnvironment(), clock, redact, signal };
+    const onProgress = timeGates(clock, onGate);
+    const options = { cwd: folder, env: inheritedEnvironment(), clock, redact, signal, onProgress };
     return (await runGates(gates, options)).filter(isRed);
   };
 
@@ -69,6 +71,25 @@ export async function openMergeGates(
     },
     run: (commit, again, signal) =>
       runSome(commit, again === null ? ({ name }) => !redAtBase.includes(name) : named(again), signal),
+  };
+}
+
+/** Called with each run of a gate, for those who want to know how long it took. */
+export type OnGate = (run: {
+  readonly gate: string;
+  readonly status: GateOutcome['status'];
+  readonly startedAt: Millis;
+  readonly endedAt: Millis;
+}) => void;
+
+function timeGates({ now }: { now(): Millis }, onGate: OnGate): (progress: GateProgress) => void {
+  const started = new Map<string, Millis>();
+  return (progress) => {
+    const { name: gate } = progress;
+    if (progress.phase === 'started') started.set(gate, now());
+    if (progress.phase !== 'ended') return;
+    const endedAt = now();
+    onGate({ gate, status: progress.outcome.status, startedAt: started.get(gate) ?? endedAt, endedAt });
   };
 }
 

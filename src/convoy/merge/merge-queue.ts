@@ -11,7 +11,7 @@ import type { Orch } from '../../orch.ts';
 import type { EpicId, Oid } from '../../types.ts';
 import { mergedBranch } from '../names.ts';
 import { type Cause, causeOfConflict, causeOfRed, describeConflict, describeRed } from './feedback.ts';
-import { type GateChoice, openMergeGates } from './merge-gates.ts';
+import { type GateChoice, type OnGate, openMergeGates } from './merge-gates.ts';
 import { openMergedBranch, refuseCheckedOut } from './merged-branch.ts';
 import { nextMergeStep, type Verdict } from './next-merge-step.ts';
 import { openMergePlace } from './try-merge.ts';
@@ -73,19 +73,20 @@ type QueueOptions = {
   readonly batch?: number | undefined;
   /** Are the tasks those of a spec? Then each merge names its task as a commit of `orch batch` does. */
   readonly isSpec?: boolean;
+  readonly onGate?: OnGate;
 };
 
 /** Opens the queue of a convoy. Gates that were red at its base are reported and count against no task. */
 export async function openMergeQueue(
   orch: Orch,
-  { convoy, worktree: own, gates: choice, batch = defaultBatch, isSpec = false }: QueueOptions,
+  { convoy, worktree: own, gates: choice, batch = defaultBatch, isSpec = false, onGate }: QueueOptions,
 ): Promise<MergeQueue & { readonly redAtBase: readonly string[] }> {
   const worktree = openWorktree(own);
   const branch = mergedBranch(convoy);
   const inTurn = makeTurns();
   const { read: tip, move } = openMergedBranch(orch, branch);
   const place = await openMergePlace(orch, worktree);
-  const gates = await openMergeGates(orch, place, choice, await tip());
+  const gates = await openMergeGates(orch, place, choice, await tip(), onGate);
 
   /** Oldest first; the chain is those at the front, one merged onto another. */
   const waiting: Entry[] = [];

@@ -44,7 +44,7 @@ export async function reviewWork(
       ...{ convoy: convoy.epic, name: task.id, epicOf, by, task: readPrompt(orch, task) },
       ...{ from: parseOid(job.record.base), to: commit, open: listOpenFindings(state, task.id) },
       allowance: left === null ? null : Math.floor(left / by.length),
-      env: task.env,
+      env: { ...task.env, ...convoy.trace.workerEnv(task.id, job.attempt) },
       onLook: charge,
     },
     signal,

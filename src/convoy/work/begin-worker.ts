@@ -102,6 +102,7 @@ export async function beginWorker(
         ...task.env,
         ...(job.slot && slotEnvironment(job.slot)),
         ...(await raiseFence(orch, worktree.branch)),
+        ...convoy.trace.workerEnv(task.id, job.attempt),
         ORCH_PROMPT_FILE: file,
         ORCH_TASK: task.id,
         ORCH_RUN: progress.run.id,

@@ -3,6 +3,7 @@ import type { Orch } from '../../orch.ts';
 import { type ConvoyPlan, defaultWorkerAttempts } from '../../plan/convoy-plan.ts';
 import type { Worker } from '../../plan/convoy-shape.ts';
 import type { Task } from '../../plan/plan.ts';
+import type { RunTrace } from '../../plan/run/trace-run.ts';
 import { type RunProgress, recordTask, type TaskPorts } from '../../plan/task/do-task.ts';
 import type { WorkerRecord } from '../../state/runs.ts';
 import type { EpicId, Micros } from '../../types.ts';
@@ -21,6 +22,7 @@ export type Convoy = {
   /** Who looks at what a worker did before it is merged. */
   readonly review: NonNullable<ConvoyPlan['review']>;
   readonly queue: MergeQueue;
+  readonly trace: Pick<RunTrace, 'workerEnv'>;
   /** Makes worktrees one after the other. */
   readonly makeInTurn: <T>(work: () => Promise<T>) => Promise<T>;
   /** The tasks that agents work on now, with what each worker may still spend. */

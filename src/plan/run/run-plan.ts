@@ -11,6 +11,7 @@ import { type EpicChoice, resolveEpic, type UnreadableEpic } from '../../record/
 import { realPath, writeAtomically } from '../../system/disk.ts';
 import { type SignalWatch, watchAbort } from '../../system/process/signals.ts';
 import { inheritedEnvironment } from '../../system/process/spawn.ts';
+import type { TelemetryPorts } from '../../telemetry/telemetry.ts';
 import type { EpicId, Millis, SessionId } from '../../types.ts';
 import { using, type Where } from '../../where.ts';
 import { chooseEffects, type EffectChoice } from '../effects/replan.ts';
@@ -33,6 +34,7 @@ import {
 import { formatRunReport } from './run-report.ts';
 import { runTasks } from './run-tasks.ts';
 import { type StartedRun, startRun } from './start-run.ts';
+import { type RunTrace, traceRun } from './trace-run.ts';
 
 /* Running a plan: choose its epic, start or resume a run, work through its tasks, report. */
 
@@ -69,7 +71,7 @@ export type RunFileRequest = {
 export type ConvoyHook = {
   /** The folder where its commands run. */
   readonly findFolder: (epic: EpicId) => string;
-  readonly open: (started: StartedRun) => Promise<Workers>;
+  readonly open: (started: StartedRun, trace: RunTrace) => Promise<Workers>;
 };
 
 /** What happens while a plan's file is run. */
@@ -157,10 +159,11 @@ async function undoPlan(orch: Orch, request: RunFileRequest, epic: EpicId): Prom
   });
 }
 
-type PlanPorts = SessionPorts & {
-  readonly repository: { readonly worktree: string | null };
-  readonly readSettings: () => Promise<SessionSettings>;
-};
+type PlanPorts = SessionPorts &
+  TelemetryPorts & {
+    readonly repository: { readonly worktree: string | null };
+    readonly readSettings: () => Promise<SessionSettings>;
+  };
 
 type ExecuteRequest = Pick<
   RunFileRequest,
@@ -199,15 +202,24 @@ async function executePlan(ports: PlanPorts, request: ExecuteRequest): Promise<P
   if (started.kind === 'finished') return { run: describeKnownRun(plan, epic, started.run), result: null };
   await request.onStart(started);
   const { run } = started;
-  const workers = (await convoy?.open(started)) ?? null;
-  const result = await runTasks(ports, started.started.target, run, {
-    cwd: worktree,
-    env,
-    signals,
-    jobs,
-    workers,
-    onEvent,
-  });
+  const trace = await traceRun(ports, started, convoy !== undefined);
+  let result: RunResult | null = null;
+  try {
+    const workers = (await convoy?.open(started, trace)) ?? null;
+    result = await runTasks(ports, started.started.target, run, {
+      cwd: worktree,
+      env: { ...env, ...trace.env },
+      signals,
+      jobs,
+      workers,
+      onEvent: (event) => {
+        trace.hear(event);
+        onEvent(event);
+      },
+    });
+  } finally {
+    await trace.close(result);
+  }
   const { id, from, startedAt } = run;
   return { run: describeRun(result.plan, { id, epic, from, startedAt, ...result }), result };
 }

@@ -11,6 +11,11 @@ export function inheritedEnvironment(): Environment {
   return process.env;
 }
 
+/** Moves this process into another folder, so that the one it is in can be removed. */
+export function leaveFolder(folder: string): void {
+  process.chdir(folder);
+}
+
 /**
  * Starts a program without a shell, so that no argument is read as a command. Every process orch starts comes from
  * here. Throws if a system limit is reached; a missing program shows up as the child's `error` event.

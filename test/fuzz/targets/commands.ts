@@ -75,6 +75,7 @@ export const commandsTarget: Target = {
         background: undefined,
         messages: undefined,
         hidden: [],
+        traced: undefined,
       };
       const context: Context = {
         out,

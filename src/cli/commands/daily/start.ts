@@ -115,6 +115,7 @@ function readConfig({ settings, cwd }: Context, call: Call, resumes: boolean): S
     ...(settings.background && { sessionId: settings.background }),
     ...(settings.messages && { messages: settings.messages }),
     hidden: settings.hidden,
+    ...(settings.traced && { traced: settings.traced }),
     ...(budget !== undefined && { budget }),
     ...(agent !== undefined && { agent }),
     ...(checkpoint !== undefined && { checkpoint }),
