@@ -106,7 +106,7 @@ describe('what follows from reviews', () => {
       kind: 'sent_back',
       deferred: [medium],
       feedback:
-        'The review found 1 thing to fix before it can be merged:\n- high, src/login.ts:3: It logs the password\n  In line 3.\n  Remove it.',
+        'The review found 1 thing to fix before it can be merged (It logs the password):\n- high, src/login.ts:3: It logs the password\n  In line 3.\n  Remove it.',
     });
   });
 

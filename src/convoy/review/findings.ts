@@ -173,5 +173,7 @@ export function describeFindings(findings: readonly Finding[]): string {
     const detail = finding.detail === '' ? '' : `\n  ${finding.detail.replaceAll('\n', '\n  ')}`;
     return `- ${finding.severity}${place === null ? '' : `, ${place}`}: ${finding.title}${detail}`;
   });
-  return `The review found ${count(findings.length, 'thing')} to fix before it can be merged:\n${lines.join('\n')}`;
+  const more = findings.length > 1 ? `, and ${findings.length - 1} more` : '';
+  const first = `${findings[0]?.title ?? ''}${more}`;
+  return `The review found ${count(findings.length, 'thing')} to fix before it can be merged (${first}):\n${lines.join('\n')}`;
 }
