@@ -21,13 +21,15 @@ export type Settings = Pick<OrchOptions, 'engine' | 'writer' | 'host' | 'clock'>
   readonly background: SessionId | undefined;
   /** The folder with what people say to the agent of an epic. */
   readonly messages: string | undefined;
+  /** The names of variables that the command of a session does not get. */
+  readonly hidden: readonly string[];
   /** Which attempt at which task it is for, if a scheduler with telemetry starts a supervisor. */
   readonly traced: string | undefined;
 };
 
 export function readSettings(env: Variables): Settings {
   const { ORCH_ENGINE, ORCH_WRITER, ORCH_HOST, ORCH_EPIC, ORCH_NOW } = env;
-  const { ORCH_SESSION, ORCH_TRUST, ORCH_BACKGROUND, ORCH_VALUES, ORCH_MESSAGES } = env;
+  const { ORCH_SESSION, ORCH_TRUST, ORCH_BACKGROUND, ORCH_VALUES, ORCH_MESSAGES, ORCH_HIDE } = env;
   return {
     engine: parseEngine(ORCH_ENGINE || 'auto'),
     ...(ORCH_WRITER && { writer: parseWriter(ORCH_WRITER) }),
@@ -40,6 +42,7 @@ export function readSettings(env: Variables): Settings {
     valuesFile: ORCH_VALUES || undefined,
     background: ORCH_BACKGROUND ? parseSession(ORCH_BACKGROUND) : undefined,
     messages: ORCH_MESSAGES || undefined,
+    hidden: ORCH_HIDE?.split(',').filter((name) => name !== '') ?? [],
     traced: env.ORCH_TELEMETRY || undefined,
   };
 }

@@ -66,7 +66,7 @@ export async function noteHeld(
     ...{ kind: isMoney ? 'budget' : 'task_failed', at: orch.clock.now(), epic, task: task.id },
     unique: ['held', target.session, record.lease],
     text: `${task.id} waits: ${reason}`,
-    next: isMoney ? `orch convoy budget +10 ${epic}` : `orch convoy why ${epic}/${task.id}`,
+    next: isMoney ? `orch convoy budget +10 -e ${epic}` : `orch convoy why ${epic}/${task.id}`,
   });
 }
 
@@ -89,7 +89,7 @@ export async function openNotices(
     onEvent: (event) => {
       if (event.kind === 'start') {
         started = { epic: event.start.epicId, run: event.start.id };
-        noteBudget = watchBudget(orch, delivery, `orch convoy budget +10 ${started.epic}`);
+        noteBudget = watchBudget(orch, delivery, `orch convoy budget +10 -e ${started.epic}`);
       }
       if (event.kind === 'look') noteBudget?.(event);
       if (started !== null) noteCommand(orch, delivery, started, event);

@@ -10,10 +10,11 @@ import { readWaiting } from '../session/agent/agent-waiting.ts';
 import { describeMoney } from '../session/epic-status.ts';
 import { type Collision, readCurrent } from '../state/current.ts';
 import type { TaskRecord } from '../state/runs.ts';
-import type { EpicId, Micros } from '../types.ts';
+import type { EpicId, Micros, Millis } from '../types.ts';
 import { formatInstant, toUsd } from '../units.ts';
 import { type KnownHealth, readHealth } from '../witness/health-file.ts';
 import type { Health } from '../witness/judge.ts';
+import { expectEnd } from './expected-end.ts';
 import type { KnownConvoy } from './find-convoy.ts';
 import { mergedBranch, taskBranch, taskEpic, worktreeName } from './names.ts';
 import { readTaskState, type TaskState } from './work/task-transition.ts';
@@ -86,6 +87,8 @@ export type ConvoySummary = {
 export type ConvoyInfo = ConvoySummary & {
   /** How many agents work now. */
   readonly workers: number;
+  /** When it will probably be done, as far as its tasks so far tell; null if that is unknown, or it is not at work. */
+  readonly expectedEnd: string | null;
   readonly tasks: readonly ConvoyTask[];
   /** How many tasks are not listed: in a large convoy, only those that matter are, unless all are asked for. */
   readonly unlisted: number;
@@ -166,10 +169,38 @@ export async function showConvoy(orch: Orch, convoy: KnownConvoy, wantsAll = fal
   return {
     ...(await summarize(orch, convoy, counts)),
     workers,
+    expectedEnd: convoy.isActive && plan !== null ? describeEnd(plan, tasks, orch.clock.now()) : null,
     tasks,
     unlisted: Math.max(0, total - tasks.length),
   };
 }
+
+function describeEnd(
+  { tasks: planned, convoy }: Plan,
+  tasks: readonly ConvoyTask[],
+  now: Millis,
+): string | null {
+  const needs = new Map(planned.map((task) => [task.id, task.needs]));
+  const at = (instant: string | null) => (instant === null ? null : Date.parse(instant));
+  const end = expectEnd(
+    tasks.flatMap(({ id, status, startedAt, endedAt }) =>
+      over.includes(status)
+        ? []
+        : [
+            {
+              ...{ id, needs: needs.get(id) ?? [], isDone: status === 'done' },
+              ...{ startedAt: at(startedAt), endedAt: at(endedAt) },
+            },
+          ],
+    ),
+    convoy.workers ?? 4,
+    now,
+  );
+  return end === null ? null : formatInstant(end);
+}
+
+/** What these wait for is a person. */
+const over: readonly TaskState[] = ['failed', 'cancelled', 'skipped', 'held', 'needs_input'];
 
 function collisionsOf(all: readonly Collision[], task: string): ConvoyTask['collisions'] {
   return all

@@ -11,6 +11,8 @@ export type WaitingItem = {
   readonly epicId: string;
   /** The task of a convoy; null for an epic of its own. */
   readonly task: string | null;
+  /** The number of the session whose agent waits; null if that does not matter. */
+  readonly session: number | null;
   readonly kind: 'question' | 'permission' | 'plan' | 'held' | 'failed';
   /** What it asks, wants to do, or why it cannot go on. */
   readonly text: string;
@@ -48,7 +50,7 @@ type Status = Overview['epics'][number]['status'];
 
 function listQuestions({ epicId, questions }: Status): WaitingItem[] {
   return questions.map(({ id, text, askedAt }) => ({
-    ...{ epicId, task: null, kind: 'question', text, since: askedAt, unblocks: [] },
+    ...{ epicId, task: null, session: null, kind: 'question', text, since: askedAt, unblocks: [] },
     command: `orch record question ${id} --answer "…" -e ${epicId}`,
   }));
 }
@@ -59,7 +61,16 @@ function listAgents({ epicId, agents }: Status): WaitingItem[] {
     const text = waiting.detail ?? (waiting.for === 'permission' ? 'it needs a permission' : 'it asks you');
     const where = `orch session show s${number} -e ${epicId}`;
     return [
-      { epicId, task: null, kind: waiting.for, text, since: waiting.since, unblocks: [], command: where },
+      {
+        epicId,
+        task: null,
+        session: number,
+        kind: waiting.for,
+        text,
+        since: waiting.since,
+        unblocks: [],
+        command: where,
+      },
     ];
   });
 }
@@ -83,7 +94,14 @@ function describeTask(
     failed: isActive ? `orch convoy retry ${name}` : `orch convoy resume ${epic}`,
   };
   return {
-    ...{ epicId: epic, task: task.id, kind, text: task.reason ?? task.status, since: task.changedAt },
+    ...{
+      epicId: epic,
+      task: task.id,
+      session: null,
+      kind,
+      text: task.reason ?? task.status,
+      since: task.changedAt,
+    },
     unblocks: listDependents(task.id, planned),
     command: kind === 'question' || kind === 'failed' ? commands[kind] : `orch convoy why ${name}`,
   };

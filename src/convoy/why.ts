@@ -93,6 +93,7 @@ function describeStep({ status, attempts, reason }: ConvoyTask): string {
     case 'working':
       return `${attempt} began`;
     case 'checking':
+      return `${attempt} was done`;
     case 'merging':
       return `${attempt} was done, and goes to the merge queue`;
     case 'done':
@@ -193,6 +194,7 @@ export function explainNext(facts: WhyFacts): string {
     case 'done':
       return task.commit === null ? 'It is done.' : `It is done, and merged as ${task.commit.slice(0, 10)}.`;
     case 'checking':
+      return `The plan's reviewers look at its work, if there are any; then it is merged, and the gates decide${begin}`;
     case 'merging':
       return `Its work is merged, and the gates decide${begin}`;
     case 'working':

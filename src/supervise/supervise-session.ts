@@ -4,6 +4,7 @@ import type { Budget } from '../cost/budget.ts';
 import { exitStatuses, hasCode, messageOf, OrchError } from '../errors.ts';
 import { parseEpicId, parseSessionId } from '../ids.ts';
 import { openDelivery } from '../notify/deliver.ts';
+import { withoutSecrets } from '../notify/secret-names.ts';
 import type { Orch } from '../orch.ts';
 import { findOverBudget } from '../record/budget-rules.ts';
 import type { RunningSession } from '../record/ports.ts';
@@ -62,6 +63,8 @@ export type SuperviseConfig = Partial<GateOptions> & {
   readonly completes?: boolean;
   /** The folder with what people say to the agent of an epic, who hears it if the epic is this one. */
   readonly messages?: string;
+  /** The names of variables that the command does not get, besides those of the config. */
+  readonly hidden?: readonly string[];
   /** With telemetry: which attempt at which task of a convoy it is, if its scheduler says so. */
   readonly traced?: string;
   /** At a provider's limit: wait until it resets and continue (the default), or end the session. */
@@ -250,7 +253,11 @@ async function runCommand(
   const command = follower && {
     argv: follower.argv,
     cwd: config.cwd,
-    env: { ...sessionEnvironment(target, briefFile), ...config.env },
+    env: {
+      ...sessionEnvironment(target, briefFile),
+      ...config.env,
+      ...(await withoutSecrets(orch, config.hidden)),
+    },
     marker: sessionMarker(target.session),
     onOutput: config.onOutput ? hear : null,
   };

@@ -43,7 +43,7 @@ describe('orch status', () => {
       expect.stringMatching(/^● claude s1 \w+$/),
     ]);
     expect(runOrch(repository, ['status']).stdout).toMatch(
-      /^\? x s2 needs permission \((just now|for \ds)\): Bash: npm test$/m,
+      /^\? x s2 needs permission, (just now|for \ds): Bash: npm test$/m,
     );
     expect(agentsOf(repository)).toMatchObject([
       { number: 2, status: 'running', waiting: { for: 'permission', detail: 'Bash: npm test', until: null } },

@@ -1,9 +1,9 @@
-import { existsSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { convoy, makeConvoyed, readMerged } from '../support/convoys.ts';
-import { orchJson, runOrch } from '../support/orch.ts';
-import { callOrch } from '../support/supervised.ts';
+import { convoy, makeConvoyed, ranEnvironment, readMerged } from '../support/convoys.ts';
+import { orchJson, runOrch, startOrch } from '../support/orch.ts';
+import { callOrch, waitUntil } from '../support/supervised.ts';
 
 /** A reviewer that answers with these findings, as JSON. */
 const answer = (findings: string, file = 'login.txt') =>
@@ -90,6 +90,46 @@ it('reviewers stop at what is left of the budget', () => {
   // At most the call in flight.
   expect(spentUsd).toBeLessThanOrEqual(0.6 + 1e-9);
   expect(document.convoy.tasks[0]?.status).not.toBe('done');
+});
+
+it('reviewers that are asked again, or when a convoy resumes, still have only what is left for the task', () => {
+  const repository = makeConvoyed(
+    plan('{ by: [sh ./review.sh] }').replace('attempts: 2', 'budget: 0.5'),
+    work.replace('echo secret', 'echo fine'),
+  );
+  const script = join(repository.home, 'review.sh');
+  repository.write('review.sh', `. ${script}\n`);
+  repository.git('add', '.');
+  repository.git('commit', '--quiet', '--message', 'reviewer');
+  writeFileSync(script, 'echo LGTM\n');
+  expect(convoy(repository, 'start').status).toBe(75);
+  // It would go on until the convoy's budget is used up.
+  writeFileSync(script, `while :; do ${callOrch('record cost 0.10 -q')} || exit 1; sleep 0.1; done\n`);
+  const { document } = convoy(repository, 'resume');
+  expect(document.convoy.tasks[0]?.status).toBe('held');
+  // At most the call in flight.
+  expect(document.convoy.tasks[0]?.costUsd).toBeLessThanOrEqual(0.6 + 1e-9);
+});
+
+it('a review whose scheduler was killed is stopped, and made again by the next one', async () => {
+  const repository = makeConvoyed(plan('{ by: [sh ./review.sh] }'), work.replace('echo secret', 'echo fine'));
+  const began = join(repository.home, 'began');
+  repository.write(
+    'review.sh',
+    `${callOrch('record cost 0.05 -q')}\n[ -e ${began} ] || { : > ${began}; sleep 60; }\n${answer('')}\n`,
+  );
+  repository.git('add', '.');
+  repository.git('commit', '--quiet', '--message', 'reviewer');
+  const scheduler = startOrch(repository, ['convoy', 'start', 'plan.yaml'], {
+    env: ranEnvironment(repository),
+  });
+  await waitUntil(() => existsSync(began));
+  scheduler.kill('SIGKILL');
+  await waitUntil(() => scheduler.signalCode !== null);
+  const { status, stderr, document } = convoy(repository, 'resume');
+  expect(status, stderr).toBe(0);
+  expect(document.convoy.tasks[0]).toMatchObject({ status: 'done', attempts: 1, costUsd: 0.2 });
+  expect(repository.git('worktree', 'list').trim().split('\n')).toHaveLength(1);
 });
 
 it('all of it is reviewed at the end and on request: what is left decides whether it is ready to land', () => {

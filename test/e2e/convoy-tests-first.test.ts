@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { convoy, makeConvoyed, readAttempts, readMerged } from '../support/convoys.ts';
+import { runOrch } from '../support/orch.ts';
 import { writeConfig } from '../support/supervised.ts';
 
 const plan = `name: auth
@@ -56,11 +57,32 @@ it('tests that pass at once, and tests that are deleted later, go back', () => {
   expect(prompt(4)).toContain('Tests that you wrote first are gone: add.test.sh. Bring them back.');
 });
 
+it.each([
+  {
+    fresh: false,
+    third: `git checkout --quiet HEAD~1 -- add.test.sh; ${implement}`,
+    says: 'The tests you wrote fail',
+  },
+  { fresh: true, third: writeTest, says: 'Begin with the tests' },
+])('a failed task continues with its tests, and without them if it starts over ($fresh)', (row) => {
+  const { repository, prompt } = makeSteps([
+    ...[writeTest, 'rm add.test.sh; echo x > add.sh', row.third],
+    implement,
+  ]);
+  repository.write('plan.yaml', plan.replace('attempts: 3', 'attempts: 1'));
+  expect(convoy(repository, 'start').document.convoy.tasks[0]).toMatchObject({ status: 'failed' });
+  if (row.fresh) expect(runOrch(repository, ['convoy', 'retry', 'add', '--fresh']).status).toBe(0);
+  const { status, stderr } = convoy(repository, 'resume');
+  expect(status, stderr).toBe(0);
+  expect(prompt(3)).toContain(row.says);
+  expect(readMerged(repository, 'auth')).toHaveProperty('add.test.sh');
+});
+
 it('a task whose tests no gate could run is held with the reason', () => {
   const { repository } = makeSteps([writeTest]);
   writeConfig(repository, 'gates: []\n');
   repository.git('commit', '--quiet', '--all', '--message', 'no gates');
   const { status, document } = convoy(repository, 'start');
   expect(status).toBe(75);
-  expect(document.convoy.tasks[0]?.reason).toContain('there is no gate that could run them');
+  expect(document.convoy.tasks[0]?.reason).toContain('no gate can show that they fail');
 });

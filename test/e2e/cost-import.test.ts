@@ -137,7 +137,7 @@ describe('importing transcripts', () => {
     const { repository, path } = makeTranscripts();
     const ran = runOrch(repository, ['cost', 'import', path('a.jsonl'), choose(path), '-e', 'x', '--json']);
     expect([ran.status, errorOf(ran).code]).toEqual([2, 'USAGE']);
-    expect(orchJson(repository, ['status'])).toEqual({ epics: [], faults: [] });
+    expect(orchJson(repository, ['status'])).toEqual({ epics: [], waiting: [], faults: [] });
   });
 });
 

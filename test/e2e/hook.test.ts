@@ -86,7 +86,7 @@ describe('an agent that runs by itself, with orch in its hooks', () => {
     call('SessionStart', { source: 'startup' });
     expect(call('PostToolUse', { tool_name: 'Read', tool_input: {}, tool_response: {} })).toBeNull();
     call('SessionEnd', { reason: 'other' });
-    expect(orchJson(repository, ['status'])).toEqual({ epics: [], faults: [] });
+    expect(orchJson(repository, ['status'])).toEqual({ epics: [], waiting: [], faults: [] });
     expect(repository.git('for-each-ref', 'refs/orchestration')).toBe('');
   });
 

@@ -20,7 +20,7 @@ describe('orch status and orch log', () => {
       stderr:
         'No epics yet. Start one: orch start --epic my-feature. Or connect your agent, which then starts them: orch init\n',
     });
-    expect(orchJson(repository, ['status'])).toEqual({ epics: [], faults: [] });
+    expect(orchJson(repository, ['status'])).toEqual({ epics: [], waiting: [], faults: [] });
     for (const args of [['log'], ['cost'], ['brief'], ['log', 'nope'], ['brief', '-e', 'nope']])
       expect(fail(repository, args)).toMatchObject({ status: 1, code: 'EPIC_NOT_FOUND' });
   });

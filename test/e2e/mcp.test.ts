@@ -67,7 +67,7 @@ describe('orch mcp, to a real client', () => {
     expect((await call('diff', { from: '2' })).text).toBe('ckpt 2 → now\nmodified  README  +1 −1');
     expect((await call('cost')).text).toContain('spent  $0.00');
     expect((await call('ask', { question: 'Round half up?' })).isError).toBe(false);
-    expect((await call('status')).text).toContain('? x asks: Round half up?');
+    expect((await call('status')).text).toContain('? x asks, just now: Round half up?');
     await call('ask', { question: 'half', answer: 'Yes' });
     expect((await call('status')).text).not.toContain('asks');
     const { questions, decisions } = stateOf(repository);

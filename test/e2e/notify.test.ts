@@ -76,7 +76,7 @@ tasks:
   - { id: done, prompt: is done, worker: { budget: 0.9 } }
   - { id: fails, prompt: fails, worker: { budget: 0.05 } }
 `,
-      `done) ${callOrch('record cost 0.85 -q')}; echo d > d.txt;; fails) exit 1;; asks) [ -e asks.txt ] || { echo a > asks.txt; ${callOrch("ask 'SES or SMTP?'")}; };;`,
+      `done) ${callOrch('record cost 0.85 -q')}; echo d > d.txt;; fails) exit 1;; asks) env > "$RAN.env"; [ -e asks.txt ] || { echo a > asks.txt; ${callOrch("ask 'SES or SMTP?'")}; };;`,
     );
     const told = writeScript(repository, 'told', `cat >> '${repository.home}/told.json'`, 'env >> "$0.env"');
     writeConfig(
@@ -113,6 +113,10 @@ tasks:
     expect(logged.sort()).toEqual(server.received.map(({ body }) => body).sort());
     expect(JSON.parse(readFileSync(join(repository.home, 'told.json'), 'utf8'))).toEqual(bodyOf(question));
     const seen = readFileSync(`${told}.env`, 'utf8');
+    // An agent that has the secret could sign notices of its own.
+    const ofWorkers = readFileSync(join(repository.home, 'ran.env'), 'utf8');
+    expect(ofWorkers).toContain('ORCH_TASK=asks');
+    expect(ofWorkers).not.toContain('a-secret-of-ours');
     expect(seen).toContain('ORCH_EVENT_TEXT=asks asks: SES or SMTP?');
     expect(seen).toContain(`ORCH_EVENT_ID=${bodyOf(question).id}`);
 

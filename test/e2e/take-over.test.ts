@@ -21,7 +21,8 @@ async function takeOver() {
   await syncIn(first);
   await syncIn(second);
   const work = ['sh', '-c', 'echo second > second.txt'];
-  expect(runOrch(second, ['resume', '-e', 'm', '--take-over', '--', ...work]).status).toBe(0);
+  const taken = runOrch(second, ['resume', '-e', 'm', '--take-over', '--', ...work]);
+  expect(taken.status, taken.stderr).toBe(0);
   await syncIn(second);
   // Git keeps times in whole seconds: what the first clone saves from now on is the newest.
   const savedIn = Math.floor(Date.now() / 1_000);

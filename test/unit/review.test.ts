@@ -36,6 +36,16 @@ describe("a reviewer's answer", () => {
     });
   });
 
+  it('is found in time, whatever else is printed, and nothing of it reaches a terminal as an escape', () => {
+    const braces = '{\n}\n'.repeat(40_000);
+    const odd = finding({ file: '\u001b[2Jsrc/login.ts', detail: 'a\u001b[31mb' });
+    const printed = `${braces}${JSON.stringify(answer({ findings: [odd] }))}\n${braces}the code was r-abc123\n`;
+    const began = performance.now();
+    const review = parse(printed);
+    expect(performance.now() - began).toBeLessThan(10_000);
+    expect(review).toMatchObject({ findings: [{ file: '[2Jsrc/login.ts', detail: 'a[31mb' }] });
+  });
+
   it.each<[string, string, RegExp]>([
     ['nothing', '', /no answer in the form/],
     ['words only', 'LGTM', /no answer in the form/],
@@ -96,7 +106,7 @@ describe('what follows from reviews', () => {
       kind: 'sent_back',
       deferred: [medium],
       feedback:
-        'The review found 1 thing to fix before it can be merged:\n- high, src/login.ts:3: It logs the password\n  In line 3.\n  Remove it.',
+        'The review found 1 thing to fix before it can be merged (It logs the password):\n- high, src/login.ts:3: It logs the password\n  In line 3.\n  Remove it.',
     });
   });
 

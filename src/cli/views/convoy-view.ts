@@ -7,7 +7,7 @@ import {
   taskStates,
 } from '../../index.ts';
 import { columnsOf } from '../../text.ts';
-import { count } from '../../units.ts';
+import { count, formatAge } from '../../units.ts';
 import type { Output } from '../output.ts';
 import { formatDollars } from './money-view.ts';
 import { formatClock, formatWhen } from './time-view.ts';
@@ -91,10 +91,17 @@ export function formatConvoy(out: Output, convoy: ConvoyInfo, now: number, wants
   const shown = sorted.filter((task) => !left.includes(task));
   const more = convoy.unlisted + left.length;
   return [
-    formatSummary(out, convoy),
+    `${formatSummary(out, convoy)}${describeLeft(convoy, now)}`,
     ...formatTasks(out, shown, convoy.epicId, now),
     ...(more > 0 ? [out.paint('dim', ` … and ${more} more: orch convoy show ${convoy.epicId} --all`)] : []),
   ];
+}
+
+/** `   about 12m left`: as far as the tasks so far tell. */
+function describeLeft({ expectedEnd }: ConvoyInfo, now: number): string {
+  if (expectedEnd === null) return '';
+  const left = Date.parse(expectedEnd) - now;
+  return left < 1_000 ? '' : `   about ${formatAge(left)} left`;
 }
 
 /** A line for each task, in columns: who works on it, for how long, what it cost, and what it does or waits for. */

@@ -1,4 +1,5 @@
 import { hash } from '../../digest.ts';
+import { mergedName } from '../names.ts';
 import type { ConvoyReport, ReportedAttempt, ReportedTask } from './make-report.ts';
 import type { Cell } from './report-document.ts';
 import { writeCells } from './write-markdown.ts';
@@ -63,7 +64,12 @@ function listSightings({ convoy, tasks, questions, collisions, witness }: Convoy
   );
   const collided = collisions.flatMap(({ tasks: both, files }) =>
     files.map((file): Sighting => {
-      return { kind: 'collision', subject: [file], place: at(both.join('+')), details: [] };
+      return {
+        kind: 'collision',
+        subject: [file],
+        place: at(both.filter((task) => task !== mergedName).join('+')),
+        details: [],
+      };
     }),
   );
   const acted = witness.map(({ task, text }): Sighting => {

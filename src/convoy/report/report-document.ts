@@ -1,5 +1,6 @@
 import type { Micros } from '../../types.ts';
 import { count, formatInstant, formatUsd, toMicros } from '../../units.ts';
+import { mergedName } from '../names.ts';
 import { taskStates } from '../work/task-transition.ts';
 import type { ConvoyReport, ReportedAttempt, ReportedTask } from './make-report.ts';
 
@@ -174,7 +175,12 @@ function describeQuestions({ questions }: ConvoyReport): Block[] {
 }
 
 function describeCollisions({ collisions }: ConvoyReport): Block[] {
-  return listOf(collisions.map(({ tasks, files }) => [`${tasks.join(' and ')}, in ${files.join(', ')}`]));
+  return listOf(
+    collisions.map(({ tasks, files }) => {
+      const names = tasks.map((task) => (task === mergedName ? 'what was merged' : task));
+      return [`${names.join(' and ')}, in ${files.join(', ')}`];
+    }),
+  );
 }
 
 function describeWitness({ witness }: ConvoyReport): Block[] {
@@ -199,6 +205,9 @@ function listOf(items: readonly (readonly Cell[])[]): Block[] {
   return items.length === 0 ? [] : [{ kind: 'list', items }];
 }
 
+/** What a program reads has all of it. */
+const mostRows = 200;
+
 /** A column in which nothing stands is left out. */
 function tableOf(
   head: readonly string[],
@@ -211,9 +220,17 @@ function tableOf(
     {
       kind: 'table',
       head: shown.map((column) => head[column] ?? ''),
-      rows: rows.map((row) => shown.map((column) => row[column] ?? '')),
+      rows: rows.slice(0, mostRows).map((row) => shown.map((column) => row[column] ?? '')),
       numbers: numbers.map((column) => shown.indexOf(column)).filter((column) => column >= 0),
     },
+    ...(rows.length > mostRows
+      ? [
+          {
+            kind: 'text' as const,
+            parts: [`… and ${rows.length - mostRows} more; all are in `, { code: '--json' }],
+          },
+        ]
+      : []),
   ];
 }
 

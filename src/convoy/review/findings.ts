@@ -1,6 +1,6 @@
 import * as z from 'zod/mini';
 import { hash } from '../../digest.ts';
-import { cleanLine } from '../../text.ts';
+import { cleanLine, cleanText } from '../../text.ts';
 import { count } from '../../units.ts';
 
 /*
@@ -56,8 +56,7 @@ export function parseReview(
   { by, code, changed }: { readonly by: string; readonly code: string; readonly changed: readonly string[] },
 ): Review {
   const none = (why: string): Review => ({ kind: 'none', by, why });
-  const answers = findObjects(printed).filter((text) => text.includes(code));
-  const last = answers.at(-1);
+  const last = findAnswer(printed, code);
   if (last === undefined) return none('it gave no answer in the form that was asked for');
   const parsed = z.safeParse(shape, JSON.parse(last));
   if (!parsed.success) {
@@ -73,26 +72,34 @@ export function parseReview(
   return {
     ...{ kind: 'review', by, summary: cleanLine(summary, longestDetail) },
     findings: findings.slice(0, mostFindings).map(({ severity, file, line, title, detail }) => ({
-      ...{ severity, file: file ?? null, line: line ?? null, title: cleanLine(title, longestTitle) },
-      detail: (detail ?? '').slice(0, longestDetail),
+      ...{
+        severity,
+        file: file == null ? null : cleanLine(file, longestTitle),
+        line: line ?? null,
+        title: cleanLine(title, longestTitle),
+      },
+      detail: cleanText(detail ?? '', longestDetail),
     })),
   };
 }
 
-/** Finds the JSON objects in a text that begin at the start of a line and end at the end of one, the widest first. */
-function findObjects(text: string): string[] {
-  const starts = [...text.matchAll(/^\s*\{/gm)].map(({ index }) => index);
+/** A code that an answer repeats is in few places, and an answer has few lines that begin or end an object. */
+const mostPlaces = 5;
+const mostLines = 300;
+
+/** Finds the last JSON object with the code, on lines of its own, the widest there is. Bounded, whatever is printed. */
+function findAnswer(text: string, code: string): string | undefined {
+  const places = [...text.matchAll(new RegExp(code, 'g'))].map(({ index }) => index);
+  const starts = [...text.matchAll(/^[ \t]*\{/gm)].map(({ index }) => index);
   const ends = [...text.matchAll(/\}[ \t]*$/gm)].map(({ index }) => index + 1);
-  const found: string[] = [];
-  let after = 0;
-  for (const start of starts) {
-    if (start < after) continue;
-    const end = ends.findLast((each) => each > start && isObject(text.slice(start, each)));
-    if (end === undefined) continue;
-    found.push(text.slice(start, end));
-    after = end;
+  for (const place of places.slice(-mostPlaces).reverse()) {
+    const after = ends.filter((end) => end > place).slice(0, mostLines);
+    for (const start of starts.filter((each) => each < place).slice(-mostLines)) {
+      const end = after.findLast((each) => isObject(text.slice(start, each)));
+      if (end !== undefined) return text.slice(start, end);
+    }
   }
-  return found;
+  return undefined;
 }
 
 function isObject(text: string): boolean {
@@ -166,5 +173,7 @@ export function describeFindings(findings: readonly Finding[]): string {
     const detail = finding.detail === '' ? '' : `\n  ${finding.detail.replaceAll('\n', '\n  ')}`;
     return `- ${finding.severity}${place === null ? '' : `, ${place}`}: ${finding.title}${detail}`;
   });
-  return `The review found ${count(findings.length, 'thing')} to fix before it can be merged:\n${lines.join('\n')}`;
+  const more = findings.length > 1 ? `, and ${findings.length - 1} more` : '';
+  const first = `${findings[0]?.title ?? ''}${more}`;
+  return `The review found ${count(findings.length, 'thing')} to fix before it can be merged (${first}):\n${lines.join('\n')}`;
 }

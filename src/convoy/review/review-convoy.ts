@@ -11,7 +11,7 @@ import { findDestination } from '../../record/which/which-session.ts';
 import { recordTo } from '../../session/calls.ts';
 import { budgetOf, readCurrent } from '../../state/current.ts';
 import type { Fact } from '../../state/facts.ts';
-import type { EpicId, Oid } from '../../types.ts';
+import type { EpicId, Micros, Oid } from '../../types.ts';
 import { toUsd } from '../../units.ts';
 import type { KnownConvoy } from '../find-convoy.ts';
 import { mergedBranch, mergedName, taskEpic } from '../names.ts';
@@ -56,6 +56,12 @@ export async function reviewConvoy(
     throw new OrchError('USAGE', `the plan of ${epic} names no reviewers`, {
       hint: 'Name them in the plan: review: { by: [claude, codex] }, or here: --by claude',
     });
+  const most = Math.max(by.length, planned.length);
+  const places = Array.from({ length: most }, (_, index) =>
+    taskEpic(epic, `${mergedName}.review-${index + 1}`),
+  );
+  // A review that died has cost something too.
+  const before = await charge(orch, epic, places);
   const { state } = await readView(orch, epic);
   const to = await readBranch(orch.repository, mergedBranch(epic));
   const begun = readCurrent(state, 'convoy')?.base;
@@ -65,9 +71,6 @@ export async function reviewConvoy(
     });
   const from = parseOid(begun);
   const open = listOpenFindings(state, null);
-  const places = by.map((_, index) =>
-    taskEpic(epic, `${mergedName}.review-${orch.random.id(4)}-${index + 1}`),
-  );
   const limit = budgetOf(state);
   const left = limit === null ? null : Math.max(0, limit - spentIn(state.ledger));
   if (left === 0)
@@ -86,7 +89,7 @@ export async function reviewConvoy(
     },
     signal,
   );
-  const costUsd = await charge(orch, epic, places);
+  const costUsd = toUsd((await charge(orch, epic, places)) - before);
   if (reviews === null) return null;
   const decision = decideReview(reviews, Math.min(required, by.length));
   const all = reviews.flatMap((review) => (review.kind === 'review' ? review.findings : []));
@@ -113,11 +116,12 @@ function explainNotReady(decision: ReviewDecision): string | null {
   }
 }
 
-/** Makes what the reviewers have cost the cost of the convoy. */
-async function charge(orch: Orch, epic: EpicId, places: readonly EpicId[]): Promise<number> {
-  let sum = 0;
+/** Makes what the reviewers have cost the cost of the convoy, and returns how much that is. */
+async function charge(orch: Orch, epic: EpicId, places: readonly EpicId[]): Promise<Micros> {
+  let sum: Micros = 0;
   for (const place of places) {
     const { state } = await readView(orch, place);
+    if (spentIn(state.ledger) === 0) continue;
     const { ledger } = (await readView(orch, epic)).state;
     const charges = chargeTask(place, state.ledger, { convoy: ledger, payer: makeSessionId(orch) });
     await note(
@@ -127,7 +131,7 @@ async function charge(orch: Orch, epic: EpicId, places: readonly EpicId[]): Prom
     );
     sum += spentIn(state.ledger);
   }
-  return toUsd(sum);
+  return sum;
 }
 
 async function note(orch: Orch, epic: EpicId, facts: readonly Fact[]): Promise<void> {

@@ -6,14 +6,15 @@ import { count } from '../../units.ts';
 import { taskEpic } from '../names.ts';
 import type { Work } from '../work/begin-worker.ts';
 import { readPrompt } from '../work/task-texts.ts';
-import { chargeEpic } from '../worker/worker-money.ts';
+import { readWorker } from '../worker/worker.ts';
+import { chargeEpic, waitForMoney } from '../worker/worker-money.ts';
 import { deferredFacts, listOpenFindings } from './deferred.ts';
 import { decideReview, type ReviewDecision } from './findings.ts';
 import { runReviews } from './run-review.ts';
 
 /** Has the plan's reviewers look at what a worker did, before it is merged; null if there are none, or it was stopped. */
 export async function reviewWork(
-  { orch, convoy, ports, progress, job, signal }: Work,
+  { orch, convoy, ports, progress, job, epic, signal }: Work,
   commit: Oid,
 ): Promise<ReviewDecision | 'stopped'> {
   const { by = [], required = 1 } = convoy.review;
@@ -22,7 +23,6 @@ export async function reviewWork(
   if (by.length === 0 || isReviewed) return { kind: 'accepted', grave: [], deferred: [] };
   const names = by.map((_, index) => taskEpic(convoy.epic, `${task.id}.review-${index + 1}`));
   const epicOf = (place: number) => names[place - 1] ?? taskEpic(convoy.epic, `${task.id}.review`);
-  const left = convoy.active.get(task.id)?.allowance ?? null;
   let isCharging = false;
   const charge = async () => {
     // Each of the reviewers looks; one at a time adds up what they cost.
@@ -36,6 +36,14 @@ export async function reviewWork(
     if (own && own.allowance !== null) own.allowance = Math.max(0, own.allowance - (sum - before));
     isCharging = false;
   };
+  // A task whose worker has ended under an earlier scheduler, or that a person has done, was granted nothing yet.
+  if (convoy.active.get(task.id)?.allowance === null) {
+    const money = await waitForMoney(orch, convoy, { ...ports, signal }, job, await readWorker(orch, epic));
+    if (money === null) return 'stopped';
+    if (money.kind === 'held' && money.isConvoys) convoy.unpaid.add(task.id);
+    if (money.kind === 'held') return { kind: 'missing', reason: money.reason };
+  }
+  const left = convoy.active.get(task.id)?.allowance ?? null;
   const { state } = await readView(orch, convoy.epic);
   ports.onEvent({ kind: 'said', task, text: `${task.id} is reviewed by ${count(by.length, 'reviewer')}` });
   const reviews = await runReviews(

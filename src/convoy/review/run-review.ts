@@ -1,12 +1,14 @@
 import { join } from 'node:path';
 import type { CommandLine } from '../../config/defaults.ts';
-import { messageOf } from '../../errors.ts';
+import { messageOf, OrchError } from '../../errors.ts';
 import { runGit, workFolder } from '../../git/run-git.ts';
 import { listFileChanges } from '../../git/worktree/code-changes.ts';
 import {
   addWorktree,
   fillWorktree,
+  isUsedElsewhere,
   listOwnWorktrees,
+  type OwnWorktree,
   openWorktree,
   removeWorktree,
 } from '../../git/worktree/own-worktrees.ts';
@@ -14,6 +16,7 @@ import { nameFile } from '../../ids.ts';
 import type { Orch } from '../../orch.ts';
 import { logPath } from '../../session/output-log.ts';
 import { makeFolder, readFrom, statIfThere, writeAtomically } from '../../system/disk.ts';
+import { formatProcesses } from '../../system/process/process-table.ts';
 import type { EpicId, Micros, Millis, Oid } from '../../types.ts';
 import { formatAge } from '../../units.ts';
 import { worktreeName } from '../names.ts';
@@ -37,7 +40,7 @@ export type ReviewRequest = {
   readonly from: Oid;
   readonly to: Oid;
   readonly open: ReviewFacts['open'];
-  /** What each may spend; null for no limit. */
+  /** What each may spend, asked twice or once; null for no limit. */
   readonly allowance: Micros | null;
   readonly env: { readonly [name: string]: string | undefined };
   /** Called now and then while they work, and when they have ended. */
@@ -60,7 +63,15 @@ export async function runReviews(
   const { convoy, name, by, from, to } = request;
   const folder = await findWorktreesFolder(orch);
   const place = `${worktreeName(convoy, name)}.review`;
-  for (const left of listOwnWorktrees(orch, place)) if (left.name === place) await removeWorktree(orch, left);
+  const known = listOwnWorktrees(orch, place).filter((each) => each.name === place);
+  if (known.some(isUsedElsewhere))
+    throw new OrchError('SESSION_ACTIVE', `${name} of ${convoy} is being reviewed already`, {
+      hint: `Wait for it to end; see orch convoy show ${convoy}`,
+    });
+  // Those that a dead scheduler started answer a request that nothing waits for any more.
+  for (const index of by.keys())
+    await pauseWorker(orch, request.epicOf(index + 1), 'its review is not waited for any more');
+  for (const left of known) await removeReviewed(orch, left);
   const reason = `orch convoy ${convoy}: review of ${name}`;
   const own = await addWorktree(orch, { name: place, commit: to, branch: null, reason, folder });
   try {
@@ -83,8 +94,20 @@ export async function runReviews(
     );
     return signal.aborted ? null : reviews;
   } finally {
-    await removeWorktree(orch, own).catch((error) => orch.report(`${own.path} stays: ${messageOf(error)}`));
+    await removeReviewed(orch, own).catch((error) => orch.report(`${own.path} stays: ${messageOf(error)}`));
   }
+}
+
+async function removeReviewed(orch: Orch, own: OwnWorktree): Promise<void> {
+  const working = await removeWorktree(orch, own);
+  if (working.length === 0) return;
+  throw new OrchError(
+    'SESSION_ACTIVE',
+    `a reviewer has left something running in ${own.path}: ${formatProcesses(working)}`,
+    {
+      hint: 'End it, then run the same command again.',
+    },
+  );
 }
 
 type Seat = ReviewRequest & {
@@ -101,8 +124,10 @@ async function askReviewer(
   signal: AbortSignal,
 ): Promise<Review> {
   let review: Review = { kind: 'none', by: nameReviewer(by), why: 'it was not asked' };
+  const epic = seat.epicOf(place);
+  const { spent } = await readWorker(orch, epic);
   for (let attempt = 1; attempt <= mostTries && review.kind === 'none' && !signal.aborted; attempt++) {
-    review = await askOnce(orch, seat, by, place, signal).catch((error) => {
+    review = await askOnce(orch, seat, { by, epic, before: spent }, signal).catch((error) => {
       return { kind: 'none', by: nameReviewer(by), why: messageOf(error) };
     });
   }
@@ -112,23 +137,21 @@ async function askReviewer(
 async function askOnce(
   orch: Orch,
   seat: Seat,
-  by: CommandLine,
-  place: number,
+  { by, epic, before }: { readonly by: CommandLine; readonly epic: EpicId; readonly before: Micros },
   signal: AbortSignal,
 ): Promise<Review> {
   const { diffFile, changed, cwd, env, onLook } = seat;
-  const epic = seat.epicOf(place);
   const name = nameReviewer(by);
   const none = (why: string): Review => ({ kind: 'none', by: name, why });
-  // One that an earlier scheduler started answers a request that nothing waits for any more.
-  await pauseWorker(orch, epic, 'its review is not waited for any more');
+  const { spent } = await readWorker(orch, epic);
+  const allowance = seat.allowance === null ? null : Math.max(0, seat.allowance - (spent - before));
+  if (allowance === 0) return none('nothing of the budget is left for it');
   const code = `r-${orch.random.id(8)}`;
   const prompt = formatReviewPrompt({ ...seat, code });
   const promptFile = join(orch.home, 'logs', nameFile(epic, '.review.md'));
   await writeAtomically(orch, promptFile, prompt);
-  const { spent } = await readWorker(orch, epic);
   await startWorker(orch, {
-    ...{ epic, argv: makeReviewCommand(by, prompt), cwd, allowance: seat.allowance, spent, resumes: false },
+    ...{ epic, argv: makeReviewCommand(by, prompt), cwd, allowance, spent, resumes: false },
     env: {
       ...env,
       ...(await raiseFence(orch, `orch/reviews/${epic}`)),

@@ -86,6 +86,8 @@ async function openPlace({ orch, convoy, job, epic, signal }: Work): Promise<Tas
     if (afresh.kept !== null)
       orch.report(`${task.id} begins anew; what was done before is on ${afresh.kept}`);
     job.feedback = null;
+    const { tests, ...others } = job.record;
+    job.record = others;
   }
   job.record = { ...job.record, base: worktree.base };
   job.hasBegun = true;

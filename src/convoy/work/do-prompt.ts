@@ -1,8 +1,13 @@
 import { messageOf } from '../../errors.ts';
+import { lookUp } from '../../keyed.ts';
 import type { Orch } from '../../orch.ts';
 import type { Task } from '../../plan/plan.ts';
 import { digestChoice } from '../../plan/run/carry-tasks.ts';
 import { type RunProgress, recordTask, type TaskOutcome, type TaskPorts } from '../../plan/task/do-task.ts';
+import { record } from '../../record/record.ts';
+import { readView } from '../../record/view.ts';
+import type { Fact } from '../../state/facts.ts';
+import type { Millis } from '../../types.ts';
 import { taskEpic } from '../names.ts';
 import { noteFailed, noteHeld } from '../notices.ts';
 import { release } from '../worker/worker-money.ts';
@@ -148,10 +153,23 @@ async function finish(
   follow(job, 'merged');
   convoy.finished.push(worker.costMicros);
   await recordTask(ports, progress, task, { status: 'succeeded', attempts, worker });
+  await resolveBlocker(ports, progress, task.id);
   await closeTaskWorktree(orch, worktree).catch((error) =>
     orch.report(`its worktree could not be removed: ${messageOf(error)}`),
   );
   return { kind: 'succeeded' };
+}
+
+/** A task that failed blocks what needs it, until it is done after all. */
+function blockerOf(task: string, text: string, resolvedAt: Millis | null): Fact {
+  return { kind: 'blocker', id: `task-${task}`, text, resolvedAt };
+}
+
+async function resolveBlocker(ports: TaskPorts, { target }: RunProgress, task: string): Promise<void> {
+  const { state } = await readView(ports, target.epic);
+  const open = lookUp(state.blockers, `task-${task}`)?.value;
+  if (open === undefined || open.resolvedAt !== null) return;
+  await record(ports, target, [blockerOf(task, open.text, ports.clock.now())]);
 }
 
 async function fail(
@@ -169,6 +187,7 @@ async function fail(
   job.feedback = feedback;
   await noteFailed(orch, progress, job, why);
   await recordTask(ports, progress, task, { status: 'failed', attempts, why, worker });
+  await record(ports, progress.target, [blockerOf(task.id, `${task.id} failed ${why}`, null)]);
   return { kind: 'failed', reason: why };
 }
 

@@ -150,7 +150,7 @@ async function readJob(
       // More attempts were given on top of those before; one that starts over has as many as the plan says.
       ...(begun?.wanted && { wanted: isContinued ? begun.wanted : omitAttempts(begun.wanted) }),
       ...(begun?.tries && isContinued && { tries: begun.tries }),
-      ...(begun?.tests && isContinued && { tests: begun.tests }),
+      ...(begun?.tests && { tests: begun.tests }),
       ...(begun?.reviewMicros !== undefined && { reviewMicros: begun.reviewMicros }),
       ...(begun?.reviewed !== undefined && { reviewed: begun.reviewed }),
       ...(begun?.since !== undefined && { since: begun.since }),

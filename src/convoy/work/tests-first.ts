@@ -30,7 +30,7 @@ export async function seeTestsFail({ convoy, job, signal }: Work, commit: Oid): 
     return {
       kind: 'held',
       reason:
-        'its tests come first, and there is no gate that could run them; add one to the config, or to merge.gates',
+        'its tests come first, and no gate can show that they fail: there is none, or it was red before the convoy began. Add one to the config or to merge.gates, or fix what is red, then start over with --fresh',
     };
   if (checked.red.length === 0)
     return {

@@ -41,7 +41,7 @@ export function formatPrompt(facts: PromptFacts): string {
             ...others.slice(0, 20).map((other) => `- ${describe(other)}`),
           ]),
       'Stay on this branch and in this folder. Do not use git stash, and do not end processes you have not started: both are shared.',
-      'If only the user can decide something, ask: orch ask "your question" --wait',
+      'If only the user can decide something, or you are not sure that your work is right, ask: orch ask "your question" --wait',
       'When you are done, the work is committed for you, merged, and checked by the gates of the repository; they decide.',
     ].join('\n'),
   ];

@@ -1,6 +1,7 @@
 import { spentIn } from '../../cost/money.ts';
 import { readAgentSession } from '../../ids.ts';
 import { readLive } from '../../journal/live.ts';
+import { hideFromAgent } from '../../notify/secret-names.ts';
 import type { Orch } from '../../orch.ts';
 import { isRaise } from '../../record/budget-rules.ts';
 import { listSessions, type SessionCondition } from '../../record/sessions.ts';
@@ -89,7 +90,13 @@ export async function startWorker(orch: Orch, request: StartRequest): Promise<vo
     await recordTo(orch, place, [{ kind: 'budget_set', limit }]);
   }
   const budget = limit === null ? null : formatMicros(limit); // rounded up, it would be a raise
-  await superviseDetached(epic, { argv, cwd, env, budget, resumes });
+  await superviseDetached(epic, {
+    argv,
+    cwd,
+    env: { ...env, ...(await hideFromAgent(orch)) },
+    budget,
+    resumes,
+  });
 }
 
 /** How often a worker is looked at: its live record is a small file. */

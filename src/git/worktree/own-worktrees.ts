@@ -155,6 +155,11 @@ export function isLeftBehind({ holder }: OwnWorktree): boolean {
   return checkProcess(holder) === 'dead';
 }
 
+/** Is another process at work with it? False if that can't be seen from here. */
+export function isUsedElsewhere({ holder }: OwnWorktree): boolean {
+  return holder.pid !== identifyThisProcess().pid && checkProcess(holder) === 'alive';
+}
+
 /** Opens a worktree of orch as a repository. */
 export function openWorktree({ path }: OwnWorktree): Repository {
   const found = discoverRepository(path);

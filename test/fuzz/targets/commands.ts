@@ -74,6 +74,7 @@ export const commandsTarget: Target = {
         valuesFile: undefined,
         background: undefined,
         messages: undefined,
+        hidden: [],
         traced: undefined,
       };
       const context: Context = {

@@ -114,6 +114,7 @@ function readConfig({ settings, cwd }: Context, call: Call, resumes: boolean): S
   return {
     ...(settings.background && { sessionId: settings.background }),
     ...(settings.messages && { messages: settings.messages }),
+    hidden: settings.hidden,
     ...(settings.traced && { traced: settings.traced }),
     ...(budget !== undefined && { budget }),
     ...(agent !== undefined && { agent }),

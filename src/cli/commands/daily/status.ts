@@ -244,8 +244,9 @@ const mostWaiting = 10;
 /** Shows what waits for a person, oldest first, with what depends on it and what to type. */
 function showWaiting(out: Output, waiting: readonly WaitingItem[], now: Millis): string[] {
   const lines = waiting.slice(0, mostWaiting).flatMap((item) => {
-    const { epicId, task, kind, text, since, unblocks, command } = item;
-    const name = task === null ? epicId : `${epicId}/${task}`;
+    const { epicId, task, session, kind, text, since, unblocks, command } = item;
+    const own = session === null ? epicId : `${epicId} s${session}`;
+    const name = task === null ? own : `${epicId}/${task}`;
     const when = since === null ? '' : `, ${formatWaited(now - Date.parse(since))}`;
     const blocked =
       unblocks.length === 0
