@@ -1,11 +1,12 @@
+import { spawn } from 'node:child_process';
 import { appendFileSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { convoy, makeConvoyed } from '../support/convoys.ts';
 import { makeAgent } from '../support/hooked-agent.ts';
 import { orchJson, runOrch } from '../support/orch.ts';
-import { makeRepositoryWithCommit, type TestRepository } from '../support/repository.ts';
-import { readIfThere, waitUntil } from '../support/supervised.ts';
+import { cleanEnvironment, makeRepositoryWithCommit, type TestRepository } from '../support/repository.ts';
+import { callOrch, readIfThere, waitUntil } from '../support/supervised.ts';
 
 /** A witness in a hurry. */
 const hurried = 'witness: { quiet: 1s, stuck: 3s, repeats: 4, patience: 1s }\n';
@@ -90,6 +91,18 @@ it('an agent that was started by hand is paused with a checkpoint at the end of 
     { kind: 'stuck', epic: 'alone', text: expect.stringMatching(/^The agent of alone is stuck: nothing/) },
     { text: expect.stringContaining('was paused, because it was stuck'), next: 'orch resume -e alone' },
   ]);
+});
+
+it('an agent in a terminal is not ended, and not said to be', async () => {
+  const repository = makeConvoyed('name: x\ntasks: []\n', '*) ;;');
+  commitConfig(repository, hurried.replace(' }', ', actions: [end] }'));
+  const command = callOrch('start -e alone -- sleep 600');
+  const terminal = spawn('script', ['-qfc', command, '/dev/null'], {
+    ...{ cwd: repository.folder, env: cleanEnvironment(repository.home), stdio: 'ignore' },
+  });
+  await waitUntil(() => healthOf(repository, 'alone')?.action === 'escalate');
+  expect(runOrch(repository, ['session', 'pause', '-e', 'alone']).status).toBe(0);
+  await waitUntil(() => terminal.exitCode !== null);
 });
 
 it('a witness that was stopped only watches, also what works already, until it is started again', async () => {
