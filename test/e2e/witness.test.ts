@@ -126,6 +126,8 @@ it('a witness that was stopped only watches, also what works already, until it i
 
 it('its policy is shown, changed in the config with its comments, and refused where it is wrong', () => {
   const repository = makeConvoyed('name: x\ntasks: []\n', '*) ;;');
+  const without = runOrch(repository, ['witness', 'config', 'stuck=1h']);
+  expect(without).toMatchObject({ status: 2, stderr: expect.stringContaining('orch init --config') });
   commitConfig(repository, '# mine\nwitness:\n  stuck: 20m # long tests\n');
   expect(runOrch(repository, ['witness', 'config']).stdout).toContain('stuck     20m without a sign of life');
   expect(runOrch(repository, ['witness', 'config', 'stuck=40m']).stdout).toContain('stuck     40m');
