@@ -105,7 +105,7 @@ export function configureWitness(
     for (const key of Object.keys(changes)) refuseUnknown(key);
     const found = readUserFile(root, configFile, mostBytes);
     if (found === null)
-      throw new OrchError('USAGE', `there is no ${configFile}`, { hint: 'Create it: orch init' });
+      throw new OrchError('USAGE', `there is no ${configFile}`, { hint: 'Create it: orch init --config' });
     if ('problem' in found) throw new OrchError('CONFIG_INVALID', `${configFile}: ${found.problem}`);
     const edited = setYamlValues(found.bytes.toString('utf8'), 'witness', changes);
     if ('problem' in edited) throw new OrchError('CONFIG_INVALID', `${configFile}: ${edited.problem}`);

@@ -66,7 +66,7 @@ export function makeWitness(
     const acted =
       action === null
         ? { action: known?.action ?? null, actedAt: known?.actedAt ?? null }
-        : { action, actedAt: now };
+        : { action: nameDone(action, agent), actedAt: now };
     known = { health, why: await ports.redact(why), since, ...acted };
     await writeHealth(ports, target.session, known);
   }
@@ -118,6 +118,11 @@ type Agent = WitnessOptions['agent'];
 function endsSession(action: Judgement['action'], agent: Agent): boolean {
   if (action === 'nudge') return false;
   return agent === 'worker' || (agent === 'background' && action === 'end');
+}
+
+/** A last step that ends nothing, because a person is at the agent, is one more call for that person. */
+function nameDone(action: NonNullable<Judgement['action']>, agent: Agent): KnownHealth['action'] {
+  return action === 'end' && !endsSession(action, agent) ? 'escalate' : action;
 }
 
 function describeStep(action: NonNullable<Judgement['action']>, ends: boolean, agent: Agent): string {

@@ -1,11 +1,12 @@
+import { spawn } from 'node:child_process';
 import { appendFileSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { convoy, makeConvoyed } from '../support/convoys.ts';
 import { makeAgent } from '../support/hooked-agent.ts';
 import { orchJson, runOrch } from '../support/orch.ts';
-import { makeRepositoryWithCommit, type TestRepository } from '../support/repository.ts';
-import { readIfThere, waitUntil } from '../support/supervised.ts';
+import { cleanEnvironment, makeRepositoryWithCommit, type TestRepository } from '../support/repository.ts';
+import { callOrch, readIfThere, waitUntil } from '../support/supervised.ts';
 
 /** A witness in a hurry. */
 const hurried = 'witness: { quiet: 1s, stuck: 3s, repeats: 4, patience: 1s }\n';
@@ -92,6 +93,18 @@ it('an agent that was started by hand is paused with a checkpoint at the end of 
   ]);
 });
 
+it('an agent in a terminal is not ended, and not said to be', async () => {
+  const repository = makeConvoyed('name: x\ntasks: []\n', '*) ;;');
+  commitConfig(repository, hurried.replace(' }', ', actions: [end] }'));
+  const command = callOrch('start -e alone -- sleep 600');
+  const terminal = spawn('script', ['-qfc', command, '/dev/null'], {
+    ...{ cwd: repository.folder, env: cleanEnvironment(repository.home), stdio: 'ignore' },
+  });
+  await waitUntil(() => healthOf(repository, 'alone')?.action === 'escalate');
+  expect(runOrch(repository, ['session', 'pause', '-e', 'alone']).status).toBe(0);
+  await waitUntil(() => terminal.exitCode !== null);
+});
+
 it('a witness that was stopped only watches, also what works already, until it is started again', async () => {
   const repository = makeConvoyed('name: x\ntasks: []\n', '*) ;;');
   commitConfig(repository, hurried);
@@ -113,6 +126,8 @@ it('a witness that was stopped only watches, also what works already, until it i
 
 it('its policy is shown, changed in the config with its comments, and refused where it is wrong', () => {
   const repository = makeConvoyed('name: x\ntasks: []\n', '*) ;;');
+  const without = runOrch(repository, ['witness', 'config', 'stuck=1h']);
+  expect(without).toMatchObject({ status: 2, stderr: expect.stringContaining('orch init --config') });
   commitConfig(repository, '# mine\nwitness:\n  stuck: 20m # long tests\n');
   expect(runOrch(repository, ['witness', 'config']).stdout).toContain('stuck     20m without a sign of life');
   expect(runOrch(repository, ['witness', 'config', 'stuck=40m']).stdout).toContain('stuck     40m');

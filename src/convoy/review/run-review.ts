@@ -19,7 +19,7 @@ import { makeFolder, readFrom, statIfThere, writeAtomically } from '../../system
 import { formatProcesses } from '../../system/process/process-table.ts';
 import type { EpicId, Micros, Millis, Oid } from '../../types.ts';
 import { formatAge } from '../../units.ts';
-import { worktreeName } from '../names.ts';
+import { mergedName, worktreeName } from '../names.ts';
 import { isWorking, pauseWorker, readWorker, startWorker, waitForWorker } from '../worker/worker.ts';
 import { raiseFence } from '../worktree/ref-fence.ts';
 import { findWorktreesFolder } from '../worktree/task-worktree.ts';
@@ -65,9 +65,13 @@ export async function runReviews(
   const place = `${worktreeName(convoy, name)}.review`;
   const known = listOwnWorktrees(orch, place).filter((each) => each.name === place);
   if (known.some(isUsedElsewhere))
-    throw new OrchError('SESSION_ACTIVE', `${name} of ${convoy} is being reviewed already`, {
-      hint: `Wait for it to end; see orch convoy show ${convoy}`,
-    });
+    throw new OrchError(
+      'SESSION_ACTIVE',
+      `${name === mergedName ? convoy : `${convoy}/${name}`} is being reviewed already`,
+      {
+        hint: `Wait for it to end; see orch convoy show ${convoy}`,
+      },
+    );
   // Those that a dead scheduler started answer a request that nothing waits for any more.
   for (const index of by.keys())
     await pauseWorker(orch, request.epicOf(index + 1), 'its review is not waited for any more');
