@@ -37,6 +37,15 @@ if grep -q "^+secret" "$ORCH_DIFF_FILE"; then ${answer(`${high},${medium}`)}; el
   expect(document.convoy.tasks[0]).toMatchObject({ status: 'done', attempts: 2, costUsd: 0.3 });
   // The review of the whole is the convoy's.
   expect(document.convoy.budget.spentUsd).toBeCloseTo(0.35);
+  for (const more of [0.4, 0.45]) {
+    expect(runOrch(repository, ['convoy', 'review']).status).toBe(0);
+    const shown = orchJson<{ convoy: { budget: { spentUsd: number } } }>(repository, [
+      'convoy',
+      'show',
+      'auth',
+    ]);
+    expect(shown.convoy.budget.spentUsd).toBeCloseTo(more);
+  }
   // What a reviewer changed is not merged.
   expect(readMerged(repository, 'auth')).toMatchObject({ 'login.txt': 'fine' });
   expect(readMerged(repository, 'auth')).not.toHaveProperty('left.txt');
@@ -59,7 +68,7 @@ it('a task waits for a person if too few reviewers answer, and is merged once th
   expect(held.document.convoy.tasks[0]).toMatchObject({
     status: 'held',
     attempts: 1,
-    reason: '1 of 2 reviews that it needs; echo LGTM: it gave no answer in the form that was asked for',
+    reason: 'it needs 2 reviews and has 1; echo LGTM: it gave no answer in the form that was asked for',
   });
   repository.write('plan.yaml', plan('{ by: [sh ./review.sh], required: 1 }'));
   const resumed = convoy(repository, 'resume');

@@ -251,6 +251,7 @@ describe('a receiver', () => {
     const began = Date.now();
     await waitUntil(() => existsSync(log) && readFileSync(log, 'utf8').trim().split('\n').length === 3);
     expect(Date.now() - began).toBeLessThan(5_000);
+    await waitUntil(() => server.received.length > 0);
     expect(server.received).toHaveLength(1);
     await delivery.close();
   });

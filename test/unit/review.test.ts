@@ -96,7 +96,7 @@ describe('what follows from reviews', () => {
     expect(decideReview([review(), none], 1)).toEqual({ kind: 'accepted', grave: [], deferred: [] });
     expect(decideReview([review(), none], 2)).toEqual({
       kind: 'missing',
-      reason: '1 of 2 reviews that it needs; b: it ended with status 1',
+      reason: 'it needs 2 reviews and has 1; b: it ended with status 1',
     });
     const medium = finding({ severity: 'medium', title: 'Rename it' });
     expect(decideReview([review(medium)], 1)).toMatchObject({ kind: 'accepted', deferred: [medium] });

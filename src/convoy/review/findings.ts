@@ -134,7 +134,7 @@ export function decideReview(reviews: readonly Review[], required: number): Revi
   const why = reviews.flatMap((review) => (review.kind === 'none' ? [`${review.by}: ${review.why}`] : []));
   return {
     kind: 'missing',
-    reason: `${given.length} of ${count(required, 'review')} that it needs; ${why.join('; ')}`,
+    reason: `it needs ${count(required, 'review')} and has ${given.length}; ${why.join('; ')}`,
   };
 }
 

@@ -1,9 +1,12 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { CommandLine } from '../../config/defaults.ts';
 import { chargeTask } from '../../cost/charge.ts';
+import { noUsage } from '../../cost/ledger.ts';
 import { spentIn } from '../../cost/money.ts';
 import { OrchError } from '../../errors.ts';
 import { readBranch } from '../../git/worktree/merge-commits.ts';
-import { parseOid } from '../../ids.ts';
+import { isTaskOf, parseOid } from '../../ids.ts';
+import { listLive } from '../../journal/live.ts';
 import type { Orch } from '../../orch.ts';
 import { makeSessionId } from '../../record/begin.ts';
 import { readView } from '../../record/view.ts';
@@ -72,7 +75,8 @@ export async function reviewConvoy(
   const from = parseOid(begun);
   const open = listOpenFindings(state, null);
   const limit = budgetOf(state);
-  const left = limit === null ? null : Math.max(0, limit - spentIn(state.ledger));
+  const left =
+    limit === null ? null : Math.max(0, limit - spentIn(state.ledger) - (await readPromised(orch, epic)));
   if (left === 0)
     throw new OrchError('BUDGET_EXCEEDED', `the budget of ${epic} is used up, and a review costs money`, {
       hint: `Raise it: orch convoy budget +5 -e ${epic}`,
@@ -105,6 +109,16 @@ export async function reviewConvoy(
   };
 }
 
+/** What workers that still run may spend. */
+async function readPromised(orch: Orch, convoy: EpicId): Promise<Micros> {
+  let sum: Micros = 0;
+  for (const { epic } of listLive(orch.home).filter((live) => isTaskOf(live.epic, convoy))) {
+    const { state } = await readView(orch, epic);
+    sum += Math.max(0, (budgetOf(state) ?? 0) - spentIn(state.ledger));
+  }
+  return sum;
+}
+
 function explainNotReady(decision: ReviewDecision): string | null {
   switch (decision.kind) {
     case 'accepted':
@@ -127,7 +141,10 @@ async function charge(orch: Orch, epic: EpicId, places: readonly EpicId[]): Prom
     await note(
       orch,
       epic,
-      charges.map((each): Fact => ({ kind: 'meter', ...each })),
+      // Added up: the calls of a day share a session, in which a second reading of a meter would only replace the first.
+      charges
+        .filter(({ usage }) => !isDeepStrictEqual(usage, noUsage))
+        .map((each): Fact => ({ kind: 'cost', ...each })),
     );
     sum += spentIn(state.ledger);
   }

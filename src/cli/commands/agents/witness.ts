@@ -37,6 +37,7 @@ export const commands: { readonly [name: string]: Command } = {
           : await configureWitness(parseSetting(given), orch);
       if (json) return printJson(out, { policy });
       for (const line of showPolicy(policy)) out.print(line);
+      if (!(await readWitness(orch)).acts) out.print(onlyWatches);
       return undefined;
     }),
   }),
@@ -92,7 +93,7 @@ function showPolicy({ quiet, stuck, repeats, patience, actions }: WitnessStatus[
 }
 
 function showStatus(out: Output, { acts, agents }: WitnessStatus, now: number): string[] {
-  if (agents.length === 0) return ['No agent is at work in this clone.'];
+  if (agents.length === 0) return ['No agent is at work in this clone.', ...(acts ? [] : [onlyWatches])];
   const rows = agents.map(({ epicId, agent, health, why, since, action }) => [
     epicId,
     agent ?? '–',
@@ -101,8 +102,10 @@ function showStatus(out: Output, { acts, agents }: WitnessStatus, now: number): 
     action === null ? why : `${why} (${describeAction(action)})`,
   ]);
   const table = showTable(out, ['EPIC', 'AGENT', 'HEALTH', 'SINCE', 'WHY'], rows, [{}, {}, {}, {}, {}]);
-  return [table, ...(acts ? [] : ['The witness only watches. Let it act: orch witness start'])];
+  return [table, ...(acts ? [] : [onlyWatches])];
 }
+
+const onlyWatches = 'The witness only watches. Let it act: orch witness start';
 
 function paintHealth(out: Output, health: WitnessStatus['agents'][number]['health']): string {
   if (health === 'working' || health === 'quiet') return health;

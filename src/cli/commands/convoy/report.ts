@@ -39,6 +39,10 @@ export const command = defineCommand({
   run: inRepository(async (context, orch, call) => {
     const against = readText(call, 'against');
     const html = readText(call, 'html');
+    if (call.options.all === true && html !== undefined)
+      throw new OrchError('USAGE', '--all is printed, and --html is for one convoy', {
+        hint: 'Name the convoy: orch convoy report NAME --html FILE',
+      });
     if (call.options.all === true) return reportAll(context, orch, readLimit(call));
     const report = await readReport(context, orch, call, call.argument);
     if (against !== undefined)

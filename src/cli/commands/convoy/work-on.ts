@@ -240,12 +240,14 @@ async function report(
 async function reviewAtEnd({ out }: Context, orch: Orch, epic: EpicId, signal: AbortSignal): Promise<void> {
   const convoy = await readConvoy(orch, epic);
   if (convoy === null) return;
-  out.inform(`${epic} is reviewed as a whole …`);
   try {
+    out.inform(`${epic} is reviewed as a whole …`);
     const review = await reviewConvoy(orch, convoy, { signal });
     if (review !== null) for (const line of showReview(out, review)) out.inform(line);
   } catch (error) {
     if (!isOrchError(error)) throw error;
+    // Nothing was merged: all its tasks were cancelled, or are commands.
+    if (error.code === 'USAGE') return;
     out.inform(`It could not be: ${error.message}. Try again: orch convoy review ${epic}`);
   }
 }

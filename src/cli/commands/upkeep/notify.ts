@@ -96,7 +96,8 @@ function showNotices(out: Output, { receivers, notices }: Notices, now: number):
   const list = receivers.map(({ name, on }) => `${name} (${on.join(', ')})`).join('; ');
   const who =
     list === '' ? 'No receiver is configured: notify: in .orchestration/config.yaml' : `Receivers: ${list}`;
-  return [who, notices.length === 0 ? 'All notices have been sent.' : showTableOf(out, notices, now)];
+  if (notices.length > 0) return [who, showTableOf(out, notices, now)];
+  return list === '' ? [who] : [who, 'All notices have been sent.'];
 }
 
 function showTableOf(out: Output, notices: readonly NoticeInfo[], now: number): string {
