@@ -127,7 +127,7 @@ async function workIn(work: Work, worktree: TaskWorktree): Promise<WorkerState |
   const limit = job.worker.timeout ?? null;
   state = await waitForWorker(orch, epic, signal, { onLook, limit });
   if (state.condition === 'paused' && state.reason === joined) {
-    const left = await waitForPerson(orch, epic, signal, onLook);
+    const left = await waitForPerson(orch, epic, signal, { paused: state.session, onLook });
     job.wasJoined = left !== null && left.condition !== 'budget_exceeded' && !signal.aborted;
     state = left ?? state;
   }

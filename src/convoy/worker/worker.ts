@@ -112,8 +112,13 @@ export async function waitForWorker(
   { onLook, limit }: { readonly onLook: () => Promise<void>; readonly limit: Millis | null },
 ): Promise<WorkerState> {
   let looked = orch.clock.elapsed();
+  let waited: SessionId | null = null;
   for (;;) {
     const state = await readWorker(orch, epic);
+    // Only a person who joins begins another session meanwhile, and may do so between two looks.
+    if (waited !== null && state.session !== waited)
+      return { ...state, session: waited, condition: 'paused', reason: joined };
+    waited = state.session;
     if (!isWorking(state) || state.session === null || signal.aborted) return state;
     const { session, startedAt } = state;
     while (!signal.aborted && readLive(orch.home, session) !== null) {
@@ -135,18 +140,27 @@ export const joined = 'a person joined its conversation';
 /** How long the way from the pause into the conversation may take: orch and the agent start. */
 const longestWay: Millis = 30_000;
 
-/** Waits until a person has left a worker's conversation; null if none came. */
+/** Waits until a person has left the conversation of a worker that was paused for them; null if none came. */
 export async function waitForPerson(
   orch: Orch,
   epic: EpicId,
   signal: AbortSignal,
-  onLook: () => Promise<void>,
+  { paused, onLook }: { readonly paused: SessionId | null; readonly onLook: () => Promise<void> },
 ): Promise<WorkerState | null> {
-  const began = orch.clock.elapsed();
+  let last = paused;
+  let began = orch.clock.elapsed();
   while (!signal.aborted && orch.clock.elapsed() - began < longestWay) {
-    if (isWorking(await readWorker(orch, epic)))
-      return waitForWorker(orch, epic, signal, { onLook, limit: null });
-    await sleepUnlessAborted(lookEvery, signal);
+    const state = await readWorker(orch, epic);
+    const hasCome = state.session !== last;
+    if (!hasCome) {
+      await sleepUnlessAborted(lookEvery, signal);
+      continue;
+    }
+    const left = isWorking(state) ? await waitForWorker(orch, epic, signal, { onLook, limit: null }) : state;
+    if (left.condition !== 'paused' || left.reason !== joined) return left;
+    // They left, and come again.
+    last = left.session;
+    began = orch.clock.elapsed();
   }
   return null;
 }
