@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { readMerged, statusesOf } from '../support/convoys.ts';
@@ -29,6 +29,13 @@ const isAtWork = ({ repository }: Staged, task: string) => {
   const path = join(repository.home, task);
   return existsSync(path) && readFileSync(path, 'utf8').trim() !== '';
 };
+
+function readConversations({ repository }: Staged): string {
+  const folder = join(repository.home, '.claude', 'projects');
+  const names = existsSync(folder) ? readdirSync(folder, { recursive: true, encoding: 'utf8' }) : [];
+  const files = names.filter((name) => name.endsWith('.jsonl'));
+  return files.map((name) => readFileSync(join(folder, name), 'utf8')).join('');
+}
 
 describe.skipIf(!claudeProgram || !codexProgram)('a convoy of real agents, killed', () => {
   it('its agents keep working without the scheduler, and the next one adopts them', async () => {
@@ -96,6 +103,8 @@ describe.skipIf(!claudeProgram || !codexProgram)('a convoy of real agents, kille
     });
     const convoy = startConvoy(staged, 'start', 'plan.yaml', '--json');
     await until(() => isAtWork(staged, 'one'), convoy.stdout);
+    // It writes down what it was answered only a little later; what a kill keeps from that, nobody can know.
+    await until(() => readConversations(staged).includes('"output_tokens":1000'), convoy.stdout);
     const agent = Number(readFileSync(join(staged.repository.home, 'one'), 'utf8'));
     const supervisor = workerPid(staged, 'one');
     expect(isAlive(agent)).toBe(true);
