@@ -33,11 +33,15 @@ export function listWaiting(
 ): WaitingItem[] {
   const own = epics.flatMap(({ status }) => [...listQuestions(status), ...listAgents(status)]);
   const ofConvoys = convoys.flatMap(({ convoy, tasks }) => {
-    const planned = loadIfThere(convoy.path)?.tasks ?? [];
+    // Reading a plan of thousands takes longer than all the rest: of those, what depends on a task is not named.
+    const isShort = tasks.length > 0 && (convoy.run.head.tasks ?? 0) <= mostPlanned;
+    const planned = isShort ? (loadIfThere(convoy.path)?.tasks ?? []) : [];
     return tasks.flatMap((task) => describeTask(convoy, task, planned) ?? []);
   });
   return [...own, ...ofConvoys].sort((a, b) => compare(a.since, b.since));
 }
+
+const mostPlanned = 200;
 
 /** What is not dated may be old. */
 function compare(a: string | null, b: string | null): number {

@@ -8,7 +8,7 @@ it('what waits for a person is listed oldest first, with what depends on it and 
     changedAt,
     reason: `why ${id}`,
   });
-  const convoy = { epic: 'auth', isActive: true, path: null };
+  const convoy = { epic: 'auth', isActive: true, path: null, run: { head: { tasks: 4 } } };
   const epics = [
     {
       status: {
