@@ -371,7 +371,7 @@ export type { ImportReport } from './import/import-report.ts';
 export type { Source as ImportSource } from './import/imported-issue.ts';
 export type { ImportInput } from './import/read-source.ts';
 
-// Who hears of what happens while nobody watches.
+// Who is told what happens while the user is away.
 
 export {
   dropNotice,

@@ -132,7 +132,7 @@ export type Config = {
     /** Whether how earlier tasks went counts. */
     readonly learn: boolean;
   };
-  /** Who hears of what happens while nobody watches. */
+  /** Who is told what happens while the user is away. */
   readonly notify: readonly Receiver[];
   /** Are spans and metrics sent to the OpenTelemetry collector that the environment names? */
   readonly telemetry: boolean;

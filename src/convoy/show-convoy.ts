@@ -5,7 +5,7 @@ import { lookUp } from '../keyed.ts';
 import type { Orch } from '../orch.ts';
 import { loadConvoyPlan } from '../plan/parse-plan.ts';
 import type { Plan, Task } from '../plan/plan.ts';
-import { countTasks, type KnownRun, readRun } from '../plan/run/known-runs.ts';
+import { type KnownRun, readRun } from '../plan/run/known-runs.ts';
 import { readWaiting } from '../session/agent/agent-waiting.ts';
 import { describeMoney } from '../session/epic-status.ts';
 import { type Collision, readCurrent } from '../state/current.ts';
@@ -14,6 +14,7 @@ import type { EpicId, Micros, Millis } from '../types.ts';
 import { formatInstant, toUsd } from '../units.ts';
 import { type KnownHealth, readHealth } from '../witness/health-file.ts';
 import type { Health } from '../witness/judge.ts';
+import { countBy, countStates, fewTasks, sizeOf } from './count-states.ts';
 import { expectEnd } from './expected-end.ts';
 import type { KnownConvoy } from './find-convoy.ts';
 import { mergedBranch, taskBranch, taskEpic, worktreeName } from './names.ts';
@@ -93,9 +94,6 @@ export type ConvoyInfo = ConvoySummary & {
   /** How many tasks are not listed: in a large convoy, only those that matter are, unless all are asked for. */
   readonly unlisted: number;
 };
-
-/** A convoy with more tasks is described by what matters in it. */
-const fewTasks = 200;
 
 /** Describes a convoy without its tasks. */
 export async function summarizeConvoy(orch: Orch, convoy: KnownConvoy): Promise<ConvoySummary> {
@@ -297,50 +295,6 @@ function describeHealth(
   if (waiting === null) return worker.questions.length > 0 ? 'waiting' : (witnessed?.health ?? 'working');
   if (waiting.for !== 'limit') return 'waiting';
   return typeof waiting.until === 'number' && waiting.until <= clock.now() ? 'waiting' : 'limited';
-}
-
-function sizeOf({ run }: KnownConvoy, counts: ConvoySummary['counts']): number {
-  return Math.max(
-    run.head.tasks ?? 0,
-    Object.values(counts).reduce((sum, each) => sum + each, 0),
-  );
-}
-
-function countBy(tasks: readonly ConvoyTask[]): ConvoySummary['counts'] {
-  const counts: { [S in TaskState]?: number } = {};
-  for (const { status } of tasks) counts[status] = (counts[status] ?? 0) + 1;
-  return counts;
-}
-
-/** Counts a convoy's tasks without reading them all: what is open is in the document, the rest has been counted. */
-async function countStates(orch: Orch, convoy: KnownConvoy): Promise<ConvoySummary['counts']> {
-  const { view, run } = convoy;
-  // Of a few tasks, each is looked at: what was cancelled is counted as skipped.
-  if ((run.head.tasks ?? 0) <= fewTasks) {
-    const { tasks } = await readRun(orch.git, view, run);
-    const counts: { [S in TaskState]?: number } = {};
-    for (const record of Object.values(tasks)) {
-      const state = readTaskState(record, true);
-      counts[state] = (counts[state] ?? 0) + 1;
-    }
-    const waiting = (run.head.tasks ?? 0) - Object.keys(tasks).length;
-    return waiting > 0 ? { ...counts, waiting: (counts.waiting ?? 0) + waiting } : counts;
-  }
-  const byStatus = await countTasks(orch.git, view, run);
-  const counts: { [S in TaskState]?: number } = {};
-  const add = (state: TaskState, amount: number) => {
-    if (amount > 0) counts[state] = (counts[state] ?? 0) + amount;
-  };
-  const open = Object.values(run.inDocument.tasks);
-  for (const record of open) add(readTaskState(record, true), 1);
-  const openOf = (status: TaskRecord['status']) => open.filter((each) => each.status === status).length;
-  add('done', (byStatus.succeeded ?? 0) - openOf('succeeded'));
-  add('failed', (byStatus.failed ?? 0) - openOf('failed'));
-  add('skipped', (byStatus.skipped ?? 0) - openOf('skipped'));
-  add('working', (byStatus.running ?? 0) - openOf('running'));
-  const begun = Object.values(counts).reduce((sum, each) => sum + each, 0);
-  add('waiting', (run.head.tasks ?? 0) - begun);
-  return counts;
 }
 
 function endedStatus(status: KnownRun['head']['status'], counts: ConvoySummary['counts']): ConvoyStatus {

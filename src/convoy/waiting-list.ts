@@ -1,6 +1,7 @@
 import { lookUp } from '../keyed.ts';
 import type { Task } from '../plan/plan.ts';
 import type { Overview } from '../status/overview.ts';
+import { fewTasks } from './count-states.ts';
 import type { KnownConvoy } from './find-convoy.ts';
 import { type ConvoyTask, loadIfThere } from './show-convoy.ts';
 import type { TaskState } from './work/task-transition.ts';
@@ -34,14 +35,12 @@ export function listWaiting(
   const own = epics.flatMap(({ status }) => [...listQuestions(status), ...listAgents(status)]);
   const ofConvoys = convoys.flatMap(({ convoy, tasks }) => {
     // Reading a plan of thousands takes longer than all the rest: of those, what depends on a task is not named.
-    const isShort = tasks.length > 0 && (convoy.run.head.tasks ?? 0) <= mostPlanned;
+    const isShort = tasks.length > 0 && (convoy.run.head.tasks ?? 0) <= fewTasks;
     const planned = isShort ? (loadIfThere(convoy.path)?.tasks ?? []) : [];
     return tasks.flatMap((task) => describeTask(convoy, task, planned) ?? []);
   });
   return [...own, ...ofConvoys].sort((a, b) => compare(a.since, b.since));
 }
-
-const mostPlanned = 200;
 
 /** What is not dated may be old. */
 function compare(a: string | null, b: string | null): number {

@@ -36,7 +36,7 @@ export type WhyFacts = {
   readonly workers: { readonly most: number; readonly now: number };
   /** Whose budget has too little left for it: its own, or the convoy's; null if it can be paid for. */
   readonly shortOf: 'task' | 'convoy' | null;
-  /** Is it done by whoever claims it? */
+  /** Is it for a person or an agent to claim? */
   readonly isClaimed: boolean;
   /** Does the plan have it wait for what it collides with? */
   readonly waitsForCollision: boolean;

@@ -4,7 +4,7 @@ import type { Event } from '../state/facts.ts';
 import type { State } from '../state/lists.ts';
 import { hasEnded, transition } from '../state/transition.ts';
 import type { Random } from '../system/clock.ts';
-import type { Disk } from '../system/disk.ts';
+import { type Disk, statIfThere } from '../system/disk.ts';
 import type { EpicId, Millis, SessionId, Status } from '../types.ts';
 import { latestTime } from '../units.ts';
 import type { JournalHeader } from './journal-format.ts';
@@ -35,10 +35,17 @@ export function markOf(state: State, { writer, session }: JournalHeader): number
 }
 
 /**
- * The epic of each journal this process has seen: a header never changes, so the journals of other epics, of which a
- * clone with many convoys has thousands, are opened once and not for every epic that is read.
+ * The epic of each journal file this process has seen: a header never changes, so the journals of other epics, of which a
+ * clone with many convoys has thousands, are opened once and not for every epic that is read. A session whose epic was
+ * renamed begins another file of the same name.
  */
 const epicsOfJournals = new Map<string, EpicId>();
+
+/** Which file a path leads to now. */
+function nameFileAt(path: string): string {
+  const found = statIfThere(path);
+  return `${path} ${found?.ino} ${found?.birthtimeMs}`;
+}
 
 /** Reads an epic's journals from where they are folded. */
 export function readPending(folder: string, epic: EpicId, state: State): Pending {
@@ -47,10 +54,10 @@ export function readPending(folder: string, epic: EpicId, state: State): Pending
   let torn = 0;
   const { present, aside } = listAllJournals(folder);
   for (const session of present) {
-    const path = journalPath(folder, session);
-    if ((epicsOfJournals.get(path) ?? epic) !== epic) continue;
+    const file = nameFileAt(journalPath(folder, session));
+    if ((epicsOfJournals.get(file) ?? epic) !== epic) continue;
     const mark = (header: JournalHeader) => {
-      epicsOfJournals.set(path, header.epic);
+      epicsOfJournals.set(file, header.epic);
       // Another epic's journal may be long, and this state says nothing of how far it is folded.
       return header.epic === epic ? markOf(state, header) : null;
     };

@@ -14,7 +14,7 @@ export type DeliveryResult =
       readonly text: string;
     }
   | { readonly how: 'exited'; readonly status: number }
-  /** It could not be sent, or nobody knows whether it arrived. */
+  /** It could not be sent, or it is unknown whether it arrived. */
   | { readonly how: 'failed'; readonly problem: string };
 
 /** With the pauses between them, these take about a day. */

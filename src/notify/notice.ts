@@ -6,7 +6,7 @@ import { formatInstant } from '../units.ts';
 
 /** Something that people want to hear of while they are not watching. */
 export type Notice = {
-  /** The same for the same happening, whoever notes it: receivers and the outbox know repeats by it. */
+  /** The same whenever the same happening is noted: receivers and the outbox know repeats by it. */
   readonly id: string;
   readonly kind: NoticeKind | 'test';
   readonly at: Millis;

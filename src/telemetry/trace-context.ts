@@ -9,7 +9,7 @@ import { hash } from '../digest.ts';
 export type TraceContext = {
   readonly traceId: string;
   readonly spanId: string;
-  /** Does whoever began the trace have it recorded? */
+  /** Does the caller that began the trace have it recorded? */
   readonly isSampled: boolean;
 };
 

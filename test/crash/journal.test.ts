@@ -1,11 +1,15 @@
-import { appendFileSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { appendFileSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { parseSessionId } from '../../src/ids.ts';
+import { parseEpicId, parseSessionId } from '../../src/ids.ts';
 import { appendToJournal, createJournal } from '../../src/journal/append.ts';
 import { formatRecord, parseEvents } from '../../src/journal/journal-format.ts';
+import { readPending } from '../../src/journal/pending.ts';
 import { journalPath, readJournal, releaseJournal, restoreHalfReleased } from '../../src/journal/read.ts';
+import { emptyState } from '../../src/state/lists.ts';
 import { type Disk, realDisk } from '../../src/system/disk.ts';
+import type { EpicId } from '../../src/types.ts';
 import { makeCrashingDisk } from '../support/crash-disk.ts';
 import { makeForgetfulDisk } from '../support/power-loss-disk.ts';
 import { makeFolder } from '../support/repository.ts';
@@ -117,6 +121,18 @@ describe('a journal', () => {
     await appendToJournal(realDisk, folder, session, [record('c')]);
     expect(notesIn(folder)).toEqual(['a', 'c']);
     expect(readJournal(folder, session)?.torn).toBe(1);
+  });
+
+  it('is read anew if another epic begins one of its name, though the process has seen whose it was', async () => {
+    const folder = makeFolder();
+    const other = parseEpicId('renamed');
+    const idsOf = (of: EpicId) => readPending(folder, of, emptyState).events.map(({ fact }) => fact);
+    await createJournal(realDisk, folder, header, [record('a')]);
+    expect([idsOf(other), idsOf(epic)]).toEqual([[], [note('a')]]);
+    // As when an epic is renamed while its session continues.
+    renameSync(journalPath(folder, session), join(makeFolder(), 'trashed'));
+    await createJournal(realDisk, folder, { ...header, epic: other }, [record('b')]);
+    expect([idsOf(other), idsOf(epic)]).toEqual([[note('b')], []]);
   });
 
   it('refuses a journal of a newer format, and one that never began', async () => {

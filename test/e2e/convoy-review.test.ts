@@ -164,7 +164,7 @@ if [ "$both" = 2 ]; then ${answer(`${high},${medium}`)}; elif [ "$file" = login.
   expect(status, stderr).toBe(0);
   expect(stderr).toContain('auth is reviewed as a whole …');
   expect(stderr).toContain('high  search.txt  It breaks the login');
-  expect(stderr).toContain('Not ready to land (2 findings, 1 left open by earlier reviews');
+  expect(stderr).toContain('Not ready to land (2 findings).');
   const again = runOrch(repository, ['convoy', 'review', '--json']);
   expect(again.status).toBe(3);
   expect(JSON.parse(again.stdout).review).toMatchObject({

@@ -19,7 +19,7 @@ export type Learning = {
   readonly evidence: readonly string[];
 };
 
-/** More of a kind would be read by nobody; those with the most evidence come first. */
+/** More of a kind would be too much to read; those with the most evidence come first. */
 const mostOfAKind = 10;
 
 /** Finds what convoys teach that is not known yet. */

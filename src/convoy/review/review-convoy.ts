@@ -32,7 +32,7 @@ export type ConvoyReview = {
   readonly decision: ReviewDecision['kind'];
   /** What was found, the gravest first. */
   readonly findings: readonly Finding[];
-  /** What earlier reviews left open. */
+  /** What earlier reviews left open, and these reviewers do not name. */
   readonly open: ReturnType<typeof listOpenFindings>;
   /** Why it is not ready to land; null if it is. */
   readonly notReady: string | null;
@@ -103,8 +103,10 @@ export async function reviewConvoy(
   const isKnown = new Set(open.map(keyOf));
   const fresh = findings.filter((finding) => !isKnown.has(keyOf(finding)));
   if (decision.kind !== 'missing') await note(orch, epic, deferredFacts(known, mergedName, fresh));
+  const isNamed = new Set(findings.map(keyOf));
   return {
-    ...{ from, to, reviews, decision: decision.kind, findings, open, costUsd },
+    ...{ from, to, reviews, decision: decision.kind, findings, costUsd },
+    open: open.filter((each) => !isNamed.has(keyOf(each))),
     notReady: explainNotReady(decision),
   };
 }

@@ -12,7 +12,7 @@ import { deferredFacts, listOpenFindings } from './deferred.ts';
 import { decideReview, type ReviewDecision } from './findings.ts';
 import { runReviews } from './run-review.ts';
 
-/** Has the plan's reviewers look at what a worker did, before it is merged; null if there are none, or it was stopped. */
+/** Has the plan's reviewers look at what a worker did, before it is merged. Without any, it is accepted. */
 export async function reviewWork(
   { orch, convoy, ports, progress, job, epic, signal }: Work,
   commit: Oid,
@@ -29,12 +29,15 @@ export async function reviewWork(
     if (isCharging) return;
     isCharging = true;
     let sum: Micros = 0;
-    for (const epic of names) sum += await chargeEpic(orch, convoy, progress, ports, epic);
+    try {
+      for (const each of names) sum += await chargeEpic(orch, convoy, progress, ports, each);
+    } finally {
+      isCharging = false;
+    }
     const before = job.record.reviewMicros ?? 0;
     job.record = { ...job.record, reviewMicros: sum, costMicros: job.record.costMicros + sum - before };
     const own = convoy.active.get(task.id);
     if (own && own.allowance !== null) own.allowance = Math.max(0, own.allowance - (sum - before));
-    isCharging = false;
   };
   // A task whose worker has ended under an earlier scheduler, or that a person has done, was granted nothing yet.
   if (convoy.active.get(task.id)?.allowance === null) {

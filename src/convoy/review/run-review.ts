@@ -160,7 +160,7 @@ async function askOnce(
       ...env,
       ...(await raiseFence(orch, `orch/reviews/${epic}`)),
       ...{ ORCH_PROMPT_FILE: promptFile, ORCH_DIFF_FILE: diffFile, ORCH_REVIEW: code },
-      // It is no worker: nobody talks to it, and it does no task.
+      // It is no worker: it gets no messages, and does no task.
       ...{ ORCH_MESSAGES: undefined, ORCH_TASK: undefined },
     },
   });

@@ -2,6 +2,7 @@ import type { Orch } from '../../orch.ts';
 import type { Convoy, Job } from '../work/job.ts';
 import { readHistory } from './read-history.ts';
 import { route } from './route.ts';
+import { describeForRoute } from './routed-task.ts';
 
 /** Of many attempts, the newest are kept. */
 const mostTries = 20;
@@ -24,21 +25,9 @@ export async function chooseModel(
   if (isContinued && (wanted === undefined || wanted === last.model)) return last.model;
   const { routing } = await orch.readConfig();
   if (routing.learn) convoy.history ??= await readHistory(orch);
-  const { agent = 'claude' } = worker;
-  const { complexity, labels } = task.convoy;
-  const { model, why } = route(
-    {
-      ...{
-        agent: typeof agent === 'string' ? agent : (agent[0] ?? ''),
-        model: worker.model,
-        attempt,
-        wanted,
-      },
-      ...{ complexity, labels, files: task.files, promptBytes: Buffer.byteLength(prompt) },
-    },
-    convoy.history ?? [],
-    routing,
-  );
+  const { complexity } = task.convoy;
+  const routed = describeForRoute(task, worker, { prompt, attempt, wanted });
+  const { model, why } = route(routed, convoy.history ?? [], routing);
   const begun = { attempt, model, why, before: record.costMicros };
   job.record = {
     ...record,

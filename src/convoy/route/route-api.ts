@@ -1,9 +1,11 @@
 import type { Orch } from '../../orch.ts';
 import type { Plan } from '../../plan/plan.ts';
 import type { Micros } from '../../types.ts';
+import { override } from '../work/job.ts';
 import { readPrompt } from '../work/task-texts.ts';
 import { readHistory } from './read-history.ts';
 import { estimateCost, type ModelHistory, route } from './route.ts';
+import { describeForRoute } from './routed-task.ts';
 
 /** Which model a task would begin with. */
 export type PlannedRoute = {
@@ -30,17 +32,11 @@ export async function previewRoutes(orch: Orch, { tasks, convoy }: Plan): Promis
   const history = await readHistory(orch);
   const prompts = tasks.filter((task) => task.convoy.prompt !== null);
   const routes = prompts.map((task): PlannedRoute => {
-    const { complexity, labels, worker } = task.convoy;
-    const { agent: given = 'claude', model } = { ...convoy.worker, ...definedOf(worker) };
-    const agent = typeof given === 'string' ? given : (given[0] ?? '');
-    const promptBytes = Buffer.byteLength(readPrompt(orch, task));
-    const known = { agent, model, complexity, labels, files: task.files, promptBytes, attempt: 1 };
+    const worker = override(convoy.worker ?? {}, task.convoy.worker);
+    const known = describeForRoute(task, worker, { prompt: readPrompt(orch, task), attempt: 1 });
     const chosen = route(known, routing.learn ? history : [], routing);
-    return { task: task.id, agent, ...chosen, estimate: estimateCost(complexity, chosen.model, history) };
+    const estimate = estimateCost(known.complexity, chosen.model, history);
+    return { task: task.id, agent: known.agent, ...chosen, estimate };
   });
   return { routes, history, learns: routing.learn };
-}
-
-function definedOf<T extends object>(given: T): Partial<T> {
-  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as Partial<T>; // the same keys
 }

@@ -175,7 +175,7 @@ export function isClaimable(convoy: Pick<Convoy, 'worker'>, { convoy: { worker }
 }
 
 /** The plan's worker, with what a task says otherwise. */
-function override(plan: Worker, task: Worker): Worker {
+export function override(plan: Worker, task: Worker): Worker {
   return { ...plan, ...Object.fromEntries(Object.entries(task).filter(([, value]) => value !== undefined)) };
 }
 

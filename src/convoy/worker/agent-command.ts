@@ -34,8 +34,8 @@ export function makeAgentCommand(
     return { argv: ['codex', 'exec', ...sandboxCodex(args, codex), ...named, ...args, prompt], agent, model };
   }
   // Any other agent finds its prompt in a file.
-  if (typeof agent === 'string') return { argv: ['sh', '-c', agent], agent: firstWord(agent), model };
-  return { argv: [...agent, ...args], agent: firstWord(agent[0] ?? 'command'), model };
+  if (typeof agent === 'string') return { argv: ['sh', '-c', agent], agent: nameAgent(agent), model };
+  return { argv: [...agent, ...args], agent: nameAgent(agent), model };
 }
 
 /**
@@ -46,6 +46,11 @@ const rules = [
   '--allowedTools=Bash(orch ask:*),Bash(git merge:*),Bash(git add:*),Bash(git rm:*),Bash(git commit:*)',
   '--disallowedTools=Bash(git stash:*)',
 ];
+
+/** What people, and the table of models, call an agent. */
+export function nameAgent(agent: Worker['agent'] = 'claude'): string {
+  return firstWord(typeof agent === 'string' ? agent : (agent[0] ?? 'command'));
+}
 
 function firstWord(line: string): string {
   return line.trim().split(/\s+/)[0]?.split('/').at(-1) ?? 'command';

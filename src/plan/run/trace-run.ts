@@ -76,7 +76,7 @@ export async function traceRun(
     },
     hearGate: (gate) => telemetry.note(describeGate(place, name, gate)),
     close: async (result) => {
-      // A run that can be resumed has not ended: its span is exported by whoever ends it.
+      // A run that can be resumed has not ended: its span is exported when it ends.
       if (result !== null && result.status !== 'resume_needed')
         telemetry.note(
           describeRun(place, name, {

@@ -77,7 +77,7 @@ export function showReview(
     const place = file === null ? '' : `${file}${line === null ? '' : `:${line}`}  `;
     return `   ${out.paint(color, severity)}  ${place}${title}`;
   });
-  const left = open.length === 0 ? '' : `, ${open.length} left open by earlier reviews`;
+  const left = open.length === 0 ? '' : `, ${open.length} more left open by earlier reviews`;
   const cost = costUsd > 0 ? `, ${formatDollars(costUsd)}` : '';
   const verdict =
     decision === 'accepted' ? out.paint('green', 'Ready to land') : out.paint('red', 'Not ready to land');
